@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"crypto/rand"
+	"strings"
+	"sync"
+)
+
+// Principal is who an access key belongs to.
+type Principal struct {
+	// Account owns the key.
+	Account string
+	// ARN and UserID identify the principal: arn:aws:iam::…:user/demo, AIDA….
+	ARN, UserID string
+}
+
+// Keys maps access key ids to principals. IAM and STS issue keys here, and the
+// router looks callers up. The zero value is ready for use.
+type Keys struct {
+	mu   sync.RWMutex
+	keys map[string]Principal
+}
+
+// Issue makes an access key with the given prefix ("AKIA" for a user's, "ASIA"
+// for a session's) and returns its id and secret.
+func (k *Keys) Issue(prefix string, p Principal) (id, secret string) {
+	id, secret = prefix+RandomID(16), RandomID(40)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keys == nil {
+		k.keys = map[string]Principal{}
+	}
+	k.keys[id] = p
+	return id, secret
+}
+
+// Revoke forgets a key.
+func (k *Keys) Revoke(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.keys, id)
+}
+
+// Lookup returns the principal of an issued key.
+func (k *Keys) Lookup(id string) (Principal, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	p, ok := k.keys[id]
+	return p, ok
+}
+
+// RandomID returns n random characters of those that AWS uses in ids: upper-case
+// letters and the digits 2 to 7.
+func RandomID(n int) string {
+	var buf strings.Builder
+	for buf.Len() < n {
+		buf.WriteString(rand.Text())
+	}
+	return buf.String()[:n]
+}
+

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+)
+
+// Protocol is one of AWS's wire protocols.
+type Protocol int
+
+// The protocols. A service that has RESTXML brings its own [Service.HTTP]; the
+// protocol then only says how errors look.
+const (
+	JSON10 Protocol = iota + 1
+	JSON11
+	Query
+	EC2Query
+	RESTXML
+)
+
+// Operation decodes a request, does what it asks and returns what to encode.
+type Operation struct {
+	input func() any
+	call  func(ctx context.Context, in any) (any, error)
+}
+
+// Op makes an operation of a function on the SDK's input and output types.
+// Errors that are not an [*Error] are sent as InternalFailure.
+func Op[I, O any](fn func(ctx context.Context, in *I) (*O, error)) Operation {
+	return Operation{
+		input: func() any { return new(I) },
+		call: func(ctx context.Context, in any) (any, error) {
+			typed, ok := in.(*I)
+			if !ok {
+				return nil, Errorf("InternalFailure", "unexpected input %T", in).WithStatus(http.StatusInternalServerError)
+			}
+			out, err := fn(ctx, typed)
+			if err != nil {
+				return nil, err
+			}
+			if out == nil {
+				out = new(O)
+			}
+			return out, nil
+		},
+	}
+}
+
+// Name says how one member is called on the wire where the service's rule does
+// not say so.
+type Name struct {
+	// Wire is the member's name.
+	Wire string
+	// Flattened lists and maps are not wrapped (Query and XML only).
+	Flattened bool
+	// Item is the element name of a list that is not flattened, "member" (or
+	// "item" for EC2) unless set.
+	Item string
+	// Key and Value are the names in a map's entry, "key" and "value" unless set.
+	Key, Value string
+}
+
+// Service is one simulated AWS service.
+type Service struct {
+	// Name is the signing name: the service in a credential scope.
+	Name string
+	// Protocols are those it speaks.
+	Protocols []Protocol
+	// TargetPrefix is what X-Amz-Target begins with, for JSON: "AmazonSQS".
+	TargetPrefix string
+	// APIVersion is the Version parameter, for Query: "2012-11-05".
+	APIVersion string
+	// XMLNamespace is the namespace of Query and XML answers.
+	XMLNamespace string
+	// ErrorNamespace precedes "#" in the __type of JSON errors, if set.
+	ErrorNamespace string
+	// QueryCodes are the error codes of the Query protocol by error shape, for
+	// services that have other ones there (SQS).
+	QueryCodes map[string]string
+	// LowerCamel says that member names begin with a lower-case letter.
+	LowerCamel bool
+	// Names are the exceptions to the naming rule by "GoType.GoField", or by
+	// "GoField" for all types; for JSON only those without Flattened count.
+	Names map[string]Name
+	// QueryNames are like Names and win over them in the Query protocol, for
+	// services whose two protocols differ (SQS).
+	QueryNames map[string]Name
+	// Operations are the operations by name.
+	Operations map[string]Operation
+	// HTTP serves requests that name no operation, for REST services such as
+	// S3. The request's context carries the [Call].
+	HTTP http.Handler
+	// OperationOf names the operation of a request to HTTP and what it is about
+	// (a bucket), for counting and for faults; the method unless set.
+	OperationOf func(*http.Request) (operation, name string)
+	// Anonymous reports whether the service takes a request that carries no
+	// signature (STS's AssumeRoleWithWebIdentity, a registry's /v2/).
+	Anonymous func(*http.Request) bool
+}
+
+// speaks reports whether the service has the protocol.
+func (s *Service) speaks(p Protocol) bool {
+	for _, have := range s.Protocols {
+		if have == p {
+			return true
+		}
+	}
+	return false
+}
