@@ -1,0 +1,241 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ModelDefinition defines a kind of AWS service. The operator makes the kind's
+// CustomResourceDefinition and serves its objects: each becomes a CloudFormation stack, made from
+// the template below and the object's spec.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories=aws,shortName=model;models
+// +kubebuilder:printcolumn:name="KIND",type=string,JSONPath=`.spec.kind`
+// +kubebuilder:printcolumn:name="TYPE",type=string,JSONPath=`.spec.resourceType`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+type ModelDefinition struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what the kind is called, what its objects may say, and what stack they become.
+	Spec ModelDefinitionSpec `json:"spec"`
+
+	// Status says whether the kind is served.
+	// +optional
+	Status ModelDefinitionStatus `json:"status,omitempty"`
+}
+
+// ModelDefinitionList is a list of model definitions.
+//
+// +kubebuilder:object:root=true
+type ModelDefinitionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the model definitions.
+	Items []ModelDefinition `json:"items"`
+}
+
+// ModelDefinitionSpec is the definition of a kind.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.resourceType) || has(self.template)",message="give resourceType, template, or both"
+// +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; make another ModelDefinition"
+type ModelDefinitionSpec struct {
+	// Kind is the kind of the objects, in CamelCase, for example KinesisStream.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// Plural is the plural used in URLs; the kind in lower case and an s when empty.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Plural string `json:"plural,omitempty"`
+
+	// ShortNames are what people may type instead of the plural.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
+	// +kubebuilder:validation:items:MaxLength=63
+	ShortNames []string `json:"shortNames,omitempty"`
+
+	// Description is what kubectl explain says of the kind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Description string `json:"description,omitempty"`
+
+	// ResourceType is the CloudFormation resource type that the kind stands for, for example
+	// AWS::Kinesis::Stream. Schema, template and outputs that are not given are derived from it.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}$`
+	ResourceType string `json:"resourceType,omitempty"`
+
+	// Schema is the OpenAPI v3 schema of the objects' spec. Derived from resourceType when empty.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Schema RawJSON `json:"schema,omitempty"`
+
+	// Template is the CloudFormation template of an object's stack: YAML, rendered by Go's
+	// text/template with .name, .namespace, .spec, .references, .region, .accountID, .partition
+	// and .clusterName. Every value is quoted when it is put in, so an interpolation must stand
+	// where a whole YAML value may stand. Derived from resourceType when empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1000000
+	Template string `json:"template,omitempty"`
+
+	// Outputs are the fields of the objects' output. Derived from resourceType, or else from the
+	// template's Outputs, when empty.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=200
+	Outputs []ModelOutput `json:"outputs,omitempty"`
+
+	// Parameters are further parameters for templates that users put in place of the kind's own
+	// by spec.cloudFormationTemplateName: the name of the parameter, and a Go template for its
+	// value. Every field of the spec is there already, in PascalCase.
+	// +optional
+	Parameters map[string]string `json:"parameters,omitempty"`
+
+	// References are other objects that must be ready before the stack is made, and whose outputs
+	// the template may use as .references.NAME.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	References []ModelReference `json:"references,omitempty"`
+
+	// AdditionalResources are Kubernetes objects made from the outputs.
+	// +optional
+	AdditionalResources ModelAdditionalResources `json:"additionalResources,omitempty"`
+
+	// Capabilities are the capabilities that CloudFormation is told are understood.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:items:Enum=CAPABILITY_IAM;CAPABILITY_NAMED_IAM;CAPABILITY_AUTO_EXPAND
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ModelOutput is one field of an object's output.
+type ModelOutput struct {
+	// Name is the field, for example tableARN.
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=255
+	Name string `json:"name"`
+
+	// Description is what kubectl explain says of the field.
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// Type is how the value is written. CloudFormation's outputs are texts; Integer and Number
+	// write them without quotes.
+	// +optional
+	// +kubebuilder:default=String
+	Type OutputType `json:"type,omitempty"`
+
+	// From is the template's output that gives the value; the name with a capital first letter
+	// when empty. A template that lacks the output leaves the field empty.
+	// +optional
+	From string `json:"from,omitempty"`
+}
+
+// OutputType is how an output is written.
+//
+// +kubebuilder:validation:Enum=String;Integer;Number
+type OutputType string
+
+// Types of output.
+const (
+	// OutputString writes the output as a text.
+	OutputString OutputType = "String"
+	// OutputInteger writes the output as a whole number.
+	OutputInteger OutputType = "Integer"
+	// OutputNumber writes the output as a number.
+	OutputNumber OutputType = "Number"
+)
+
+// ModelReference names another object by a field of the spec.
+type ModelReference struct {
+	// Name is what the template calls the reference.
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
+	Name string `json:"name"`
+
+	// Kind is the kind of the other object, in the same group and namespace.
+	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	Kind string `json:"kind"`
+
+	// ObjectName is a Go template for the other object's name, for example {{ .spec.topicName }}.
+	// When it gives an empty text there is no such reference.
+	ObjectName string `json:"objectName"`
+}
+
+// ModelAdditionalResources are the Kubernetes objects made from an object's outputs. All texts are
+// Go templates with what the stack's template has, and .output.
+type ModelAdditionalResources struct {
+	// ConfigMaps made for every object.
+	// +optional
+	// +listType=atomic
+	ConfigMaps []ModelData `json:"configMaps,omitempty"`
+
+	// Secrets made for every object.
+	// +optional
+	// +listType=atomic
+	Secrets []ModelData `json:"secrets,omitempty"`
+
+	// Services made for every object.
+	// +optional
+	// +listType=atomic
+	Services []ModelService `json:"services,omitempty"`
+}
+
+// ModelData is a ConfigMap or a Secret.
+type ModelData struct {
+	// Name is the name; the object's own name when empty.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// Data are keys and values. A key whose template gives nothing is left out.
+	Data map[string]string `json:"data"`
+}
+
+// ModelService is a Service of type ExternalName.
+type ModelService struct {
+	// Name is the name; the object's own name when empty.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// ExternalName is the DNS name that the Service stands for. No Service is made while it is
+	// empty.
+	ExternalName string `json:"externalName"`
+
+	// Port is the port, as a template that gives a number. No port is named when empty.
+	// +optional
+	Port string `json:"port,omitempty"`
+}
+
+// ModelDefinitionStatus says whether a kind is served.
+type ModelDefinitionStatus struct {
+	// ObservedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Ready when the kind is served, Stalled when the definition must be corrected.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// GetConditions returns the definition's conditions.
+func (m *ModelDefinition) GetConditions() []metav1.Condition { return m.Status.Conditions }
+
+// SetConditions replaces the definition's conditions.
+func (m *ModelDefinition) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
+}

@@ -1,0 +1,124 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Object is one object of a modelled kind. Which kind it is stands in its TypeMeta; what its spec
+// may say stands in that kind's CustomResourceDefinition.
+//
+// +kubebuilder:object:root=true
+type Object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the user wants, as JSON. The operator never writes it.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Spec RawJSON `json:"spec,omitempty"`
+
+	// Output holds the outputs of the stack, by name.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Output map[string]Value `json:"output,omitempty"`
+
+	// AdditionalResources names what was made from the outputs.
+	AdditionalResources *AdditionalResources `json:"additionalResources,omitempty"`
+
+	// Status is what was last seen.
+	Status ObjectStatus `json:"status,omitempty"`
+}
+
+// ObjectList is a list of objects of one modelled kind.
+//
+// +kubebuilder:object:root=true
+type ObjectList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the objects.
+	Items []Object `json:"items"`
+}
+
+// AdditionalResources names the Kubernetes objects made for an object, in its namespace.
+type AdditionalResources struct {
+	// ConfigMaps are the names of the ConfigMaps.
+	// +optional
+	// +listType=set
+	ConfigMaps []string `json:"configMaps,omitempty"`
+
+	// Services are the names of the Services.
+	// +optional
+	// +listType=set
+	Services []string `json:"services,omitempty"`
+
+	// Secrets are the names of the Secrets.
+	// +optional
+	// +listType=set
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// ObjectStatus is the status that every modelled kind shares.
+type ObjectStatus struct {
+	// ResourceStatus is the status of the stack in CloudFormation's own word.
+	// +optional
+	ResourceStatus string `json:"resourceStatus,omitempty"`
+
+	// ResourceStatusReason says why the stack is in that status.
+	// +optional
+	ResourceStatusReason string `json:"resourceStatusReason,omitempty"`
+
+	// StackID is the ARN of the stack.
+	// +optional
+	StackID string `json:"stackID,omitempty"`
+
+	// StackName is the name of the stack.
+	// +optional
+	StackName string `json:"stackName,omitempty"`
+
+	// ObservedGeneration is the generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions say how far the object is and what a person can do about it.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Stack is what the operator must remember of the stack to go on after a restart without
+	// asking AWS.
+	// +optional
+	Stack *StackRecord `json:"stack,omitempty"`
+}
+
+// StackRecord is what the operator remembers of a stack from one look to the next.
+type StackRecord struct {
+	// Digest is the SHA-256 of the template, parameters and tags that the stack was last given.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// FailedDigest is the digest that AWS last refused; it is not sent again until it changes.
+	// +optional
+	FailedDigest string `json:"failedDigest,omitempty"`
+
+	// Attempts counts the failed attempts to bring the stack to the wanted digest.
+	// +optional
+	Attempts int `json:"attempts,omitempty"`
+
+	// NextAttempt is when the next attempt is due.
+	// +optional
+	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
+
+	// OutputsDigest is the SHA-256 of the outputs last read.
+	// +optional
+	OutputsDigest string `json:"outputsDigest,omitempty"`
+}
+
+// GetConditions returns the object's conditions.
+func (o *Object) GetConditions() []metav1.Condition { return o.Status.Conditions }
+
+// SetConditions replaces the object's conditions.
+func (o *Object) SetConditions(conditions []metav1.Condition) { o.Status.Conditions = conditions }
