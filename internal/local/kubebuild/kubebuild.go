@@ -1,0 +1,163 @@
+package kubebuild
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/utils/clock"
+)
+
+// KubernetesVersion is the version that kube/go.mod names and that the binary
+// answers with; kubeadm refuses to work without it.
+const KubernetesVersion = "v1.36.3"
+
+const modulePath = "github.com/aws-operator/aws-operator"
+
+// ErrNoSources says that the sources of the kube binary are not to be found.
+var ErrNoSources = errors.New("the sources of the kube binary are not here")
+
+// Options say where to build and whom to tell.
+type Options struct {
+	// Root is the root of the repository; empty means to find it.
+	Root string
+	// Progress receives what the build says; nil keeps it silent.
+	Progress io.Writer
+	// Clock measures the build; nil is the machine's.
+	Clock clock.WithTicker
+}
+
+// Ensure returns the path of an up-to-date kube binary and builds it first
+// where there is none. It errs with ErrNoSources outside the repository, and
+// with the compiler's words when the build fails.
+func Ensure(ctx context.Context, opts Options) (string, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Progress == nil {
+		opts.Progress = io.Discard
+	}
+	if opts.Root == "" {
+		root, err := FindRoot()
+		if err != nil {
+			return "", err
+		}
+		opts.Root = root
+	}
+	b := &build{Options: opts, output: filepath.Join(opts.Root, "bin", "kube")}
+	return b.output, b.ensure(ctx)
+}
+
+// FindRoot returns the root of the repository that holds the working directory
+// or the executable. It errs with ErrNoSources when neither lies in it.
+func FindRoot() (string, error) {
+	var starts []string
+	if wd, err := os.Getwd(); err == nil {
+		starts = append(starts, wd)
+	}
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	for _, start := range starts {
+		for dir := start; ; dir = filepath.Dir(dir) {
+			if isRoot(dir) {
+				return dir, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: run this inside the repository, or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver", ErrNoSources)
+}
+
+func isRoot(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !bytes.HasPrefix(mod, []byte("module "+modulePath+"\n")) {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(dir, "kube", "main.go"))
+	return err == nil
+}
+
+// build is one wish for an up-to-date binary.
+type build struct {
+	Options
+	output string
+}
+
+func (b *build) ensure(ctx context.Context) error {
+	stamp, err := b.stamp(ctx)
+	if err != nil {
+		return err
+	}
+	if b.upToDate(stamp) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(b.output), 0o755); err != nil {
+		return fmt.Errorf("make the folder for the kube binary: %w", err)
+	}
+	unlock, err := lock(ctx, b.output+".lock", b.Clock, func() {
+		b.say("kube: another process is building it; waiting for that")
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the build of the kube binary: %w", err)
+	}
+	defer unlock()
+	if b.upToDate(stamp) {
+		return nil
+	}
+	return b.compile(ctx, stamp)
+}
+
+// stamp names everything that the binary depends on.
+func (b *build) stamp(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH")
+	cmd.Dir = filepath.Join(b.Root, "kube")
+	golang, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask Go for its version (building the kube binary needs Go): %w", err)
+	}
+	sum := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+		data, err := os.ReadFile(filepath.Join(b.Root, "kube", name))
+		if err != nil {
+			return "", fmt.Errorf("read the sources of the kube binary: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n", name, len(data))
+		sum.Write(data)
+	}
+	fmt.Fprintf(sum, "%s%s", golang, strings.Join(flags(), "\n"))
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func (b *build) upToDate(stamp string) bool {
+	if _, err := os.Stat(b.output); err != nil {
+		return false
+	}
+	have, err := os.ReadFile(b.output + ".stamp")
+	return err == nil && strings.TrimSpace(string(have)) == stamp
+}
+
+func (b *build) say(format string, args ...any) {
+	fmt.Fprintf(b.Progress, format+"\n", args...)
+}
+
+// flags are the build's flags beside its output. The go command and the
+// listing of what is left to compile must be given the same ones.
+func flags() []string {
+	version := "-X k8s.io/component-base/version."
+	return []string{
+		"-trimpath",
+		"-ldflags=-s -w " + version + "gitVersion=" + KubernetesVersion +
+			" " + version + "gitMajor=1 " + version + "gitMinor=36",
+	}
+}

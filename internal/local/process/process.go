@@ -1,0 +1,145 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// killAfter is how long a child may take to end by itself when asked to.
+const killAfter = 5 * time.Second
+
+// Spec says what to run.
+type Spec struct {
+	// Name is what messages call the process.
+	Name string
+	// Path is the executable.
+	Path string
+	// Args are its arguments, of which the first is the name it is called by.
+	Args []string
+	// Env replaces the environment when it is not nil.
+	Env []string
+	// Dir is the working directory; empty means the parent's.
+	Dir string
+	// LogFile receives standard output and standard error.
+	LogFile string
+}
+
+// Process is a running, or ended, child.
+type Process struct {
+	spec Spec
+	pid  int
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
+}
+
+// Start runs spec and returns once the child exists. It errs when the log file
+// cannot be made or the executable cannot be run.
+func Start(spec Spec) (*Process, error) {
+	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("%s: make its log: %w", spec.Name, err)
+	}
+	cmd := &exec.Cmd{
+		Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: spec.Dir,
+		Stdout: log, Stderr: log, SysProcAttr: endWithParent(),
+	}
+	p := &Process{spec: spec, cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go p.run(log, started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("%s: start it: %w", spec.Name, err)
+	}
+	return p, nil
+}
+
+// run starts the child and waits for it on one thread that lives as long as
+// the child does: Linux signals a child when the thread that made it ends, not
+// when the process does (https://go.dev/issue/27505).
+func (p *Process) run(log *os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(p.done)
+	defer func() { _ = log.Close() }()
+	if err := p.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	p.pid = p.cmd.Process.Pid
+	started <- nil
+	p.err = p.cmd.Wait()
+}
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.pid }
+
+// Err explains why an ended process ended, with its last words. It is nil
+// while the process runs.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+	default:
+		return nil
+	}
+	how := "ended"
+	if p.err != nil {
+		how = p.err.Error()
+	}
+	return fmt.Errorf("%s: %s; its last words:\n%s", p.spec.Name, how, p.lastWords(12))
+}
+
+// Stop asks the process to end and kills it when it takes too long or ctx ends
+// first. It returns once the process is gone.
+func (p *Process) Stop(ctx context.Context) error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	timer := time.NewTimer(killAfter)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return p.Kill()
+}
+
+// Kill ends the process at once and returns when it is gone.
+func (p *Process) Kill() error {
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+func (p *Process) signal(sig os.Signal) error {
+	err := p.cmd.Process.Signal(sig)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("%s: end it: %w", p.spec.Name, err)
+	}
+	return nil
+}
+
+func (p *Process) lastWords(lines int) string {
+	data, err := os.ReadFile(p.spec.LogFile)
+	if err != nil {
+		return fmt.Sprintf("(its log cannot be read: %v)", err)
+	}
+	if len(data) == 0 {
+		return "  (it said nothing)"
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
+}
