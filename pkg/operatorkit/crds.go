@@ -1,0 +1,118 @@
+package operatorkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// EnsureCRDs applies the definitions (server-side, as the given field owner)
+// and waits until the API server serves them. They are handled at the same
+// time. It errs when one cannot be applied, when its names are taken, and when
+// the context ends first; give it one with a deadline.
+func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds ...*apiextensionsv1.CustomResourceDefinition) error {
+	clients, err := apiextensions.NewForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("make a client for CRDs: %w", err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, crd := range crds {
+		group.Go(func() error {
+			if err := ensureCRD(ctx, clients.CustomResourceDefinitions(), fieldOwner, crd); err != nil {
+				return fmt.Errorf("CRD %s: %w", crd.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, fieldOwner string, crd *apiextensionsv1.CustomResourceDefinition) error {
+	data, err := applyConfiguration(crd)
+	if err != nil {
+		return err
+	}
+	applied, err := c.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)})
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	for {
+		if ready, err := established(applied); ready || err != nil {
+			return err
+		}
+		if applied, err = nextCRD(ctx, c, applied); err != nil {
+			return err
+		}
+	}
+}
+
+// nextCRD returns the definition as it is after its next change, or as it is
+// now when the watch ended.
+func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
+	watcher, err := c.Watch(ctx, metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, crd.Name).String(),
+		ResourceVersion: crd.ResourceVersion,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	defer watcher.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait until it is established: %w", context.Cause(ctx))
+	case e, open := <-watcher.ResultChan():
+		changed, ok := e.Object.(*apiextensionsv1.CustomResourceDefinition)
+		switch {
+		case open && e.Type == watch.Deleted:
+			return nil, errors.New("it was deleted while it was being established")
+		case open && ok:
+			return changed, nil
+		}
+	}
+	now, err := c.Get(ctx, crd.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("wait until it is established: %w", err)
+	}
+	return now, nil
+}
+
+// established reports whether the API server serves the definition. It errs
+// when it never will, because another definition has its names.
+func established(crd *apiextensionsv1.CustomResourceDefinition) (bool, error) {
+	ready := false
+	for _, c := range crd.Status.Conditions {
+		switch {
+		case c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse:
+			return false, fmt.Errorf("its names are not accepted: %s", c.Message)
+		case c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue:
+			ready = true
+		}
+	}
+	return ready, nil
+}
+
+// applyConfiguration encodes what an owner says about a definition: all but its status.
+func applyConfiguration(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	delete(content, "status")
+	content["apiVersion"], content["kind"] = apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinition"
+	data, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,69 @@
+package operatorkit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts and times what reconcilers do. One Metrics serves all
+// reconcilers of a process. A nil *Metrics measures nothing.
+//
+//   - <prefix>_step_duration_seconds{kind,step,outcome}: every step that ran;
+//     outcome is done, wait, stall or fail.
+//   - <prefix>_reconcile_duration_seconds{kind,outcome}: every reconcile;
+//     outcome is one of those four, or paused (nothing done), gone (the object
+//     is no more, or none of ours), behind (the cache did not yet show our own
+//     last write) or conflict (someone else wrote meanwhile).
+//   - <prefix>_reconcile_writes_total{kind,what}: writes to the API server;
+//     what is finalizer or status.
+type Metrics struct {
+	steps      *prometheus.HistogramVec
+	reconciles *prometheus.HistogramVec
+	writes     *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics with the given name prefix, for example
+// "aws_operator", and registers them. It errs if they are registered already.
+func NewMetrics(prefix string, registerer prometheus.Registerer) (*Metrics, error) {
+	buckets := []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 30}
+	m := &Metrics{
+		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + "_step_duration_seconds", Buckets: buckets,
+			Help: "How long a step of a pipeline took, by its outcome.",
+		}, []string{"kind", "step", "outcome"}),
+		reconciles: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + "_reconcile_duration_seconds", Buckets: buckets,
+			Help: "How long one reconcile of an object took, by its outcome.",
+		}, []string{"kind", "outcome"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "_reconcile_writes_total",
+			Help: "Writes of reconciled objects to the API server.",
+		}, []string{"kind", "what"}),
+	}
+	for _, collector := range []prometheus.Collector{m.steps, m.reconciles, m.writes} {
+		if err := registerer.Register(collector); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) step(kind, step string, outcome Kind, took time.Duration) {
+	if m != nil {
+		m.steps.WithLabelValues(kind, step, outcome.String()).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) reconcile(kind, outcome string, took time.Duration) {
+	if m != nil {
+		m.reconciles.WithLabelValues(kind, outcome).Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) wrote(kind, what string) {
+	if m != nil {
+		m.writes.WithLabelValues(kind, what).Inc()
+	}
+}

@@ -1,0 +1,53 @@
+package operatorkit
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Step looks after one concern of one kind of object: a stack, a certificate,
+// a DNS record. Both methods are called again and again, so each first looks
+// at what exists, then does at most what is missing. They start things and
+// return; they never wait or sleep.
+//
+// A step may change the object's status (and the fields that the reconciler's
+// Writer writes) in memory. It must not write the object to the API server:
+// that is done once, at the end of the run.
+type Step[T client.Object] interface {
+	// Name identifies the step within its pipeline, in messages and in metrics.
+	Name() string
+	// EnsureCreated brings the concern to what the object asks for.
+	EnsureCreated(ctx context.Context, obj T) Outcome
+	// EnsureDeleted removes the concern; Done means that nothing of it is left.
+	EnsureDeleted(ctx context.Context, obj T) Outcome
+}
+
+// StepFunc is one half of a step.
+type StepFunc[T client.Object] func(ctx context.Context, obj T) Outcome
+
+// NewStep makes a step from functions. A nil function is always done.
+func NewStep[T client.Object](name string, create, remove StepFunc[T]) Step[T] {
+	return funcStep[T]{name: name, create: create, remove: remove}
+}
+
+type funcStep[T client.Object] struct {
+	name           string
+	create, remove StepFunc[T]
+}
+
+func (s funcStep[T]) Name() string { return s.name }
+
+func (s funcStep[T]) EnsureCreated(ctx context.Context, obj T) Outcome {
+	if s.create == nil {
+		return Done()
+	}
+	return s.create(ctx, obj)
+}
+
+func (s funcStep[T]) EnsureDeleted(ctx context.Context, obj T) Outcome {
+	if s.remove == nil {
+		return Done()
+	}
+	return s.remove(ctx, obj)
+}

@@ -1,0 +1,130 @@
+package operatorkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Writer writes what a run changed in an object. It is called only when
+// something changed. It writes with the resource version of before, so that it
+// fails with a conflict if someone else wrote in between, and leaves in after
+// what the server answered.
+type Writer[T client.Object] interface {
+	Write(ctx context.Context, before, after T) error
+}
+
+// NewStatusWriter returns the default Writer: it writes the status, as a JSON
+// merge patch of the status subresource, and nothing else.
+func NewStatusWriter[T client.Object](c client.Client) Writer[T] {
+	return statusWriter[T]{client: c}
+}
+
+// NewFieldsWriter returns a Writer for kinds whose results also stand outside
+// the status, in the named top-level fields. It first writes those fields, if
+// they changed, by a patch of the object itself; as that makes a new
+// generation, it then writes the status with the new generation in place of
+// the old one as the observed generation. It errs on fields that are not an
+// operator's to write: apiVersion, kind, metadata, spec and status.
+func NewFieldsWriter[T client.Object](c client.Client, fields ...string) (Writer[T], error) {
+	for _, field := range fields {
+		if slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, field) {
+			return nil, fmt.Errorf("a fields writer does not write %q", field)
+		}
+	}
+	return fieldsWriter[T]{statusWriter: statusWriter[T]{client: c}, fields: slices.Clone(fields)}, nil
+}
+
+type statusWriter[T client.Object] struct{ client client.Client }
+
+func (w statusWriter[T]) Write(ctx context.Context, before, after T) error {
+	patch, err := fieldsPatch(before, after, before.GetResourceVersion(), "status")
+	if err != nil || patch == nil {
+		return err
+	}
+	if err := w.client.Status().Patch(ctx, after, patch); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+type fieldsWriter[T client.Object] struct {
+	statusWriter[T]
+	fields []string
+}
+
+func (w fieldsWriter[T]) Write(ctx context.Context, before, after T) error {
+	patch, err := fieldsPatch(before, after, before.GetResourceVersion(), w.fields...)
+	if err != nil {
+		return err
+	}
+	if patch == nil {
+		return w.statusWriter.Write(ctx, before, after)
+	}
+	answer := copyOf(after)
+	if err := w.client.Patch(ctx, answer, patch); err != nil {
+		return fmt.Errorf("write %v: %w", w.fields, err)
+	}
+	restamp(after, before.GetGeneration(), answer.GetGeneration())
+	before = copyOf(before)
+	before.SetResourceVersion(answer.GetResourceVersion())
+	after.SetResourceVersion(answer.GetResourceVersion())
+	return w.statusWriter.Write(ctx, before, after)
+}
+
+// fieldsPatch returns a JSON merge patch that brings the named top-level
+// fields from before to after, guarded by the resource version; nil if they
+// are the same.
+func fieldsPatch(before, after client.Object, resourceVersion string, fields ...string) (client.Patch, error) {
+	old, err := topLevel(before, fields)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := topLevel(after, fields)
+	if err != nil {
+		return nil, err
+	}
+	data, err := jsonpatch.CreateMergePatch(old, desired)
+	if err != nil {
+		return nil, fmt.Errorf("make a patch: %w", err)
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return nil, fmt.Errorf("make a patch: %w", err)
+	}
+	if len(patch) == 0 {
+		return nil, nil
+	}
+	patch["metadata"] = map[string]any{"resourceVersion": resourceVersion}
+	if data, err = json.Marshal(patch); err != nil {
+		return nil, fmt.Errorf("make a patch: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
+}
+
+// topLevel returns a JSON object with only the named fields of obj.
+func topLevel(obj client.Object, fields []string) ([]byte, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", obj, err)
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", obj, err)
+	}
+	maps.DeleteFunc(all, func(field string, _ json.RawMessage) bool { return !slices.Contains(fields, field) })
+	if data, err = json.Marshal(all); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", obj, err)
+	}
+	return data, nil
+}
+
+func copyOf[T client.Object](obj T) T {
+	return obj.DeepCopyObject().(T)
+}
