@@ -14,6 +14,8 @@ type Call struct {
 	RequestID string
 	// Host and Scheme are those the caller used to reach the simulator.
 	Host, Scheme string
+	// Path is the URL's: SQS's Query clients name the queue by it.
+	Path string
 }
 
 // Endpoint is the address under which the caller reached the simulator, for

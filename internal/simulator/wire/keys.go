@@ -58,4 +58,3 @@ func RandomID(n int) string {
 	}
 	return buf.String()[:n]
 }
-

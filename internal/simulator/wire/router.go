@@ -1,8 +1,12 @@
 package wire
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/google/uuid"
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
@@ -11,28 +15,46 @@ import (
 // DefaultAccount is the account of callers whose access key says nothing else.
 const DefaultAccount = "123456789012"
 
+// DefaultRegion is the region of requests that name none.
+const DefaultRegion = "us-east-1"
+
 // Option changes a router.
 type Option func(*Router)
 
 // WithAccount sets the account of callers whose access key says nothing else.
 func WithAccount(account string) Option { return func(r *Router) { r.account = account } }
 
+// WithRegion sets the region of requests that name none.
+func WithRegion(region string) Option { return func(r *Router) { r.region = region } }
+
+// WithPartition sets the ARN partition, "aws" otherwise.
+func WithPartition(partition string) Option { return func(r *Router) { r.partition = partition } }
+
 // WithKeys sets the registry of issued access keys.
 func WithKeys(keys *Keys) Option { return func(r *Router) { r.keys = keys } }
 
 // Router serves several services at one address.
 type Router struct {
-	services []*Service
-	faults   *fault.Injector
-	clock    clock.Clock
-	account  string
-	keys     *Keys
+	byName    map[string][]*Service
+	services  []*Service
+	faults    *fault.Injector
+	clock     clock.Clock
+	account   string
+	region    string
+	partition string
+	keys      *Keys
 }
 
 // NewRouter returns a handler that finds the service, account and operation of
 // each request, subjects it to the faults and answers in the request's protocol.
 func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, options ...Option) *Router {
-	r := &Router{services: services, faults: faults, clock: clk, account: DefaultAccount, keys: &Keys{}}
+	r := &Router{
+		byName: map[string][]*Service{}, services: services, faults: faults, clock: clk,
+		account: DefaultAccount, region: DefaultRegion, partition: "aws", keys: &Keys{},
+	}
+	for _, s := range services {
+		r.byName[s.Name] = append(r.byName[s.Name], s)
+	}
 	for _, option := range options {
 		option(r)
 	}
@@ -41,5 +63,229 @@ func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, opt
 
 // ServeHTTP answers one request.
 func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	http.Error(w, "not yet", http.StatusNotImplemented)
+	q := &request{Request: req, query: req.URL.Query()}
+	q.scope, q.signed = credentialsOf(req, q.query)
+	q.call = r.newCall(q)
+	if err := r.route(q); err != nil {
+		r.fail(w, q, err)
+		return
+	}
+	r.serve(w, q)
+}
+
+func (r *Router) newCall(q *request) *Call {
+	scheme := "http"
+	if q.TLS != nil {
+		scheme = "https"
+	}
+	p := r.principalOf(q.scope.accessKey)
+	region := q.scope.region
+	if region == "" {
+		region = r.region
+	}
+	return &Call{
+		Account: p.Account, Principal: p.ARN, UserID: p.UserID, AccessKeyID: q.scope.accessKey,
+		Region: region, Service: q.scope.service, RequestID: uuid.NewString(), Host: q.Host, Scheme: scheme, Path: q.URL.Path,
+	}
+}
+
+// route finds the service, protocol and operation of a request.
+func (r *Router) route(q *request) error {
+	q.protocol = q.guessProtocol()
+	q.service = &Service{Name: q.scope.service}
+	if q.signed {
+		candidates := r.byName[q.scope.service]
+		if len(candidates) == 0 {
+			return unknownService(q.scope.service)
+		}
+		q.service = pick(candidates, q)
+	} else if err := r.routeUnsigned(q); err != nil {
+		return err
+	}
+	q.call.Service = q.service.Name
+	return q.findOperation()
+}
+
+func (r *Router) routeUnsigned(q *request) error {
+	for _, s := range r.services {
+		if s.Anonymous != nil && s.Anonymous(q.Request) {
+			q.service = s
+			return nil
+		}
+	}
+	if err := q.readForm(); err != nil {
+		return malformed(q.protocol, err)
+	}
+	for _, s := range r.services {
+		if action := q.form.Get("Action"); action != "" && slices.Contains(s.Unsigned, action) {
+			q.service = s
+			return nil
+		}
+	}
+	return &Error{Code: "MissingAuthenticationToken", Message: "Request is missing Authentication Token", Status: http.StatusForbidden}
+}
+
+func unknownService(name string) *Error {
+	return &Error{
+		Code:    "NotImplemented",
+		Message: "The simulator has no service " + name + ".",
+		Status:  http.StatusNotImplemented,
+	}
+}
+
+// pick chooses between services that share a signing name, by target or version.
+func pick(candidates []*Service, q *request) *Service {
+	if len(candidates) == 1 {
+		return candidates[0]
+	}
+	prefix, _, hasTarget := q.target()
+	if !hasTarget && q.readForm() != nil {
+		return candidates[0]
+	}
+	for _, s := range candidates {
+		if hasTarget && s.TargetPrefix == prefix || !hasTarget && s.APIVersion == q.form.Get("Version") {
+			return s
+		}
+	}
+	return candidates[0]
+}
+
+// guessProtocol tells the protocol from the request alone, for errors that come
+// before the service is known.
+func (q *request) guessProtocol() Protocol {
+	if _, _, ok := q.target(); ok {
+		if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-amz-json-1.1") {
+			return JSON11
+		}
+		return JSON10
+	}
+	if q.isForm() || q.query.Has("Action") {
+		return Query
+	}
+	return RESTXML
+}
+
+func (q *request) findOperation() error {
+	s := q.service
+	if _, operation, ok := q.target(); ok && (s.speaks(JSON10) || s.speaks(JSON11)) {
+		q.call.Operation = operation
+		if _, known := s.Operations[operation]; !known {
+			return &Error{Code: "UnknownOperationException", Message: "The operation " + operation + " is not one the simulator has.", Status: http.StatusBadRequest}
+		}
+		return nil
+	}
+	if (s.speaks(Query) || s.speaks(EC2Query)) && (q.isForm() || q.query.Has("Action")) {
+		return q.findAction()
+	}
+	if s.HTTP == nil {
+		return &Error{Code: "UnknownOperationException", Message: "The request names no operation.", Status: http.StatusNotFound}
+	}
+	if s.speaks(RESTXML) || len(s.Protocols) == 0 {
+		q.protocol = RESTXML
+	} else {
+		q.protocol = s.Protocols[0]
+	}
+	q.call.Operation = q.Method
+	if s.OperationOf != nil {
+		q.call.Operation, q.name = s.OperationOf(q.Request)
+	}
+	return nil
+}
+
+func (q *request) findAction() error {
+	q.protocol = Query
+	if q.service.speaks(EC2Query) {
+		q.protocol = EC2Query
+	}
+	if err := q.readForm(); err != nil {
+		return malformed(q.protocol, err)
+	}
+	action := q.form.Get("Action")
+	q.call.Operation = action
+	if action == "" {
+		return &Error{Code: "MissingAction", Message: "The request is missing an action or a required parameter.", Status: http.StatusBadRequest}
+	}
+	if _, ok := q.service.Operations[action]; !ok {
+		return &Error{Code: "InvalidAction", Message: "The action " + action + " is not valid for this web service.", Status: http.StatusBadRequest}
+	}
+	return nil
+}
+
+func malformed(p Protocol, err error) *Error {
+	code := "MalformedInput"
+	if p == JSON10 || p == JSON11 {
+		code = "SerializationException"
+	}
+	return &Error{Code: code, Message: err.Error(), Status: http.StatusBadRequest}
+}
+
+// serve decodes the input, runs the operation under the faults and answers.
+func (r *Router) serve(w http.ResponseWriter, q *request) {
+	ctx := WithCall(q.Context(), q.call)
+	operation, isOperation := q.service.Operations[q.call.Operation]
+	isOperation = isOperation && q.protocol != RESTXML
+	var input any
+	if isOperation {
+		input = operation.input()
+		if err := q.decode(input); err != nil {
+			r.fail(w, q, malformed(q.protocol, err))
+			return
+		}
+		q.input = input
+		if r.faults.NeedsName() {
+			q.name = nameIn(input)
+		}
+	}
+	effect, after := r.faults.Begin(fault.CallInfo{
+		Account: q.call.Account, Region: q.call.Region,
+		Service: q.call.Service, Operation: q.call.Operation, Name: q.name,
+	})
+	if err := fault.Wait(ctx, r.clock, effect.Latency); err != nil {
+		return
+	}
+	if effect.Fails() && !effect.AfterEffect {
+		r.misbehave(w, q, effect)
+		return
+	}
+	if !isOperation {
+		r.serveHTTP(ctx, w, q, effect, after)
+		return
+	}
+	out, err := operation.call(ctx, input)
+	after()
+	switch {
+	case effect.Fails():
+		r.misbehave(w, q, effect)
+	case err != nil:
+		r.fail(w, q, err)
+	default:
+		r.respond(w, q, out)
+	}
+}
+
+func (r *Router) serveHTTP(ctx context.Context, w http.ResponseWriter, q *request, effect fault.Effect, after func()) {
+	req := q.WithContext(ctx)
+	if !effect.Fails() {
+		writer := &afterWriter{ResponseWriter: w, after: after}
+		q.service.HTTP.ServeHTTP(writer, req)
+		writer.once.Do(after)
+		return
+	}
+	q.service.HTTP.ServeHTTP(&discardWriter{header: http.Header{}}, req)
+	after()
+	r.misbehave(w, q, effect)
+}
+
+func (q *request) decode(input any) error {
+	switch q.protocol {
+	case JSON10, JSON11:
+		if err := q.readBody(); err != nil {
+			return err
+		}
+		return q.service.decodeJSON(q.body, input)
+	case EC2Query:
+		return q.service.decodeQuery(dialectEC2, q.form, input)
+	default:
+		return q.service.decodeQuery(dialectQuery, q.form, input)
+	}
 }

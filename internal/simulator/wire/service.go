@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"net/http"
+	"slices"
 )
 
 // Protocol is one of AWS's wire protocols.
@@ -93,17 +94,15 @@ type Service struct {
 	// OperationOf names the operation of a request to HTTP and what it is about
 	// (a bucket), for counting and for faults; the method unless set.
 	OperationOf func(*http.Request) (operation, name string)
+	// Unsigned are the Query actions that need no credentials: STS's
+	// AssumeRoleWithWebIdentity, SNS's ConfirmSubscription.
+	Unsigned []string
 	// Anonymous reports whether the service takes a request that carries no
-	// signature (STS's AssumeRoleWithWebIdentity, a registry's /v2/).
+	// signature: a registry's /v2/, a bucket's website.
 	Anonymous func(*http.Request) bool
 }
 
 // speaks reports whether the service has the protocol.
 func (s *Service) speaks(p Protocol) bool {
-	for _, have := range s.Protocols {
-		if have == p {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Protocols, p)
 }

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// scope is what a request's credentials say. Signatures are not verified: the
+// simulator has no secrets to keep.
+type scope struct {
+	accessKey, region, service string
+}
+
+// credentialsOf reads the credential scope from the Authorization header or from
+// a presigned URL. It reports false when there are no credentials.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+func credentialsOf(req *http.Request, query url.Values) (scope, bool) {
+	if header := req.Header.Get("Authorization"); strings.HasPrefix(header, "AWS4-") {
+		_, rest, _ := strings.Cut(header, "Credential=")
+		credential, _, _ := strings.Cut(rest, ",")
+		return parseScope(strings.TrimSpace(credential), req.Header.Get("X-Amz-Region-Set"))
+	}
+	if credential := query.Get("X-Amz-Credential"); credential != "" {
+		return parseScope(credential, query.Get("X-Amz-Region-Set"))
+	}
+	// S3's old query signature, which some clients still presign with.
+	if key := query.Get("AWSAccessKeyId"); key != "" && query.Has("Signature") {
+		return scope{accessKey: key, service: "s3"}, true
+	}
+	return scope{}, false
+}
+
+// parseScope splits KEY/date/region/service/aws4_request; the asymmetric
+// algorithm has no region there and names a set of them elsewhere.
+func parseScope(credential, regionSet string) (scope, bool) {
+	parts := strings.Split(credential, "/")
+	n := len(parts)
+	if n < 4 || parts[n-1] != "aws4_request" {
+		return scope{}, false
+	}
+	if n == 4 {
+		region, _, _ := strings.Cut(regionSet, ",")
+		return scope{accessKey: parts[0], region: region, service: parts[2]}, true
+	}
+	// An access key id may itself hold slashes; the rest is counted from the end.
+	return scope{accessKey: strings.Join(parts[:n-4], "/"), region: parts[n-3], service: parts[n-2]}, true
+}
+
+// principalOf finds who an access key belongs to: an issued key says it, twelve
+// digits are an account, and anything else is the default account's demo user.
+func (r *Router) principalOf(accessKey string) Principal {
+	if p, ok := r.keys.Lookup(accessKey); ok {
+		return p
+	}
+	account := r.account
+	if isAccount(accessKey) {
+		account = accessKey
+	}
+	return Principal{Account: account, ARN: "arn:" + r.partition + ":iam::" + account + ":user/demo", UserID: "AIDADEMOUSER" + account[:min(len(account), 9)]}
+}
+
+func isAccount(s string) bool {
+	if len(s) != 12 {
+		return false
+	}
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}

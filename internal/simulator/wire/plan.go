@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// dialect is which of a service's name tables counts.
+type dialect int
+
+const (
+	dialectJSON dialect = iota
+	dialectQuery
+	dialectEC2
+	dialectXML
+)
+
+// field is one member of a structure as a dialect calls it.
+type field struct {
+	index int
+	Name
+}
+
+// plan is how a structure's members are called in one service and dialect.
+type plan struct {
+	fields []field
+	byName map[string]int // by wire name and by its lower-case form
+}
+
+type planKey struct {
+	service *Service
+	dialect dialect
+	typ     reflect.Type
+}
+
+var (
+	plans    sync.Map // planKey → *plan
+	timeType = reflect.TypeFor[time.Time]()
+)
+
+// planOf returns the plan of a structure type, made once.
+func (s *Service) planOf(d dialect, t reflect.Type) *plan {
+	key := planKey{s, d, t}
+	if p, ok := plans.Load(key); ok {
+		return p.(*plan) //nolint:forcetypeassert // only plans are stored
+	}
+	p := s.makePlan(d, t)
+	plans.Store(key, p)
+	return p
+}
+
+func (s *Service) makePlan(d dialect, t reflect.Type) *plan {
+	p := &plan{byName: map[string]int{}}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() || f.Name == "ResultMetadata" {
+			continue
+		}
+		n := s.nameOf(d, t, f.Name)
+		p.byName[n.Wire] = len(p.fields)
+		for _, alias := range []string{strings.ToLower(n.Wire), f.Name, strings.ToLower(f.Name)} {
+			if _, taken := p.byName[alias]; !taken {
+				p.byName[alias] = len(p.fields)
+			}
+		}
+		p.fields = append(p.fields, field{index: i, Name: n})
+	}
+	return p
+}
+
+// nameOf applies the service's rule and exceptions to one member.
+func (s *Service) nameOf(d dialect, t reflect.Type, name string) Name {
+	tables := []map[string]Name{s.Names}
+	if d == dialectQuery {
+		tables = []map[string]Name{s.QueryNames, s.Names}
+	}
+	n := Name{}
+	for _, table := range tables {
+		found, ok := table[t.Name()+"."+name]
+		if !ok {
+			found, ok = table[name]
+		}
+		if ok {
+			n = found
+			break
+		}
+	}
+	if n.Wire == "" {
+		n.Wire = name
+		if s.LowerCamel || d == dialectEC2 {
+			n.Wire = lowerFirst(name)
+		}
+	}
+	if n.Item == "" {
+		n.Item = "member"
+		if d == dialectEC2 {
+			n.Item = "item"
+		}
+	}
+	if n.Key == "" {
+		n.Key = "key"
+	}
+	if n.Value == "" {
+		n.Value = "value"
+	}
+	return n
+}
+
+// find returns the member of that wire name, in any case.
+func (p *plan) find(name string) (field, bool) {
+	i, ok := p.byName[name]
+	if !ok {
+		i, ok = p.byName[strings.ToLower(name)]
+	}
+	if !ok {
+		return field{}, false
+	}
+	return p.fields[i], true
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// union is what [RegisterUnion] announced.
+type union struct {
+	byName map[string]reflect.Type // wire name → member structure
+	names  map[reflect.Type]string // member structure → wire name
+}
+
+var unions sync.Map // interface type → *union
+
+// RegisterUnion announces the members of a union: its Go interface and one
+// pointer to each of its member structures. Member names follow from the
+// structures' names: AttributeValueMemberS is "S".
+//
+//	wire.RegisterUnion[types.AttributeValue](&types.AttributeValueMemberS{}, &types.AttributeValueMemberN{}, …)
+func RegisterUnion[T any](members ...T) {
+	iface := reflect.TypeFor[T]()
+	u := &union{byName: map[string]reflect.Type{}, names: map[reflect.Type]string{}}
+	for _, m := range members {
+		t := reflect.TypeOf(m).Elem()
+		name := strings.TrimPrefix(t.Name(), iface.Name()+"Member")
+		u.byName[name] = t
+		u.names[t] = name
+	}
+	unions.Store(iface, u)
+}
+
+func unionOf(t reflect.Type) (*union, error) {
+	u, ok := unions.Load(t)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a registered union", t)
+	}
+	return u.(*union), nil //nolint:forcetypeassert // only unions are stored
+}
+
+// member returns the structure of a union's member by its wire name.
+func (u *union) member(name string) (reflect.Type, bool) {
+	t, ok := u.byName[name]
+	if !ok && name != "" {
+		t, ok = u.byName[strings.ToUpper(name[:1])+name[1:]]
+	}
+	return t, ok
+}

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// maxBody bounds the body of a request to an operation; AWS's own limits are
+// lower for every such service.
+const maxBody = 32 << 20
+
+// request is an HTTP request on its way to an operation.
+type request struct {
+	*http.Request
+
+	query    url.Values // of the URL
+	form     url.Values // of URL and body together, for Query
+	scope    scope
+	signed   bool
+	service  *Service
+	protocol Protocol
+	call     *Call
+	body     []byte
+	input    any
+	name     string // of what the call is about, if someone asks
+}
+
+// readBody reads the body, unpacked if the client compressed it.
+func (q *request) readBody() error {
+	if q.Body == nil {
+		return nil
+	}
+	var reader io.Reader = io.LimitReader(q.Body, maxBody+1)
+	if strings.EqualFold(q.Header.Get("Content-Encoding"), "gzip") {
+		unpacked, err := gzip.NewReader(reader)
+		if err != nil {
+			return fmt.Errorf("malformed gzip body: %w", err)
+		}
+		reader = io.LimitReader(unpacked, maxBody+1)
+	}
+	var buf bytes.Buffer
+	if q.ContentLength > 0 && q.ContentLength < maxBody {
+		buf.Grow(int(q.ContentLength) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(reader); err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	if buf.Len() > maxBody {
+		return fmt.Errorf("the body is over %d bytes", maxBody)
+	}
+	q.body = buf.Bytes()
+	return nil
+}
+
+// target returns prefix and operation of X-Amz-Target.
+func (q *request) target() (prefix, operation string, ok bool) {
+	target := q.Header.Get("X-Amz-Target")
+	dot := strings.LastIndexByte(target, '.')
+	if dot < 0 {
+		return "", target, target != ""
+	}
+	return target[:dot], target[dot+1:], true
+}
+
+// isForm reports whether the body holds Query parameters.
+func (q *request) isForm() bool {
+	return q.Method == http.MethodPost &&
+		strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// readForm merges the parameters of URL and body.
+func (q *request) readForm() error {
+	q.form = q.query
+	if !q.isForm() {
+		return nil
+	}
+	if err := q.readBody(); err != nil {
+		return err
+	}
+	values, err := url.ParseQuery(string(q.body))
+	if err != nil {
+		return fmt.Errorf("malformed parameters: %w", err)
+	}
+	for key, list := range q.query {
+		if _, ok := values[key]; !ok {
+			values[key] = list
+		}
+	}
+	q.form = values
+	return nil
+}

@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+
+// xmlWriter writes SDK values as XML elements.
+type xmlWriter struct {
+	*bytes.Buffer
+
+	service *Service
+	dialect dialect
+}
+
+func (w *xmlWriter) open(name string)  { w.WriteByte('<'); w.WriteString(name); w.WriteByte('>') }
+func (w *xmlWriter) close(name string) { w.WriteString("</"); w.WriteString(name); w.WriteByte('>') }
+
+func (w *xmlWriter) text(name, text string) {
+	w.open(name)
+	escapeXML(w.Buffer, text)
+	w.close(name)
+}
+
+func escapeXML(buf *bytes.Buffer, text string) {
+	// EscapeText errs only when its writer does, and a buffer does not.
+	_ = xml.EscapeText(buf, []byte(text))
+}
+
+// EncodeXML encodes an SDK structure as an XML document with the given root
+// element, for REST-XML bodies. It errs on a type that XML cannot hold.
+func (s *Service) EncodeXML(out io.Writer, root string, v any) error {
+	w := &xmlWriter{Buffer: &bytes.Buffer{}, service: s, dialect: dialectXML}
+	w.WriteString(xmlHeader)
+	w.openRoot(root)
+	if err := w.members(reflect.Indirect(reflect.ValueOf(v))); err != nil {
+		return err
+	}
+	w.close(root)
+	if _, err := out.Write(w.Bytes()); err != nil {
+		return fmt.Errorf("writing the document: %w", err)
+	}
+	return nil
+}
+
+func (w *xmlWriter) openRoot(root string) {
+	w.WriteByte('<')
+	w.WriteString(root)
+	if w.service.XMLNamespace != "" {
+		w.WriteString(` xmlns="`)
+		escapeXML(w.Buffer, w.service.XMLNamespace)
+		w.WriteByte('"')
+	}
+	w.WriteByte('>')
+}
+
+func (w *xmlWriter) members(v reflect.Value) error {
+	p := w.service.planOf(w.dialect, v.Type())
+	for i := range p.fields {
+		member := v.Field(p.fields[i].index)
+		if absent(member) {
+			continue
+		}
+		if err := w.element(p.fields[i].Name, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *xmlWriter) element(n Name, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return w.element(n, v.Elem())
+	case reflect.Struct:
+		if v.Type() == timeType {
+			w.text(n.Wire, formatTime(v.Interface().(time.Time))) //nolint:forcetypeassert // checked by type
+			return nil
+		}
+		w.open(n.Wire)
+		defer w.close(n.Wire)
+		return w.members(v)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			w.text(n.Wire, base64.StdEncoding.EncodeToString(v.Bytes()))
+			return nil
+		}
+		return w.list(n, v)
+	case reflect.Map:
+		return w.mapping(n, v)
+	default:
+		return w.scalar(n.Wire, v)
+	}
+}
+
+func (w *xmlWriter) scalar(name string, v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.String:
+		w.text(name, v.String())
+	case reflect.Bool:
+		w.text(name, strconv.FormatBool(v.Bool()))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		w.text(name, strconv.FormatInt(v.Int(), 10))
+	case reflect.Float32, reflect.Float64:
+		w.text(name, strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()))
+	default:
+		return fmt.Errorf("cannot encode %s", v.Type())
+	}
+	return nil
+}
+
+func (w *xmlWriter) list(n Name, v reflect.Value) error {
+	item := Name{Wire: n.Item, Item: w.itemName()}
+	if n.Flattened {
+		item.Wire = n.Wire
+	} else {
+		w.open(n.Wire)
+		defer w.close(n.Wire)
+	}
+	item.Key, item.Value = "key", "value"
+	for i := range v.Len() {
+		if err := w.element(item, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *xmlWriter) itemName() string {
+	if w.dialect == dialectEC2 {
+		return "item"
+	}
+	return "member"
+}
+
+func (w *xmlWriter) mapping(n Name, v reflect.Value) error {
+	entry := "entry"
+	if n.Flattened {
+		entry = n.Wire
+	} else {
+		w.open(n.Wire)
+		defer w.close(n.Wire)
+	}
+	for _, key := range sortedKeys(v) {
+		w.open(entry)
+		w.text(n.Key, key.String())
+		if err := w.element(Name{Wire: n.Value, Item: w.itemName(), Key: "key", Value: "value"}, v.MapIndex(key)); err != nil {
+			return err
+		}
+		w.close(entry)
+	}
+	return nil
+}
+
+// formatTime writes a timestamp as AWS does in XML: milliseconds only if there
+// are some.
+func formatTime(t time.Time) string {
+	t = t.UTC()
+	if t.Nanosecond()/int(time.Millisecond) == 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format("2006-01-02T15:04:05.000Z")
+}
