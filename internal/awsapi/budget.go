@@ -1,9 +1,232 @@
 package awsapi
 
-// Budget is a token bucket: how many calls a second one account, region and service may get from this operator.
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Budget is a token bucket: how many calls one account, region and service may get from this operator.
 type Budget struct {
 	// PerSecond is the sustained rate; 0 or less is unlimited.
 	PerSecond float64
-	// Burst is how many calls may be made at once after a rest.
+	// Burst is how many calls may be made at once after a rest; less than 1 is 1.
 	Burst int
+}
+
+// Unlimited is the budget that holds nothing back.
+var Unlimited = Budget{}
+
+// AnyService is the key of the budget for all services that are not named.
+const AnyService = "*"
+
+// DefaultBudgets returns the budgets that apply where Options name no other.
+//
+// AWS does not publish CloudFormation's request rates, only that calls beyond them fail with "Rate exceeded"
+// (https://repost.aws/knowledge-center/cloudformation-rate-exceeded-error); fleets in the field see DescribeStacks throttled from
+// about ten calls a second on, and other tools share the account, so the operator takes half of that and a burst. STS allows 600
+// calls a second (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html), standard queues a nearly unlimited
+// number (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html), S3 3,500 writes a
+// second and prefix (https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html). Services with no entry get
+// what EC2 documents for reads: 20 a second, 100 at once
+// (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html).
+func DefaultBudgets() map[string]Budget {
+	return map[string]Budget{
+		"cloudformation": {PerSecond: 5, Burst: 20},
+		"sts":            {PerSecond: 100, Burst: 100},
+		"sqs":            Unlimited,
+		"s3":             Unlimited,
+		AnyService:       {PerSecond: 20, Burst: 100},
+	}
+}
+
+// ParseBudgets reads budgets as a flag gives them: "unlimited", or a list such as "cloudformation=5/20,sqs=unlimited,*=50/100",
+// each a rate a second and a burst. It errs on anything else.
+func ParseBudgets(text string) (map[string]Budget, error) {
+	budgets := map[string]Budget{}
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if item == "" {
+			continue
+		}
+		service, value, found := strings.Cut(item, "=")
+		if !found {
+			service, value = AnyService, item
+		}
+		budget, err := parseBudget(value)
+		if err != nil {
+			return nil, fmt.Errorf("budget %q: %w", item, err)
+		}
+		budgets[service] = budget
+	}
+	return budgets, nil
+}
+
+func parseBudget(text string) (Budget, error) {
+	if text == "unlimited" {
+		return Unlimited, nil
+	}
+	perSecond, burst, hasBurst := strings.Cut(text, "/")
+	budget := Budget{}
+	var err error
+	if budget.PerSecond, err = strconv.ParseFloat(perSecond, 64); err != nil || budget.PerSecond <= 0 {
+		return Budget{}, fmt.Errorf("want RATE/BURST or unlimited, have %q", text)
+	}
+	budget.Burst = max(1, int(budget.PerSecond))
+	if hasBurst {
+		if budget.Burst, err = strconv.Atoi(burst); err != nil || budget.Burst < 1 {
+			return Budget{}, fmt.Errorf("the burst must be a whole number of at least 1, have %q", burst)
+		}
+	}
+	return budget, nil
+}
+
+// budgetFor finds the budget of a service: named by the user, then the user's for all, then the default.
+func budgetFor(overrides map[string]Budget, service string) Budget {
+	for _, budgets := range []map[string]Budget{overrides, DefaultBudgets()} {
+		for _, key := range []string{service, AnyService} {
+			if budget, ok := budgets[key]; ok {
+				return budget
+			}
+		}
+	}
+	return Unlimited
+}
+
+// bucket hands out the tokens of one account, region and service. Calls that change something which exists already go before
+// calls that make something new or only look: an edit must not queue behind a thousand creations.
+type bucket struct {
+	limiter *rate.Limiter // nil is unlimited
+
+	mu      sync.Mutex
+	queue   waiters
+	next    uint64
+	pumping bool
+	waiting atomic.Int64
+}
+
+func newBucket(budget Budget) *bucket {
+	if budget.PerSecond <= 0 {
+		return &bucket{}
+	}
+	return &bucket{limiter: rate.NewLimiter(rate.Limit(budget.PerSecond), max(1, budget.Burst))}
+}
+
+// take returns when the call may be made, or with the context's error.
+func (b *bucket) take(ctx context.Context, urgent bool) error {
+	if b.limiter == nil {
+		return nil
+	}
+	w := b.enqueue(urgent)
+	if w == nil {
+		return nil
+	}
+	b.waiting.Add(1)
+	defer b.waiting.Add(-1)
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		w.abandoned = true
+		return context.Cause(ctx)
+	}
+}
+
+// enqueue returns nil when a token was free, else the place in the queue.
+func (b *bucket) enqueue(urgent bool) *waiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue.Len() == 0 && b.limiter.Allow() {
+		return nil
+	}
+	b.next++
+	w := &waiter{urgent: urgent, order: b.next, ready: make(chan struct{})}
+	heap.Push(&b.queue, w)
+	if !b.pumping {
+		b.pumping = true
+		go b.pump()
+	}
+	return w
+}
+
+// pump gives each token, as it becomes free, to the waiter who is first then. It ends with the queue.
+func (b *bucket) pump() {
+	for {
+		b.mu.Lock()
+		for b.queue.Len() > 0 && b.queue[0].abandoned {
+			heap.Pop(&b.queue)
+		}
+		if b.queue.Len() == 0 {
+			b.pumping = false
+			b.mu.Unlock()
+			return
+		}
+		if b.limiter.Allow() {
+			if w, ok := heap.Pop(&b.queue).(*waiter); ok {
+				close(w.ready)
+			}
+			b.mu.Unlock()
+			continue
+		}
+		b.mu.Unlock()
+		reservation := b.limiter.Reserve()
+		delay := reservation.Delay()
+		reservation.Cancel()
+		<-time.After(delay)
+	}
+}
+
+// waiter is one call in a bucket's queue.
+type waiter struct {
+	urgent    bool
+	order     uint64
+	ready     chan struct{}
+	abandoned bool
+}
+
+// waiters is a heap: urgent ones first, then first come, first served.
+type waiters []*waiter
+
+func (w waiters) Len() int      { return len(w) }
+func (w waiters) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+func (w waiters) Less(i, j int) bool {
+	if w[i].urgent != w[j].urgent {
+		return w[i].urgent
+	}
+	return w[i].order < w[j].order
+}
+
+// Push implements heap.Interface.
+func (w *waiters) Push(x any) {
+	if one, ok := x.(*waiter); ok {
+		*w = append(*w, one)
+	}
+}
+
+// Pop implements heap.Interface.
+func (w *waiters) Pop() any {
+	last := len(*w) - 1
+	one := (*w)[last]
+	(*w)[last] = nil
+	*w = (*w)[:last]
+	return one
+}
+
+// isUrgent is true for operations that change what exists.
+func isUrgent(operation string) bool {
+	for _, prefix := range []string{"Update", "Delete", "Continue", "Rollback", "Complete", "Record", "Signal", "AssumeRole"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	return false
 }

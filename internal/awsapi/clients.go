@@ -2,10 +2,36 @@ package awsapi
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+)
+
+const (
+	// connections is how many idle connections are kept to one endpoint; with fewer, a hundred concurrent calls would open and
+	// close connections all the time.
+	connections = 128
+	// longestCall bounds one attempt; a long poll of SQS takes 20 seconds by itself.
+	longestCall = 60 * time.Second
+	// sessionName is what CloudTrail shows for calls in an assumed role.
+	sessionName = "aws-operator"
 )
 
 // Options configure Clients; the zero value uses the SDK's default credential chain and region.
@@ -14,11 +40,11 @@ type Options struct {
 	Region string
 	// EndpointURL sends every call there instead of to AWS, for example to the simulator.
 	EndpointURL string
-	// Budgets override DefaultBudgets by service ("cloudformation"); "*" overrides all.
+	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides those of all services not named.
 	Budgets map[string]Budget
 	// Registerer receives the metrics of calls; nil for none.
 	Registerer prometheus.Registerer
-	// Clock defaults to the real one.
+	// Clock times the calls; it defaults to the real one.
 	Clock clock.PassiveClock
 	// Credentials replace the SDK's default credential chain.
 	Credentials aws.CredentialsProvider
@@ -29,31 +55,205 @@ type Options struct {
 }
 
 // Clients hands out clients. It is safe for use by many goroutines.
-type Clients struct{ options Options }
+type Clients struct {
+	options Options
+	config  aws.Config
+	metrics *metrics
+
+	mu      sync.Mutex
+	targets map[Target]aws.Config
+	clients map[clientKey]any
+	buckets map[bucketKey]*bucket
+	account string
+}
+
+type clientKey struct {
+	service string
+	target  Target
+}
+
+type bucketKey struct{ service, account, region string }
 
 // New loads the SDK's configuration. It makes no call of AWS. It errs when no region is known.
-func New(ctx context.Context, options Options) (*Clients, error) { return &Clients{options: options}, nil }
+func New(ctx context.Context, options Options) (*Clients, error) {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.MaxAttempts == 0 {
+		options.MaxAttempts = retry.DefaultMaxAttempts
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(options)...)
+	if err != nil {
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, errors.New("no AWS region is configured: set --aws-region or AWS_REGION")
+	}
+	m, err := newMetrics(options.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Clients{
+		options: options, config: cfg, metrics: m,
+		targets: map[Target]aws.Config{}, clients: map[clientKey]any{}, buckets: map[bucketKey]*bucket{},
+	}, nil
+}
+
+func loadOptions(options Options) []func(*config.LoadOptions) error {
+	httpClient := awshttp.NewBuildableClient().WithTimeout(longestCall).WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns = 4 * connections
+		t.MaxIdleConnsPerHost = connections
+	})
+	load := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(httpClient),
+		config.WithRetryer(func() aws.Retryer {
+			return retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
+				o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.MaxAttempts = options.MaxAttempts })
+			})
+		}),
+	}
+	if options.Region != "" {
+		load = append(load, config.WithRegion(options.Region))
+	}
+	if options.EndpointURL != "" {
+		load = append(load, config.WithBaseEndpoint(options.EndpointURL))
+	}
+	if options.Credentials != nil {
+		load = append(load, config.WithCredentialsProvider(options.Credentials))
+	}
+	if name, version, found := strings.Cut(options.UserAgent, "/"); found {
+		load = append(load, config.WithAPIOptions([]func(*middleware.Stack) error{userAgent(name, version)}))
+	}
+	return load
+}
 
 // CloudFormation returns the client of CloudFormation for the target.
-func (c *Clients) CloudFormation(t Target) CloudFormation { return nil }
+func (c *Clients) CloudFormation(t Target) CloudFormation {
+	return client(c, "cloudformation", t, func(cfg aws.Config) *cloudformation.Client { return cloudformation.NewFromConfig(cfg) })
+}
 
 // SQS returns the client of SQS for the target.
-func (c *Clients) SQS(t Target) SQS { return nil }
+func (c *Clients) SQS(t Target) SQS {
+	return client(c, "sqs", t, func(cfg aws.Config) *sqs.Client { return sqs.NewFromConfig(cfg) })
+}
 
 // S3 returns the client of S3 for the target.
-func (c *Clients) S3(t Target) S3 { return nil }
+func (c *Clients) S3(t Target) S3 {
+	return client(c, "s3", t, func(cfg aws.Config) *s3.Client {
+		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
+	})
+}
 
 // STS returns the client of STS for the target.
-func (c *Clients) STS(t Target) STS { return nil }
+func (c *Clients) STS(t Target) STS { return c.sts(t) }
 
-// Identity returns the account of the operator's own credentials.
-func (c *Clients) Identity(ctx context.Context) (string, error) { return "", nil }
+func (c *Clients) sts(t Target) *sts.Client {
+	return client(c, "sts", t, func(cfg aws.Config) *sts.Client { return sts.NewFromConfig(cfg) })
+}
+
+// Identity returns the account of the operator's own credentials. It asks AWS once.
+func (c *Clients) Identity(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	account := c.account
+	c.mu.Unlock()
+	if account != "" {
+		return account, nil
+	}
+	out, err := c.STS(Target{}).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", Explain(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.account = aws.ToString(out.Account)
+	return c.account, nil
+}
 
 // Region returns the region of the target, or the operator's own.
-func (c *Clients) Region(t Target) string { return "" }
+func (c *Clients) Region(t Target) string {
+	if t.Region != "" {
+		return t.Region
+	}
+	return c.config.Region
+}
 
 // ObjectURL returns the address of an S3 object as CloudFormation takes it in TemplateURL.
-func (c *Clients) ObjectURL(t Target, bucket, key string) string { return "" }
+func (c *Clients) ObjectURL(t Target, bucket, key string) string {
+	path := (&url.URL{Path: bucket + "/" + key}).EscapedPath()
+	if c.config.BaseEndpoint != nil {
+		return strings.TrimSuffix(*c.config.BaseEndpoint, "/") + "/" + path
+	}
+	region := c.Region(t)
+	domain := "amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		domain += ".cn"
+	}
+	return "https://s3." + region + "." + domain + "/" + path
+}
 
 // Waiting returns how many calls of a service wait for the target's budget right now.
-func (c *Clients) Waiting(t Target, service string) int { return 0 }
+func (c *Clients) Waiting(t Target, service string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.bucket(service, t).waiting.Load())
+}
+
+// client returns the one client of a service and target.
+func client[C any](c *Clients, service string, t Target, build func(aws.Config) C) C {
+	t.Region = c.Region(t)
+	cfg := c.configFor(t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := clientKey{service: service, target: t}
+	if known, ok := c.clients[key].(C); ok {
+		return known
+	}
+	cfg = cfg.Copy()
+	cfg.APIOptions = append(cfg.APIOptions, c.attempts(service, c.bucket(service, t)))
+	made := build(cfg)
+	c.clients[key] = made
+	return made
+}
+
+// configFor returns the configuration of a target, with cached credentials of its role. The role is assumed by the operator's own
+// credentials when they are first needed.
+func (c *Clients) configFor(t Target) aws.Config {
+	c.mu.Lock()
+	cfg, ok := c.targets[t]
+	c.mu.Unlock()
+	if ok {
+		return cfg
+	}
+	cfg = c.config.Copy()
+	cfg.Region = t.Region
+	if t.RoleARN != "" {
+		provider := stscreds.NewAssumeRoleProvider(c.sts(Target{}), t.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+			o.RoleSessionName = sessionName
+			if t.ExternalID != "" {
+				o.ExternalID = aws.String(t.ExternalID)
+			}
+		})
+		cfg.Credentials = aws.NewCredentialsCache(provider, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = 5 * time.Minute })
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.targets[t]; ok {
+		return known
+	}
+	c.targets[t] = cfg
+	return cfg
+}
+
+// bucket returns the bucket that all clients of one account, region and service share. The caller holds the lock.
+func (c *Clients) bucket(service string, t Target) *bucket {
+	key := bucketKey{service: service, account: t.account(), region: c.Region(t)}
+	if key.account == c.account {
+		key.account = ""
+	}
+	if known, ok := c.buckets[key]; ok {
+		return known
+	}
+	made := newBucket(budgetFor(c.options.Budgets, service))
+	c.buckets[key] = made
+	return made
+}

@@ -1,0 +1,65 @@
+package awsapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts and times attempts.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	held     *prometheus.HistogramVec
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aws_operator_api_requests_total",
+			Help: "HTTP attempts of calls of AWS, by service, operation and AWS's error code (\"200\" when it succeeded).",
+		}, []string{"service", "operation", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "aws_operator_api_request_duration_seconds",
+			Help:    "Duration of HTTP attempts of calls of AWS.",
+			Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25},
+		}, []string{"service", "operation"}),
+		held: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "aws_operator_api_budget_wait_seconds",
+			Help:    "How long attempts waited for the budget of calls of their account, region and service.",
+			Buckets: []float64{.001, .01, .1, .5, 1, 5, 15, 60, 300},
+		}, []string{"service"}),
+	}
+	if registerer == nil {
+		return m, nil
+	}
+	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.held} {
+		if err := registerer.Register(collector); err != nil {
+			return nil, fmt.Errorf("register the metrics of AWS calls: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(service, operation string, took time.Duration, err error) {
+	m.requests.WithLabelValues(service, operation, metricCode(err)).Inc()
+	m.duration.WithLabelValues(service, operation).Observe(took.Seconds())
+}
+
+func metricCode(err error) string {
+	var api smithy.APIError
+	switch {
+	case err == nil:
+		return "200"
+	case errors.As(err, &api):
+		return api.ErrorCode()
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	default:
+		return "network"
+	}
+}
