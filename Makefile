@@ -1,0 +1,75 @@
+# What a person or CI does here. `make` alone prints this page's summary.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+GO          ?= go
+TOOL        := $(GO) tool -modfile=tools/go.mod
+# A package's tests may have to wait for the first build of bin/kube.
+TEST_FLAGS  ?= -timeout 20m
+DIR         ?= .local
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what there is to make.
+	@echo "usage: make TARGET"
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  %-15s %s\n' "$$name" "$$what"; done
+
+.PHONY: build
+build: binary ## Build bin/aws-operator and, once, bin/kube (etcd and Kubernetes; some minutes).
+	@bin/aws-operator local build
+
+.PHONY: binary
+binary:
+	@mkdir -p bin
+	$(GO) build -o bin/aws-operator ./cmd/aws-operator
+
+.PHONY: demo
+demo: build ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.
+	@bin/aws-operator demo
+
+.PHONY: local
+local: build ## Start a cluster, AWS and the operator, and stay up until Ctrl-C (DIR=.local).
+	@bin/aws-operator local up --dir $(DIR)
+
+.PHONY: test
+test: build ## Run all tests.
+	$(GO) test $(TEST_FLAGS) ./...
+
+.PHONY: lint
+lint: ## Check the code against .golangci.yml.
+	$(TOOL) golangci-lint run ./...
+	cd kube && $(GO) vet ./...
+
+.PHONY: generate
+generate: ## Make the generated files anew: deepcopy, CRDs, reference, formatting.
+	$(GO) generate ./...
+	$(TOOL) golangci-lint fmt ./...
+
+# What the files look like that the repository has or would have.
+FINGERPRINT := git ls-files -co --exclude-standard -z | xargs -0 sha256sum 2>/dev/null
+
+.PHONY: verify
+verify: ## Fail when a generated file is not up to date.
+	@mkdir -p .cache; $(FINGERPRINT) > .cache/before || true
+	@$(MAKE) --no-print-directory generate
+	@$(FINGERPRINT) > .cache/after || true
+	@diff .cache/before .cache/after >/dev/null || { echo "make generate changed these files; commit them:"; \
+		diff .cache/before .cache/after | sed -nE 's/^[<>] [0-9a-f]+ +/  /p' | sort -u; exit 1; }
+
+.PHONY: golden-update
+golden-update: ## Rewrite the golden files; read the diff before you commit it.
+	@packages=$$(grep -rlE 'flag\.Bool\("update"' --include=*_test.go . | xargs -rn1 dirname | sort -u); \
+		test -z "$$packages" || $(GO) test $(TEST_FLAGS) $$packages -update
+
+.PHONY: bench
+bench: build ## Measure the operator on the simulator; prints a table.
+	$(GO) run ./test/bench
+
+.PHONY: interop
+interop: build ## Try the clients that are installed (kubectl, aws, boto3, terraform …) on the simulator.
+	test/interop/run.sh
+
+.PHONY: clean
+clean: ## Remove what was built. Stop what runs first: bin/aws-operator local down.
+	rm -rf bin .cache
