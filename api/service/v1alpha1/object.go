@@ -89,32 +89,12 @@ type ObjectStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// Stack is what the operator must remember of the stack to go on after a restart without
-	// asking AWS.
+	// asking AWS. Its form is the operator's own.
 	// +optional
-	Stack *StackRecord `json:"stack,omitempty"`
-}
-
-// StackRecord is what the operator remembers of a stack from one look to the next.
-type StackRecord struct {
-	// Digest is the SHA-256 of the template, parameters and tags that the stack was last given.
-	// +optional
-	Digest string `json:"digest,omitempty"`
-
-	// FailedDigest is the digest that AWS last refused; it is not sent again until it changes.
-	// +optional
-	FailedDigest string `json:"failedDigest,omitempty"`
-
-	// Attempts counts the failed attempts to bring the stack to the wanted digest.
-	// +optional
-	Attempts int `json:"attempts,omitempty"`
-
-	// NextAttempt is when the next attempt is due.
-	// +optional
-	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
-
-	// OutputsDigest is the SHA-256 of the outputs last read.
-	// +optional
-	OutputsDigest string `json:"outputsDigest,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Stack RawJSON `json:"stack,omitempty"`
 }
 
 // GetConditions returns the object's conditions.

@@ -1,0 +1,221 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+)
+
+// CRD returns the kind's CustomResourceDefinition.
+func (m *Model) CRD() *apiextensionsv1.CustomResourceDefinition {
+	root := m.rootSchema()
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta: metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   m.Plural + "." + v1alpha1.Group,
+			Labels: map[string]string{v1alpha1.Group + "/model": strings.ToLower(m.Kind)},
+		},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: v1alpha1.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind: m.Kind, ListKind: m.Kind + "List", Plural: m.Plural, Singular: strings.ToLower(m.Kind),
+				ShortNames: m.ShortNames, Categories: []string{"aws"},
+			},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: v1alpha1.Version, Served: true, Storage: true,
+				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root},
+				Subresources:             &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				AdditionalPrinterColumns: columns(),
+			}},
+		},
+	}
+}
+
+// columns are what kubectl get shows of every modelled kind.
+func columns() []apiextensionsv1.CustomResourceColumnDefinition {
+	condition := func(kind string) string { return fmt.Sprintf(`.status.conditions[?(@.type==%q)].status`, kind) }
+	return []apiextensionsv1.CustomResourceColumnDefinition{
+		{Name: "READY", Type: "string", JSONPath: condition(v1alpha1.ConditionReady), Description: "Whether the resource is as the spec says."},
+		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Description: "Whether AWS has what the spec says."},
+		{Name: "STATUS", Type: "string", JSONPath: ".status.resourceStatus", Description: "CloudFormation's status of the stack."},
+		{Name: "STACK", Type: "string", JSONPath: ".status.stackName", Priority: 1, Description: "The name of the stack."},
+		{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"},
+	}
+}
+
+// rootSchema wraps the spec's schema with what every modelled kind shares.
+func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
+	description := m.Description
+	if description == "" && m.ResourceType != "" {
+		description = fmt.Sprintf("%s is an %s, made and kept by a CloudFormation stack.", m.Kind, m.ResourceType)
+	}
+	return &apiextensionsv1.JSONSchemaProps{
+		Type:        "object",
+		Description: description,
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"apiVersion":          {Type: "string", Description: "The version of the API that the object is written in."},
+			"kind":                {Type: "string", Description: "The kind of the object."},
+			"metadata":            {Type: "object"},
+			"spec":                *m.specSchema(),
+			"output":              *m.outputSchema(),
+			"additionalResources": additionalSchema(),
+			"status":              statusSchema(),
+		},
+		Required: m.rootRequired(),
+	}
+}
+
+// rootRequired demands a spec where the spec has required fields.
+func (m *Model) rootRequired() []string {
+	if len(m.Schema.Required) > 0 {
+		return []string{"spec"}
+	}
+	return nil
+}
+
+// specSchema adds the fields that every kind shares.
+func (m *Model) specSchema() *apiextensionsv1.JSONSchemaProps {
+	spec := m.Schema.DeepCopy()
+	if spec.Description == "" {
+		spec.Description = "What the resource should be."
+	}
+	spec.Nullable = spec.Nullable || len(spec.Required) == 0
+	if spec.Properties == nil {
+		spec.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
+	}
+	for name, props := range sharedSchemas() {
+		if _, taken := spec.Properties[name]; !taken {
+			spec.Properties[name] = props
+		}
+	}
+	return spec
+}
+
+func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
+	zero, most := 0.0, 100.0
+	length, namespaceLength := int64(253), int64(63)
+	return map[string]apiextensionsv1.JSONSchemaProps{
+		"rollbackCount": {
+			Type: "integer", Format: "int32", Minimum: &zero, Maximum: &most,
+			Description: "How often a stack that fails is tried before the operator stops and waits for a change; 3 times when 0 or not set.",
+		},
+		"cloudFormationTemplateName": {
+			Type: "string", MaxLength: &length,
+			Description: "The name of a CloudFormationTemplate to use in place of the kind's own template.",
+		},
+		"cloudFormationTemplateNamespace": {
+			Type: "string", MaxLength: &namespaceLength,
+			Description: "The namespace of that CloudFormationTemplate; the object's own when empty.",
+		},
+	}
+}
+
+func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
+	out := &apiextensionsv1.JSONSchemaProps{
+		Type: "object", Nullable: true, Description: "What AWS gave back, once the stack is complete. The operator writes it.",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{},
+	}
+	for _, o := range m.Outputs {
+		props := apiextensionsv1.JSONSchemaProps{Type: "string", Description: o.Description}
+		if o.Number {
+			// A text is let through too: older manifests carry empty outputs.
+			props = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: truePointer(), Description: o.Description}
+			if o.Integer {
+				props = apiextensionsv1.JSONSchemaProps{XIntOrString: true, Description: o.Description}
+			}
+		}
+		props.Nullable = true
+		out.Properties[o.Name] = props
+	}
+	if len(out.Properties) == 0 {
+		out.XPreserveUnknownFields = truePointer()
+	}
+	return out
+}
+
+func additionalSchema() apiextensionsv1.JSONSchemaProps {
+	names := func(kind string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{
+			Type: "array", Nullable: true, Description: "Names of " + kind + ".",
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
+		}
+	}
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "object", Nullable: true, Description: "What the operator made from the outputs, in the object's namespace. The operator writes it.",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"configMaps": names("ConfigMaps"), "services": names("Services"), "secrets": names("Secrets"),
+		},
+	}
+}
+
+func statusSchema() apiextensionsv1.JSONSchemaProps {
+	text := func(description string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
+	}
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "object", Nullable: true, Description: "What the operator last saw.",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"resourceStatus":       text("The status of the stack in CloudFormation's own word."),
+			"resourceStatusReason": text("Why the stack is in that status."),
+			"stackID":              text("The ARN of the stack."),
+			"stackName":            text("The name of the stack."),
+			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status speaks of."},
+			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "What the operator remembers of the stack. Its form is the operator's own."},
+			"conditions":           conditionsSchema(),
+		},
+	}
+}
+
+func conditionsSchema() apiextensionsv1.JSONSchemaProps {
+	listType := "map"
+	condition := apiextensionsv1.JSONSchemaProps{
+		Type: "object", Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"type":               {Type: "string", Description: "Ready, Synced, Stalled, ReferencesResolved or Drifted."},
+			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}, Description: "Whether it is so."},
+			"reason":             {Type: "string", Description: "Why, in one word for programs."},
+			"message":            {Type: "string", Description: "Why, in a sentence for people."},
+			"lastTransitionTime": {Type: "string", Format: "date-time", Description: "When the status last changed."},
+			"observedGeneration": {Type: "integer", Format: "int64", Description: "The generation that the condition speaks of."},
+		},
+	}
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "array", Description: "How far the object is, and what a person can do about it.",
+		XListType: &listType, XListMapKeys: []string{"type"},
+		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &condition},
+	}
+}
+
+// checkStructural finds out now what the API server would say of the schema.
+func (m *Model) checkStructural() error {
+	for _, name := range slices.Sorted(maps.Keys(m.Schema.Properties)) {
+		if slices.Contains(sharedFields, name) {
+			return problem(m.Name, "spec.schema", name+" is a field that every kind has; leave it out")
+		}
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(m.rootSchema(), internal, nil); err != nil {
+		return problem(m.Name, "spec.schema", err.Error())
+	}
+	structural, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		return problem(m.Name, "spec.schema", err.Error())
+	}
+	if problems := structuralschema.ValidateStructural(nil, structural); len(problems) > 0 {
+		all := problem(m.Name, "spec.schema", problems[0].Error())
+		for _, p := range problems[1:] {
+			all = append(all, problem(m.Name, "spec.schema", p.Error())...)
+		}
+		return all
+	}
+	return nil
+}

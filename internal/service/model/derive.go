@@ -1,0 +1,349 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+)
+
+// maxNodes bounds the size of a derived schema. A CustomResourceDefinition must fit into one etcd
+// value (1.5 MB), and every schema costs the API server memory; schemas that grow beyond it by
+// inlining definitions are cut at a smaller depth, and free-form below.
+const maxNodes = 4000
+
+// field is one property of a resource type as the spec of a derived kind spells it.
+type field struct {
+	// property is CloudFormation's name.
+	property string
+	// shape is the property's value.
+	shape *shape
+}
+
+// shape says how a value of a derived spec becomes a value of a template: objects with known
+// properties have their fields renamed, everything else is passed on.
+type shape struct {
+	// fields of an object, by their name in the spec; nil for anything else.
+	fields map[string]field
+	// items of a list, or the values of a map.
+	items *shape
+}
+
+// deriver turns the schema of one resource type into a structural schema.
+type deriver struct {
+	resource *schema.Type
+	readOnly map[string]bool
+	maxDepth int
+	nodes    int
+}
+
+// derive returns the schema of the spec of a resource type, and how its fields become properties.
+func derive(resource *schema.Type) (*apiextensionsv1.JSONSchemaProps, *shape, error) {
+	readOnly := map[string]bool{}
+	for _, path := range resource.ReadOnly {
+		readOnly[path] = true
+	}
+	for depth := 24; depth > 0; depth-- {
+		d := &deriver{resource: resource, readOnly: readOnly, maxDepth: depth}
+		props, s := d.object(resource.Root, "", nil)
+		if d.nodes > maxNodes {
+			continue
+		}
+		return props, s, nil
+	}
+	return nil, nil, fmt.Errorf("the schema of %s has more than %d properties", resource.Name, maxNodes)
+}
+
+// value derives the schema at path. Seen lists the definitions being inlined, outermost first.
+func (d *deriver) value(p *schema.Property, path string, seen []string) (*apiextensionsv1.JSONSchemaProps, *shape) {
+	d.nodes++
+	if p == nil {
+		return freeForm(), nil
+	}
+	if p.Ref != "" {
+		if slices.Contains(seen, p.Ref) {
+			return freeForm(), nil
+		}
+		seen = append(slices.Clip(seen), p.Ref)
+		p = d.resource.Resolve(p)
+		if p == nil {
+			return freeForm(), nil
+		}
+	}
+	switch kind := valueType(p); kind {
+	case "object":
+		if len(seen)+strings.Count(path, "/") > d.maxDepth {
+			return freeObject(), nil
+		}
+		return d.object(p, path, seen)
+	case "array":
+		items, itemShape := d.value(p.Items, path+"/*", seen)
+		out := &apiextensionsv1.JSONSchemaProps{
+			Type:     "array",
+			Items:    &apiextensionsv1.JSONSchemaPropsOrArray{Schema: items},
+			MinItems: int64Pointer(p.MinItems),
+			MaxItems: int64Pointer(p.MaxItems),
+		}
+		return out, listShape(itemShape)
+	case "string", "integer", "number", "boolean":
+		return scalar(p, kind), nil
+	case "int-or-string":
+		return &apiextensionsv1.JSONSchemaProps{XIntOrString: true}, nil
+	default:
+		return freeForm(), nil
+	}
+}
+
+// object derives the schema of an object: with known properties, a map, or free-form.
+func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiextensionsv1.JSONSchemaProps, *shape) {
+	properties, required := d.properties(p)
+	if len(properties) == 0 {
+		return d.mapObject(p, path, seen)
+	}
+	names := fieldNames(properties)
+	out := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
+	s := &shape{fields: map[string]field{}}
+	for _, property := range slices.Sorted(maps.Keys(properties)) {
+		at := strings.TrimPrefix(path+"/"+property, "/")
+		if d.readOnly[at] {
+			continue
+		}
+		child, childShape := d.value(properties[property], at, seen)
+		child.Description = d.describe(property, at)
+		out.Properties[names[property]] = *child
+		s.fields[names[property]] = field{property: property, shape: childShape}
+		if slices.Contains(required, property) {
+			out.Required = append(out.Required, names[property])
+		}
+	}
+	slices.Sort(out.Required)
+	if len(out.Properties) == 0 {
+		return freeObject(), nil
+	}
+	if p.AdditionalProperties != nil || len(p.PatternProperties) > 0 {
+		out.XPreserveUnknownFields = truePointer()
+	}
+	return out, s
+}
+
+// mapObject derives a map of like values where the schema says so, else a free-form object.
+func (d *deriver) mapObject(p *schema.Property, path string, seen []string) (*apiextensionsv1.JSONSchemaProps, *shape) {
+	values := p.AdditionalProperties
+	if values == nil && len(p.PatternProperties) == 1 {
+		for _, only := range p.PatternProperties {
+			values = only
+		}
+	}
+	if values == nil {
+		return freeObject(), nil
+	}
+	child, childShape := d.value(values, path+"/*", seen)
+	return &apiextensionsv1.JSONSchemaProps{
+		Type:                 "object",
+		AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: child},
+	}, listShape(childShape)
+}
+
+// properties collects an object's own properties and those of its combinations. Which alternative
+// of a combination applies is left to CloudFormation: a structural schema cannot say it.
+func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, []string) {
+	all := maps.Clone(p.Properties)
+	if all == nil {
+		all = map[string]*schema.Property{}
+	}
+	required := slices.Clone(p.Required)
+	for _, group := range [][]*schema.Property{p.OneOf, p.AnyOf, p.AllOf} {
+		for _, alternative := range group {
+			if alternative.Ref != "" {
+				alternative = d.resource.Resolve(alternative)
+			}
+			if alternative == nil {
+				continue
+			}
+			for name, property := range alternative.Properties {
+				if _, ok := all[name]; !ok {
+					all[name] = property
+				}
+			}
+		}
+	}
+	if p == d.resource.Root {
+		required = append(required, d.resource.Required...)
+	}
+	return all, required
+}
+
+// describe says what kubectl explain shows of a derived field. AWS's schemas come without
+// descriptions; what they do say of a property is worth telling.
+func (d *deriver) describe(property, path string) string {
+	text := property + " of " + d.resource.Name + "."
+	segments := strings.Split(strings.ReplaceAll(path, "/*", ""), "/")
+	if len(segments) > 1 {
+		text = property + " in " + strings.Join(segments[:len(segments)-1], ".") + " of " + d.resource.Name + "."
+	}
+	if d.resource.IsCreateOnly(strings.Split(path, "/")) {
+		text += " Changing it replaces the resource."
+	}
+	if slices.Contains(d.resource.WriteOnly, path) {
+		text += " AWS does not give it back."
+	}
+	return text
+}
+
+// fieldNames gives every property its field name; properties that would share one keep their own.
+func fieldNames(properties map[string]*schema.Property) map[string]string {
+	count := map[string]int{}
+	for property := range properties {
+		count[FieldName(property)]++
+	}
+	names := map[string]string{}
+	for property := range properties {
+		names[property] = FieldName(property)
+		if count[names[property]] > 1 {
+			names[property] = property
+		}
+	}
+	return names
+}
+
+// valueType returns the one type that a structural schema can give the property; empty for none.
+func valueType(p *schema.Property) string {
+	switch {
+	case len(p.Types) == 1:
+		return p.Types[0]
+	case len(p.Types) == 2 && slices.Contains(p.Types, "integer") && slices.Contains(p.Types, "string"):
+		return "int-or-string"
+	case len(p.Types) > 1:
+		return ""
+	case len(p.Properties) > 0:
+		return "object"
+	case p.Items != nil:
+		return "array"
+	}
+	return combinedType(p)
+}
+
+// combinedType returns the type that all alternatives of a combination share.
+func combinedType(p *schema.Property) string {
+	found := ""
+	for _, group := range [][]*schema.Property{p.OneOf, p.AnyOf, p.AllOf} {
+		for _, alternative := range group {
+			if len(alternative.Types) != 1 || found != "" && found != alternative.Types[0] {
+				return ""
+			}
+			found = alternative.Types[0]
+		}
+	}
+	if found == "array" {
+		return ""
+	}
+	if found == "" && allStrings(p.Enum) && len(p.Enum) > 0 {
+		return "string"
+	}
+	return found
+}
+
+// scalar derives the schema of a text, number or boolean with the limits that an API server can
+// check. Patterns that Go cannot read are AWS's to check.
+func scalar(p *schema.Property, kind string) *apiextensionsv1.JSONSchemaProps {
+	out := &apiextensionsv1.JSONSchemaProps{Type: kind}
+	switch kind {
+	case "string":
+		out.MinLength, out.MaxLength = int64Pointer(p.MinLength), int64Pointer(p.MaxLength)
+		if _, err := regexp.Compile(p.Pattern); err == nil {
+			out.Pattern = p.Pattern
+		}
+		if allStrings(p.Enum) {
+			out.Enum = enum(p.Enum)
+		}
+	case "integer", "number":
+		out.Minimum, out.Maximum = p.Minimum, p.Maximum
+		if kind == "integer" {
+			out.Format = "int64"
+		}
+	}
+	return out
+}
+
+func allStrings(values []any) bool {
+	return !slices.ContainsFunc(values, func(value any) bool { _, ok := value.(string); return !ok })
+}
+
+// enum returns the values once each, as JSON.
+func enum(values []any) []apiextensionsv1.JSON {
+	var out []apiextensionsv1.JSON
+	seen := map[string]bool{}
+	for _, value := range values {
+		text, ok := value.(string)
+		if !ok || seen[text] {
+			continue
+		}
+		seen[text] = true
+		out = append(out, apiextensionsv1.JSON{Raw: jsonString(text)})
+	}
+	return out
+}
+
+func freeForm() *apiextensionsv1.JSONSchemaProps {
+	return &apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: truePointer()}
+}
+
+func freeObject() *apiextensionsv1.JSONSchemaProps {
+	return &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: truePointer()}
+}
+
+func listShape(items *shape) *shape {
+	if items == nil {
+		return nil
+	}
+	return &shape{items: items}
+}
+
+// properties turns a derived spec into CloudFormation's spelling. What the shape does not know is
+// passed on as it is.
+func (s *shape) properties(value any) any {
+	if s == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, child := range v {
+			switch known, ok := s.fields[name]; {
+			case ok:
+				out[known.property] = known.shape.properties(child)
+			case s.items != nil:
+				out[name] = s.items.properties(child)
+			default:
+				out[name] = child
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = s.items.properties(child)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+func int64Pointer(n *int) *int64 {
+	if n == nil {
+		return nil
+	}
+	out := int64(*n)
+	return &out
+}
+
+func truePointer() *bool {
+	yes := true
+	return &yes
+}

@@ -1,0 +1,336 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// Model is a compiled ModelDefinition.
+type Model struct {
+	// Name is the ModelDefinition's name; messages about the template name it.
+	Name string
+	// Kind, Plural and ShortNames are what the kind is called.
+	Kind, Plural string
+	// ShortNames are what people may type instead of the plural.
+	ShortNames []string
+	// Description is what kubectl explain says of the kind.
+	Description string
+	// ResourceType is the CloudFormation type that the kind stands for, empty for several.
+	ResourceType string
+	// Schema is the structural schema of the spec, without the fields that every kind shares.
+	Schema *apiextensionsv1.JSONSchemaProps
+	// Template renders the CloudFormation template.
+	Template *Text
+	// Outputs are the fields of an object's output.
+	Outputs []Output
+	// Parameters are further parameters for templates that users put in place of the kind's own.
+	Parameters map[string]*Text
+	// References are the objects that must be ready first.
+	References []Reference
+	// ConfigMaps, Secrets and Services are made from the outputs.
+	ConfigMaps, Secrets []Data
+	// Services are made from the outputs.
+	Services []Service
+	// Capabilities are what CloudFormation is told is understood.
+	Capabilities []string
+}
+
+// Output is one field of an object's output.
+type Output struct {
+	// Name is the field, From the template's output.
+	Name, From string
+	// Description is what kubectl explain says of it.
+	Description string
+	// Number says that the value is written without quotes.
+	Number bool
+	// Integer says that it is a whole number.
+	Integer bool
+}
+
+// Reference names another object.
+type Reference struct {
+	// Name is what templates call it, Kind its kind.
+	Name, Kind string
+	// ObjectName gives its name, or nothing when there is no such reference.
+	ObjectName *Text
+}
+
+// Data makes a ConfigMap or Secret.
+type Data struct {
+	// Name gives its name.
+	Name *Text
+	// Values are keys and their values.
+	Values map[string]*Text
+}
+
+// Service makes a Service of type ExternalName.
+type Service struct {
+	// Name gives its name, ExternalName what it stands for, Port a number or nothing.
+	Name, ExternalName, Port *Text
+}
+
+// Compile checks a definition and completes it from the registry of resource types. The error is
+// cfntemplate.Problems where something in the definition has to be corrected.
+func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.Registry) (*Model, error) {
+	m := &Model{
+		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
+		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
+	}
+	if m.Plural == "" {
+		m.Plural = plural(m.Kind)
+	}
+	if spec.ResourceType == "" && spec.Template == "" {
+		return nil, problem(name, "spec", "give resourceType, template, or both")
+	}
+	resource, err := resourceType(name, spec.ResourceType, registry)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := m.compileSchema(spec, resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.compileTemplate(spec, resource, fields); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(m.compileParameters(spec), m.compileReferences(spec), m.compileAdditional(&spec.AdditionalResources)); err != nil {
+		return nil, flatten(err)
+	}
+	if err := m.checkStructural(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// resourceType looks the type up; nil when the definition names none.
+func resourceType(name, typeName string, registry *schema.Registry) (*schema.Type, error) {
+	if typeName == "" {
+		return nil, nil //nolint:nilnil // no type is a valid answer: the definition gives a template
+	}
+	resource, ok := registry.Type(typeName)
+	if !ok {
+		p := problem(name, "spec.resourceType", "CloudFormation has no resource type "+typeName)
+		p[0].Suggestion = registry.Suggest(typeName)
+		return nil, p
+	}
+	return resource, nil
+}
+
+// compileSchema takes the definition's schema or derives it.
+func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type) (*shape, error) {
+	var fields *shape
+	if resource != nil {
+		derivedSchema, s, err := derive(resource)
+		if err != nil {
+			return nil, problem(m.Name, "spec.resourceType", err.Error())
+		}
+		m.Schema, fields = derivedSchema, s
+	}
+	if len(spec.Schema) > 0 {
+		given := &apiextensionsv1.JSONSchemaProps{}
+		if err := json.Unmarshal(spec.Schema, given); err != nil {
+			return nil, problem(m.Name, "spec.schema", "the schema cannot be read: "+err.Error())
+		}
+		if given.Type == "" {
+			given.Type = "object"
+		}
+		m.Schema = given
+	}
+	if m.Schema == nil {
+		m.Schema = freeObject()
+	}
+	return fields, nil
+}
+
+// compileTemplate takes the definition's template and outputs or derives them.
+func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type, fields *shape) error {
+	text, outputs := spec.Template, spec.Outputs
+	if text == "" {
+		d := deriveTemplate(resource, outputs)
+		text = d.template
+		if len(outputs) == 0 {
+			outputs = d.outputs
+		}
+		if missing := missingOutputs(outputs, d.outputs); missing != "" {
+			p := problem(m.Name, "spec.outputs", fmt.Sprintf("%s has no attribute for output %s", resource.Name, missing))
+			p[0].Suggestion = nearest(missing, outputNames(deriveOutputs(resource)))
+			return p
+		}
+	}
+	var properties func(any) (map[string]any, error)
+	if fields != nil {
+		properties = func(value any) (map[string]any, error) {
+			given, ok := value.(map[string]any)
+			if !ok {
+				return nil, fmt.Errorf("properties wants the spec, not %T", value)
+			}
+			return fields.propertiesOf(given), nil
+		}
+	}
+	compiled, err := ParseStackTemplate(m.Name+".spec.template", text, properties)
+	if err != nil {
+		return err
+	}
+	m.Template = compiled
+	for _, o := range outputs {
+		m.Outputs = append(m.Outputs, Output{
+			Name: o.Name, From: outputSource(o), Description: o.Description,
+			Number: o.Type == v1alpha1.OutputInteger || o.Type == v1alpha1.OutputNumber, Integer: o.Type == v1alpha1.OutputInteger,
+		})
+	}
+	return nil
+}
+
+// sharedFields are the fields of every spec that are not properties of the resource.
+var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace"}
+
+// propertiesOf turns a derived spec into properties, without the fields that every kind shares.
+func (s *shape) propertiesOf(spec map[string]any) map[string]any {
+	own := maps.Clone(spec)
+	for _, name := range sharedFields {
+		if _, ok := s.fields[name]; !ok {
+			delete(own, name)
+		}
+	}
+	properties, ok := s.properties(own).(map[string]any)
+	if !ok || properties == nil {
+		return map[string]any{}
+	}
+	return properties
+}
+
+// outputSource returns the template's output that gives an output.
+func outputSource(o v1alpha1.ModelOutput) string {
+	if o.From != "" {
+		return o.From
+	}
+	return PascalName(o.Name)
+}
+
+// missingOutputs returns the first wanted output that nothing gives.
+func missingOutputs(wanted, given []v1alpha1.ModelOutput) string {
+	for _, o := range wanted {
+		if !slices.ContainsFunc(given, func(g v1alpha1.ModelOutput) bool { return g.From == outputSource(o) }) {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+func outputNames(outputs []derivedOutput) []string {
+	names := make([]string, len(outputs))
+	for i, o := range outputs {
+		names[i] = o.Name
+	}
+	return names
+}
+
+// text compiles a text template at a field of the definition.
+func (m *Model) text(path, source string) (*Text, error) {
+	return ParseText(m.Name+"."+path, source)
+}
+
+func (m *Model) compileParameters(spec *v1alpha1.ModelDefinitionSpec) error {
+	m.Parameters = map[string]*Text{}
+	for _, name := range slices.Sorted(maps.Keys(spec.Parameters)) {
+		compiled, err := m.text("spec.parameters."+name, spec.Parameters[name])
+		if err != nil {
+			return err
+		}
+		m.Parameters[name] = compiled
+	}
+	return nil
+}
+
+func (m *Model) compileReferences(spec *v1alpha1.ModelDefinitionSpec) error {
+	for _, r := range spec.References {
+		compiled, err := m.text("spec.references."+r.Name, r.ObjectName)
+		if err != nil {
+			return err
+		}
+		m.References = append(m.References, Reference{Name: r.Name, Kind: r.Kind, ObjectName: compiled})
+	}
+	return nil
+}
+
+func (m *Model) compileAdditional(additional *v1alpha1.ModelAdditionalResources) error {
+	var err error
+	if m.ConfigMaps, err = m.compileData("configMaps", additional.ConfigMaps); err != nil {
+		return err
+	}
+	if m.Secrets, err = m.compileData("secrets", additional.Secrets); err != nil {
+		return err
+	}
+	for i, s := range additional.Services {
+		at := fmt.Sprintf("spec.additionalResources.services[%d].", i)
+		name, nameErr := m.text(at+"name", orName(s.Name))
+		external, externalErr := m.text(at+"externalName", s.ExternalName)
+		port, portErr := m.text(at+"port", s.Port)
+		if err := errors.Join(nameErr, externalErr, portErr); err != nil {
+			return err
+		}
+		m.Services = append(m.Services, Service{Name: name, ExternalName: external, Port: port})
+	}
+	return nil
+}
+
+func (m *Model) compileData(field string, data []v1alpha1.ModelData) ([]Data, error) {
+	var out []Data
+	for i, d := range data {
+		at := fmt.Sprintf("spec.additionalResources.%s[%d].", field, i)
+		name, err := m.text(at+"name", orName(d.Name))
+		if err != nil {
+			return nil, err
+		}
+		one := Data{Name: name, Values: map[string]*Text{}}
+		for _, key := range slices.Sorted(maps.Keys(d.Data)) {
+			value, err := m.text(at+"data."+key, d.Data[key])
+			if err != nil {
+				return nil, err
+			}
+			one.Values[key] = value
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// orName is the object's own name where a definition gives none.
+func orName(name string) string {
+	if name == "" {
+		return "{{ .name }}"
+	}
+	return name
+}
+
+// problem is one thing to correct in a definition.
+func problem(name, path, message string) cfntemplate.Problems {
+	return cfntemplate.Problems{{Pos: cfntemplate.Position{File: name}, Path: path, Message: path + ": " + message}}
+}
+
+// flatten gathers the problems of joined errors.
+func flatten(err error) error {
+	var all cfntemplate.Problems
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return err
+	}
+	for _, one := range joined.Unwrap() {
+		var problems cfntemplate.Problems
+		if !errors.As(one, &problems) {
+			return err
+		}
+		all = append(all, problems...)
+	}
+	return all
+}
