@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -33,9 +31,9 @@ const (
 // watches the objects themselves; further sources, such as Owned, are given
 // by the caller.
 func (r *Reconciler[T]) SetupWithManager(mgr manager.Manager, sources ...source.Source) error {
-	c, err := controller.New(r.Name, mgr, r.controllerOptions())
+	c, err := controller.New(r.options.Name, mgr, r.controllerOptions())
 	if err != nil {
-		return fmt.Errorf("make controller %s: %w", r.Name, err)
+		return fmt.Errorf("make controller %s: %w", r.options.Name, err)
 	}
 	return r.watch(c, mgr, sources)
 }
@@ -47,15 +45,15 @@ func (r *Reconciler[T]) Run(ctx context.Context, mgr manager.Manager, sources ..
 	options := r.controllerOptions()
 	options.DefaultFromConfig(mgr.GetControllerOptions())
 	options.SkipNameValidation = new(true)
-	c, err := controller.NewUnmanaged(r.Name, options)
+	c, err := controller.NewUnmanaged(r.options.Name, options)
 	if err != nil {
-		return fmt.Errorf("make controller %s: %w", r.Name, err)
+		return fmt.Errorf("make controller %s: %w", r.options.Name, err)
 	}
 	if err := r.watch(c, mgr, sources); err != nil {
 		return err
 	}
 	err = c.Start(ctx)
-	return errors.Join(err, mgr.GetCache().RemoveInformer(context.WithoutCancel(ctx), r.New()))
+	return errors.Join(err, mgr.GetCache().RemoveInformer(context.WithoutCancel(ctx), r.options.New()))
 }
 
 // Wake reconciles an object soon, because something outside told that there is
@@ -77,21 +75,24 @@ func Owned[O client.Object](mgr manager.Manager, owned O, owner client.Object) s
 func (r *Reconciler[T]) controllerOptions() controller.Options {
 	return controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: r.MaxConcurrentReconciles,
-		RateLimiter:             r.RateLimiter,
+		MaxConcurrentReconciles: r.options.MaxConcurrentReconciles,
+		RateLimiter:             r.options.RateLimiter,
 		UsePriorityQueue:        new(true),
 	}
 }
 
 func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sources []source.Source) error {
+	if r.options.Recorder == nil {
+		r.options.Recorder = mgr.GetEventRecorder(r.options.Name)
+	}
 	queueForWake := source.Func(func(_ context.Context, q queue) error {
 		r.queue.Store(&q)
 		return nil
 	})
-	objects := source.Kind(mgr.GetCache(), r.New(), r.changes())
+	objects := source.Kind(mgr.GetCache(), r.options.New(), r.changes())
 	for _, s := range append([]source.Source{queueForWake, objects}, sources...) {
 		if err := c.Watch(s); err != nil {
-			return fmt.Errorf("watch for controller %s: %w", r.Name, err)
+			return fmt.Errorf("watch for controller %s: %w", r.options.Name, err)
 		}
 	}
 	return nil
@@ -143,14 +144,4 @@ func enqueue(q queue, priority int, req reconcile.Request) {
 
 func requestFor(obj client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)}
-}
-
-func controllerName(gvk schema.GroupVersionKind) string { return strings.ToLower(gvk.Kind) }
-
-// sentence makes an error's text one: capital letter, full stop.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -55,7 +58,8 @@ type Options[T client.Object] struct {
 	// Writer writes what a run changed; by default NewStatusWriter.
 	Writer Writer[T]
 	// Recorder records an Event whenever the object's Synced condition gets
-	// another status, reason or message. Nil: no Events.
+	// another status, reason or message: a Warning for a failure or a stall. By
+	// default the manager's recorder.
 	Recorder events.EventRecorder
 	// Metrics, if not nil, counts and times what happens.
 	Metrics *Metrics
@@ -72,10 +76,10 @@ type Options[T client.Object] struct {
 
 // Reconciler runs the pipeline of one kind of object. It is a reconcile.Reconciler.
 type Reconciler[T client.Object] struct {
-	Options[T]
-	kind  string
-	fresh freshness
-	queue atomic.Pointer[queue]
+	options Options[T]
+	kind    string
+	fresh   freshness
+	queue   atomic.Pointer[queue]
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -114,9 +118,9 @@ func NewReconciler[T client.Object](o Options[T]) (*Reconciler[T], error) {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, 5*time.Minute)
 	}
 	if o.Name == "" {
-		o.Name = controllerName(gvk)
+		o.Name = strings.ToLower(gvk.Kind)
 	}
-	return &Reconciler[T]{Options: o, kind: gvk.Kind}, nil
+	return &Reconciler[T]{options: o, kind: gvk.Kind}, nil
 }
 
 // newObject makes an empty T, which is a pointer to a struct.
@@ -126,152 +130,179 @@ func newObject[T client.Object]() T {
 
 // Reconcile looks at one object and brings it one run further.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	start := r.Clock.Now()
+	start := r.options.Clock.Now()
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
-	r.Metrics.reconcile(r.kind, outcome, r.Clock.Since(start))
+	r.options.Metrics.reconcile(r.kind, outcome, r.options.Clock.Since(start))
 	return result, err
 }
 
-// reconcile returns, beside what the queue wants to know, its outcome's word for the metrics.
+// reconcile returns, beside what the queue wants to know, its outcome's word
+// for the metrics.
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
-	obj := r.New()
-	if err := r.Client.Get(ctx, key, obj); err != nil {
-		r.fresh.gone(key)
-		return "gone", reconcile.Result{}, client.IgnoreNotFound(err)
+	obj := r.options.New()
+	if err := r.options.Client.Get(ctx, key, obj); err != nil {
+		return r.answer("", reconcile.Result{}, err)
 	}
 	if !r.fresh.saw(obj) {
 		return "behind", reconcile.Result{RequeueAfter: lookAgainSoon}, nil
 	}
-	if isDeleting(obj) && !controllerutil.ContainsFinalizer(obj, r.Finalizer) {
+	if isDeleting(obj) && !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
 		return "gone", reconcile.Result{}, nil
 	}
 	if r.isPaused(obj) {
-		err := r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict())
-		return r.answer("paused", reconcile.Result{}, err)
+		return r.answer("paused", reconcile.Result{}, r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
 	}
-	pipeline, err := r.Pipelines.PipelineFor(obj)
+	pipeline, err := r.options.Pipelines.PipelineFor(obj)
 	if err != nil {
-		stall := Stall(ReasonUnknownRelease, sentence(err.Error()))
-		return r.answer(stall.Kind().String(), reconcile.Result{}, r.conclude(ctx, copyOf(obj), obj, verdictOf(stall)))
+		stall := verdictOf(Stall(ReasonUnknownRelease, sentence(err.Error())))
+		return r.answer(KindStall.String(), reconcile.Result{}, r.conclude(ctx, copyOf(obj), obj, stall))
 	}
 	if err := r.addFinalizer(ctx, obj); err != nil {
-		return r.answer("fail", reconcile.Result{}, err)
+		return r.answer("", reconcile.Result{}, err)
 	}
 	return r.runPipeline(ctx, pipeline, obj)
 }
 
 func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], obj T) (string, reconcile.Result, error) {
 	before := copyOf(obj)
-	outcome := pipeline.run(ctx, obj, r.Clock, func(step string, o Outcome, took time.Duration) {
-		r.Metrics.step(r.kind, step, o.Kind(), took)
+	outcome := pipeline.run(ctx, obj, r.options.Clock, func(step string, o Outcome, took time.Duration) {
+		r.options.Metrics.step(r.kind, step, o.Kind(), took)
 	})
-	if outcome.IsDone() && isDeleting(obj) {
-		return r.answer("done", reconcile.Result{}, r.removeFinalizer(ctx, before))
+	word := outcome.Kind().String()
+	switch {
+	case outcome.IsDone() && isDeleting(obj):
+		return r.answer(word, reconcile.Result{}, r.removeFinalizer(ctx, before))
+	case outcome.Kind() == KindFail && ctx.Err() != nil:
+		// The process is being stopped: no news about the object.
+		return r.answer(word, reconcile.Result{}, errors.Join(outcome.Err(), r.save(ctx, before, obj)))
 	}
 	if err := r.conclude(ctx, before, obj, verdictOf(outcome)); err != nil {
-		return r.answer("fail", reconcile.Result{}, errors.Join(err, outcome.Err()))
+		return r.answer(word, reconcile.Result{}, errors.Join(err, outcome.Err()))
 	}
-	result := reconcile.Result{RequeueAfter: outcome.After(), Priority: new(priorityNormal)}
 	switch outcome.Kind() {
 	case KindStall:
-		result.RequeueAfter = 0
+		return word, reconcile.Result{}, nil
 	case KindFail:
-		return "fail", reconcile.Result{}, outcome.Err()
+		return word, reconcile.Result{}, outcome.Err()
 	default:
+		return word, reconcile.Result{RequeueAfter: outcome.After(), Priority: new(priorityNormal)}, nil
 	}
-	return outcome.Kind().String(), result, nil
 }
 
 // answer turns a conflict into a quiet second look, and the disappearance of
 // the object into success.
-func (r *Reconciler[T]) answer(outcome string, result reconcile.Result, err error) (string, reconcile.Result, error) {
+func (r *Reconciler[T]) answer(word string, result reconcile.Result, err error) (string, reconcile.Result, error) {
 	switch {
 	case err == nil:
-		return outcome, result, nil
+		return word, result, nil
 	case apierrors.IsNotFound(err):
 		return "gone", reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
 		return "conflict", reconcile.Result{RequeueAfter: lookAgainSoon}, nil
 	default:
-		return "fail", reconcile.Result{}, err
+		return KindFail.String(), reconcile.Result{}, err
 	}
 }
 
-// conclude puts the verdict into the object, writes the object if that or the
-// steps changed something, and records an Event if the verdict is a new one.
-// What the steps recorded is worth writing also when the process is being
-// stopped, so the write outlives ctx.
+// conclude puts the verdict into the object and saves it.
 func (r *Reconciler[T]) conclude(ctx context.Context, before, after T, v verdict) error {
-	v.write(after, metav1.NewTime(r.Clock.Now()))
+	v.write(after, metav1.NewTime(r.options.Clock.Now()))
+	return r.save(ctx, before, after)
+}
+
+// save writes the object if it changed, and records an Event if the Synced
+// condition, which holds the last run's verdict, says something new. What the
+// steps recorded is worth writing also when the process is being stopped, so
+// the write outlives ctx.
+func (r *Reconciler[T]) save(ctx context.Context, before, after T) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	news := newVerdict(before, after)
+	writeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	was, is := FindCondition(before, ConditionSynced), FindCondition(after, ConditionSynced).DeepCopy()
-	if err := r.Writer.Write(ctx, before, after); err != nil {
+	if err := r.options.Writer.Write(writeCtx, before, after); err != nil {
 		return err
 	}
 	r.fresh.wrote(after)
-	r.Metrics.wrote(r.kind, "status")
-	if was == nil || was.Status != is.Status || was.Reason != is.Reason || was.Message != is.Message {
-		r.announce(ctx, after, v)
+	r.options.Metrics.wrote(r.kind, "status")
+	if news != nil {
+		log.FromContext(ctx).Info(news.Message, "reason", news.Reason)
+		r.announce(after, news)
 	}
 	return nil
 }
 
-func (r *Reconciler[T]) announce(ctx context.Context, obj T, v verdict) {
-	log.FromContext(ctx).Info(v.message, "reason", v.reason)
-	if r.Recorder == nil {
+// newVerdict returns the Synced condition of after if it says something that
+// that of before does not, and nil otherwise.
+func newVerdict(before, after client.Object) *metav1.Condition {
+	was, is := FindCondition(before, ConditionSynced), FindCondition(after, ConditionSynced)
+	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
+		return nil
+	}
+	return is.DeepCopy()
+}
+
+func (r *Reconciler[T]) announce(obj T, news *metav1.Condition) {
+	if r.options.Recorder == nil {
 		return
 	}
 	eventType, action := corev1.EventTypeNormal, "Reconcile"
-	if !v.paused && (v.kind == KindStall || v.kind == KindFail) {
+	if news.Status == metav1.ConditionFalse {
 		eventType = corev1.EventTypeWarning
 	}
 	if isDeleting(obj) {
 		action = "Delete"
 	}
-	r.Recorder.Eventf(obj, nil, eventType, v.reason, action, "%s", cut(v.message, maxNote))
+	r.options.Recorder.Eventf(obj, nil, eventType, news.Reason, action, "%s", cut(news.Message, maxNote))
 }
 
 func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
-	before := copyOf(obj)
-	if !controllerutil.AddFinalizer(obj, r.Finalizer) {
+	if controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
 		return nil
 	}
+	before := copyOf(obj)
+	controllerutil.AddFinalizer(obj, r.options.Finalizer)
 	return r.patchFinalizers(ctx, before, obj)
 }
 
 func (r *Reconciler[T]) removeFinalizer(ctx context.Context, before T) error {
 	after := copyOf(before)
-	controllerutil.RemoveFinalizer(after, r.Finalizer)
+	controllerutil.RemoveFinalizer(after, r.options.Finalizer)
 	return r.patchFinalizers(ctx, before, after)
 }
 
 func (r *Reconciler[T]) patchFinalizers(ctx context.Context, before, after T) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, after, patch); err != nil {
+	if err := r.options.Client.Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("write finalizers: %w", err)
 	}
-	r.fresh.wrote(after)
-	r.Metrics.wrote(r.kind, "finalizer")
+	if len(after.GetFinalizers()) > 0 { // without any, a deleted object is gone
+		r.fresh.wrote(after)
+	}
+	r.options.Metrics.wrote(r.kind, "finalizer")
 	return nil
 }
 
 func (r *Reconciler[T]) isPaused(obj T) bool {
-	if value, ok := obj.GetAnnotations()[r.PausedAnnotation]; ok {
+	if value, ok := obj.GetAnnotations()[r.options.PausedAnnotation]; ok {
 		if on, err := strconv.ParseBool(value); on || err != nil {
 			return true
 		}
 	}
-	return r.Paused != nil && r.Paused(obj)
+	return r.options.Paused != nil && r.options.Paused(obj)
 }
 
 func (r *Reconciler[T]) pausedVerdict() verdict {
 	message := "Nothing is done for this object, not even deletion, until it is no longer paused."
-	if r.PausedAnnotation != "" {
-		message = fmt.Sprintf("Nothing is done for this object, not even deletion, until it is no longer paused (annotation %s).", r.PausedAnnotation)
+	if r.options.PausedAnnotation != "" {
+		message = fmt.Sprintf("Nothing is done for this object, not even deletion, until it is no longer paused (annotation %s).", r.options.PausedAnnotation)
 	}
 	return verdict{paused: true, reason: ReasonPaused, message: message}
+}
+
+// sentence makes an error's text one: a capital letter and a full stop.
+func sentence(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:] + "."
 }
