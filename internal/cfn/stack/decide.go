@@ -1,0 +1,198 @@
+package stack
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// Goal is what is wanted of a stack.
+type Goal string
+
+const (
+	// Present means that the stack is wanted.
+	Present Goal = "Present"
+	// Absent means that the stack is being deleted.
+	Absent Goal = "Absent"
+)
+
+// Action is what to do next with a stack.
+type Action string
+
+const (
+	// ActionCreate sends CreateStack.
+	ActionCreate Action = "Create"
+	// ActionInspect finds out what is deployed, by DescribeStacks and GetTemplate.
+	ActionInspect Action = "Inspect"
+	// ActionUpdate compares, asks the policy and sends UpdateStack.
+	ActionUpdate Action = "Update"
+	// ActionKeep leaves the stack as it is: it is as desired.
+	ActionKeep Action = "Keep"
+	// ActionWait waits for CloudFormation.
+	ActionWait Action = "Wait"
+	// ActionRetryLater waits for the time of the next attempt.
+	ActionRetryLater Action = "RetryLater"
+	// ActionRecreate deletes the stack in order to create it again.
+	ActionRecreate Action = "Recreate"
+	// ActionContinue sends ContinueUpdateRollback.
+	ActionContinue Action = "ContinueRollback"
+	// ActionSkip sends ContinueUpdateRollback without the resources that refuse.
+	ActionSkip Action = "SkipResources"
+	// ActionRollback sends RollbackStack: an update was left failed, without a rollback.
+	ActionRollback Action = "Rollback"
+	// ActionDelete sends DeleteStack.
+	ActionDelete Action = "Delete"
+	// ActionDeleteAgain finds out what refused, cleans and retains what may be, and sends DeleteStack.
+	ActionDeleteAgain Action = "DeleteAgain"
+	// ActionStall leaves it to a person.
+	ActionStall Action = "Stall"
+	// ActionDone ends a deletion.
+	ActionDone Action = "Done"
+)
+
+// StatusNone is the status of a stack that does not exist.
+const StatusNone types.StackStatus = ""
+
+// Facts are what, besides the status, decides.
+type Facts struct {
+	// Matches is true when what is deployed is what is desired.
+	Matches bool
+	// Unknown is true when it is not known what is deployed.
+	Unknown bool
+	// Refused is true when what is desired has been sent and has failed.
+	Refused bool
+	// Exhausted is true when no attempt to create is left.
+	Exhausted bool
+	// Early is true when the time of the next attempt has not come.
+	Early bool
+	// RollbackAttempts counts what was tried to finish a failed rollback.
+	RollbackAttempts int
+}
+
+// rule decides for one status and goal.
+type rule func(Facts) Action
+
+// row is what to do in one status, by goal.
+type row struct{ present, absent rule }
+
+// maxRollbackAttempts is how often a failed rollback is continued: once as it is, once without the resources that refuse.
+const maxRollbackAttempts = 2
+
+// table has a row for every status of a stack. The statuses are those of
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
+var table = map[types.StackStatus]row{
+	StatusNone:                                               {present: create, absent: always(ActionDone)},
+	types.StackStatusReviewInProgress:                        {present: always(ActionRecreate), absent: always(ActionDelete)},
+	types.StackStatusCreateInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusCreateComplete:                          {present: compare, absent: always(ActionDelete)},
+	types.StackStatusCreateFailed:                            {present: recreate, absent: always(ActionDelete)},
+	types.StackStatusRollbackInProgress:                      {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusRollbackComplete:                        {present: recreate, absent: always(ActionDelete)},
+	types.StackStatusRollbackFailed:                          {present: recreate, absent: always(ActionDelete)},
+	types.StackStatusUpdateInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusUpdateCompleteCleanupInProgress:         {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusUpdateComplete:                          {present: compare, absent: always(ActionDelete)},
+	types.StackStatusUpdateFailed:                            {present: rollback(ActionStall), absent: rollback(ActionDelete)},
+	types.StackStatusUpdateRollbackInProgress:                {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusUpdateRollbackFailed:                    {present: continueRollback(ActionStall), absent: continueRollback(ActionDelete)},
+	types.StackStatusUpdateRollbackComplete:                  {present: compare, absent: always(ActionDelete)},
+	types.StackStatusImportInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusImportComplete:                          {present: compare, absent: always(ActionDelete)},
+	types.StackStatusImportRollbackInProgress:                {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusImportRollbackFailed:                    {present: continueRollback(ActionStall), absent: continueRollback(ActionDelete)},
+	types.StackStatusImportRollbackComplete:                  {present: compare, absent: always(ActionDelete)},
+	types.StackStatusDeleteInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
+	types.StackStatusDeleteFailed:                            {present: deleteAgain, absent: deleteAgain},
+	types.StackStatusDeleteComplete:                          {present: create, absent: always(ActionDone)},
+	types.StackStatusUpdateRollbackCompleteCleanupInProgress: {present: always(ActionWait), absent: always(ActionWait)},
+}
+
+// Decide says what to do with a stack in a status. A status that the table does not know, because CloudFormation has a new one,
+// is waited out.
+func Decide(status types.StackStatus, goal Goal, facts Facts) Action {
+	found, ok := table[status]
+	if !ok {
+		return ActionWait
+	}
+	if goal == Absent {
+		return found.absent(facts)
+	}
+	return found.present(facts)
+}
+
+// Statuses returns every status that the table has a row for, sorted.
+func Statuses() []types.StackStatus {
+	return slices.Sorted(maps.Keys(table))
+}
+
+func always(action Action) rule {
+	return func(Facts) Action { return action }
+}
+
+// create makes the stack, unless creating what is desired has failed too often.
+func create(f Facts) Action {
+	return bounded(f, ActionCreate)
+}
+
+// recreate removes a stack whose creation failed, in order to make it again.
+func recreate(f Facts) Action {
+	return bounded(f, ActionRecreate)
+}
+
+func bounded(f Facts, action Action) Action {
+	switch {
+	case f.Refused && f.Exhausted:
+		return ActionStall
+	case f.Refused && f.Early:
+		return ActionRetryLater
+	default:
+		return action
+	}
+}
+
+// compare updates a stack that is stable and not as desired; what failed once is not sent again.
+func compare(f Facts) Action {
+	switch {
+	case f.Matches:
+		return ActionKeep
+	case f.Refused:
+		return ActionStall
+	case f.Unknown:
+		return ActionInspect
+	default:
+		return ActionUpdate
+	}
+}
+
+// continueRollback continues a failed rollback, then without the resources that refuse, and then does as told.
+func continueRollback(finally Action) rule {
+	return func(f Facts) Action {
+		switch {
+		case f.RollbackAttempts == 0:
+			return ActionContinue
+		case f.RollbackAttempts < maxRollbackAttempts:
+			return ActionSkip
+		default:
+			return finally
+		}
+	}
+}
+
+// rollback starts the rollback of an update that failed without one, and then does as told.
+func rollback(finally Action) rule {
+	return func(f Facts) Action {
+		if f.RollbackAttempts < maxRollbackAttempts {
+			return ActionRollback
+		}
+		return finally
+	}
+}
+
+// deleteAgain never gives up; the delay between the tries grows.
+func deleteAgain(f Facts) Action {
+	if f.Early {
+		return ActionRetryLater
+	}
+	return ActionDeleteAgain
+}

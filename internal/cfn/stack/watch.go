@@ -1,0 +1,161 @@
+package stack
+
+import (
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// sight is a stack's status and last change.
+type sight struct{ status, changed string }
+
+// watched is what is known of one stack: what its record says and what was seen of it since.
+type watched struct {
+	target awsapi.Target
+	// ours is true once the stack was handed in with a record.
+	ours bool
+	// recorded is what the record said last.
+	recorded sight
+	// seen is what a sweep or a look saw last, if anything.
+	seen sight
+	// hint is the last event that no look has followed; its number is 0 when there is none.
+	hint       Event
+	hintNumber uint64
+}
+
+// watchlist remembers, by stack ID, what was observed. It holds a few hundred bytes for each stack.
+type watchlist struct {
+	mu     sync.RWMutex
+	stacks map[string]*watched
+	number uint64
+}
+
+// event notes that a stack changed.
+func (w *watchlist) event(event Event) {
+	if event.StackID == "" || inProgress(types.StackStatus(event.Status)) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.get(event.StackID, event.Target)
+	if event.Token != "" && event.Token == one.hint.Token && event.Status == one.recorded.status && one.hintNumber == 0 {
+		return // the event of an operation whose end was seen already
+	}
+	w.number++
+	one.hint, one.hintNumber = event, w.number
+}
+
+// get returns the entry of a stack. The caller holds the lock.
+func (w *watchlist) get(id string, target awsapi.Target) *watched {
+	one, ok := w.stacks[id]
+	if !ok {
+		one = &watched{target: target}
+		w.stacks[id] = one
+	}
+	return one
+}
+
+// changed says whether the stack may have changed since the record, and the hint to begin a look with.
+func (w *watchlist) changed(record *Record) (Event, bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	one, ok := w.stacks[record.StackID]
+	if !ok {
+		return Event{}, false
+	}
+	if one.hintNumber != 0 {
+		settled := !inProgress(types.StackStatus(record.Status))
+		known := settled && one.hint.Token != "" && one.hint.Token == record.Token && one.hint.Status == record.Status
+		return one.hint, !known
+	}
+	return Event{}, one.seen.status != "" && one.seen != sight{record.Status, record.Changed} && record.PendingDigest == ""
+}
+
+// confirmed is true when a look or a sweep saw just what the record says.
+func (w *watchlist) confirmed(record *Record) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	one, ok := w.stacks[record.StackID]
+	return ok && one.hintNumber == 0 && one.seen == sight{record.Status, record.Changed}
+}
+
+// recorded is called at the end of every visit: the stack is ours, and this is what we know.
+func (w *watchlist) recorded(target awsapi.Target, record *Record) {
+	if record.StackID == "" {
+		return
+	}
+	now := sight{record.Status, record.Changed}
+	w.mu.RLock()
+	one, ok := w.stacks[record.StackID]
+	same := ok && one.ours && one.recorded == now
+	w.mu.RUnlock()
+	if same {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one = w.get(record.StackID, target)
+	one.target, one.ours, one.recorded = target, true, now
+}
+
+// mark returns the number of the last event, to be given to looked.
+func (w *watchlist) mark() uint64 {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.number
+}
+
+// looked notes what a look saw; events that came after the mark stay.
+func (w *watchlist) looked(id string, target awsapi.Target, saw sight, mark uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.get(id, target)
+	if !inProgress(types.StackStatus(saw.status)) {
+		one.seen = saw
+	}
+	if one.hintNumber <= mark {
+		one.hintNumber = 0
+	}
+}
+
+// began notes that an operation was sent: what was seen before says nothing any more.
+func (w *watchlist) began(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one, ok := w.stacks[id]; ok {
+		one.seen = sight{}
+	}
+}
+
+func (w *watchlist) forget(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.stacks, id)
+}
+
+// ours returns the stacks of a target that were handed in with a record.
+func (w *watchlist) ours(target awsapi.Target) map[string]sight {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	found := map[string]sight{}
+	for id, one := range w.stacks {
+		if one.ours && one.target == target {
+			found[id] = one.recorded
+		}
+	}
+	return found
+}
+
+// swept notes what a sweep saw and returns true if it differs from what the record of one of our stacks says.
+func (w *watchlist) swept(id string, target awsapi.Target, saw sight) bool {
+	if inProgress(types.StackStatus(saw.status)) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.get(id, target)
+	one.seen = saw
+	return one.ours && one.recorded != saw
+}
