@@ -1,0 +1,80 @@
+package operatorkit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+func TestEnsureCRDs(t *testing.T) {
+	cluster := controlplanetest.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	clients, err := clientset.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ensure := func(crds ...*apiextensionsv1.CustomResourceDefinition) error {
+		return operatorkit.EnsureCRDs(ctx, cluster.RESTConfig(), "operatorkit-test", crds...)
+	}
+	get := func(name string) *apiextensionsv1.CustomResourceDefinition {
+		t.Helper()
+		crd, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return crd
+	}
+	crds := []*apiextensionsv1.CustomResourceDefinition{
+		definition("Gear", "gear", "gears"), definition("Cog", "cog", "cogs"), definition("Rod", "rod", "rods"),
+	}
+	if err := ensure(crds...); err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		established := false
+		for _, c := range get(crd.Name).Status.Conditions {
+			established = established || c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+		}
+		if !established {
+			t.Errorf("%s is not established", crd.Name)
+		}
+	}
+
+	before := get("gears.example.com")
+	if err := ensure(crds...); err != nil {
+		t.Fatal(err)
+	}
+	if after := get("gears.example.com"); after.ResourceVersion != before.ResourceVersion {
+		t.Error("ensuring what is there already wrote something")
+	}
+
+	changed := definition("Gear", "gear", "gears")
+	changed.Spec.Names.ShortNames = []string{"gr"}
+	if err := ensure(changed); err != nil {
+		t.Fatal(err)
+	}
+	if got := get("gears.example.com").Spec.Names.ShortNames; len(got) != 1 {
+		t.Errorf("short names %v, want gr: a new version of a definition takes the old one's place", got)
+	}
+
+	taken := definition("Gear", "gear", "otherGears")
+	taken.Name, taken.Spec.Names.Plural = "othergears.example.com", "othergears"
+	if err := ensure(taken); err == nil || !strings.Contains(err.Error(), "names are not accepted") {
+		t.Errorf("a definition whose kind is taken: %v", err)
+	}
+
+	ended, end := context.WithCancel(ctx)
+	end()
+	if err := operatorkit.EnsureCRDs(ended, cluster.RESTConfig(), "operatorkit-test", definition("Nut", "nut", "nuts")); err == nil {
+		t.Error("an ended context gave no error")
+	}
+}
