@@ -103,3 +103,6 @@ func (t *CloudFormationTemplate) GetConditions() []metav1.Condition { return t.S
 func (t *CloudFormationTemplate) SetConditions(conditions []metav1.Condition) {
 	t.Status.Conditions = conditions
 }
+
+// SetObservedGeneration records the generation that the status speaks of.
+func (t *CloudFormationTemplate) SetObservedGeneration(generation int64) { t.Status.ObservedGeneration = generation }

@@ -81,9 +81,16 @@ type ModelDefinitionSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Schema RawJSON `json:"schema,omitempty"`
 
+	// Validations are rules in the Common Expression Language for the object as a whole; they may
+	// read self.metadata.name and self.spec.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Validations []ModelValidation `json:"validations,omitempty"`
+
 	// Template is the CloudFormation template of an object's stack: YAML, rendered by Go's
-	// text/template with .name, .namespace, .spec, .references, .region, .accountID, .partition
-	// and .clusterName. Every value is quoted when it is put in, so an interpolation must stand
+	// text/template with .name, .namespace, .kind, .spec, .references, .region, .accountID,
+	// .partition, .dnsSuffix and .clusterName. Every value is quoted when it is put in, so an interpolation must stand
 	// where a whole YAML value may stand. Derived from resourceType when empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000000
@@ -120,6 +127,17 @@ type ModelDefinitionSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:items:Enum=CAPABILITY_IAM;CAPABILITY_NAMED_IAM;CAPABILITY_AUTO_EXPAND
 	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ModelValidation is a rule that every object of the kind must keep.
+type ModelValidation struct {
+	// Rule is an expression in the Common Expression Language that is true for good objects.
+	// +kubebuilder:validation:MaxLength=2048
+	Rule string `json:"rule"`
+
+	// Message says what is wrong when the rule is broken.
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message"`
 }
 
 // ModelOutput is one field of an object's output.
@@ -200,12 +218,17 @@ type ModelData struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// Data are keys and values. A key whose template gives nothing is left out.
+	// Data are keys and values.
 	Data map[string]string `json:"data"`
 }
 
 // ModelService is a Service of type ExternalName.
 type ModelService struct {
+	// ID is how the texts of ConfigMaps and Secrets name the Service: .services.ID is its name.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
+	ID string `json:"id,omitempty"`
+
 	// Name is the name; the object's own name when empty.
 	// +optional
 	Name string `json:"name,omitempty"`
@@ -239,3 +262,6 @@ func (m *ModelDefinition) GetConditions() []metav1.Condition { return m.Status.C
 func (m *ModelDefinition) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
+
+// SetObservedGeneration records the generation that the status speaks of.
+func (m *ModelDefinition) SetObservedGeneration(generation int64) { m.Status.ObservedGeneration = generation }

@@ -102,3 +102,6 @@ func (o *Object) GetConditions() []metav1.Condition { return o.Status.Conditions
 
 // SetConditions replaces the object's conditions.
 func (o *Object) SetConditions(conditions []metav1.Condition) { o.Status.Conditions = conditions }
+
+// SetObservedGeneration records the generation that the status speaks of.
+func (o *Object) SetObservedGeneration(generation int64) { o.Status.ObservedGeneration = generation }

@@ -70,8 +70,18 @@ func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
 			"additionalResources": additionalSchema(),
 			"status":              statusSchema(),
 		},
-		Required: m.rootRequired(),
+		Required:     m.rootRequired(),
+		XValidations: m.rootValidations(),
 	}
+}
+
+// rootValidations are the rules for the object as a whole.
+func (m *Model) rootValidations() apiextensionsv1.ValidationRules {
+	var rules apiextensionsv1.ValidationRules
+	for _, v := range m.Validations {
+		rules = append(rules, apiextensionsv1.ValidationRule{Rule: v.Rule, Message: v.Message})
+	}
+	return rules
 }
 
 // rootRequired demands a spec where the spec has required fields.

@@ -104,6 +104,7 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 		}
 	}
 	return template.FuncMap{
+		"collect":    collect,
 		"contains":   func(part, s string) bool { return strings.Contains(s, part) },
 		"default":    defaultTo,
 		"get":        get,
@@ -113,6 +114,7 @@ func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 		"named":      named,
 		"lower":      func(s any) string { return strings.ToLower(asText(s)) },
 		"properties": properties,
+		"positive":   positive,
 		"quoteYAML":  quoteYAML,
 		"replace":    func(from, to string, s any) string { return strings.ReplaceAll(asText(s), from, to) },
 		"set":        func(v any) bool { return v != nil && v != "" },
@@ -129,6 +131,24 @@ func defaultTo(fallback, value any) any {
 		return fallback
 	}
 	return value
+}
+
+// collect returns the values at a dotted path of every element of a list, each once.
+func collect(path string, list any) []any {
+	items, _ := list.([]any)
+	values := []any{}
+	for _, item := range items {
+		if value := get(path, item); value != nil && !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// positive reports whether a value is a number above zero.
+func positive(value any) bool {
+	number, err := strconv.ParseFloat(asText(value), 64)
+	return err == nil && number > 0
 }
 
 // get returns the value at a dotted path, nil where there is none.

@@ -29,6 +29,8 @@ type Model struct {
 	ResourceType string
 	// Schema is the structural schema of the spec, without the fields that every kind shares.
 	Schema *apiextensionsv1.JSONSchemaProps
+	// Validations are rules for the object as a whole.
+	Validations []v1alpha1.ModelValidation
 	// Template renders the CloudFormation template.
 	Template *Text
 	// Outputs are the fields of an object's output.
@@ -75,6 +77,8 @@ type Data struct {
 
 // Service makes a Service of type ExternalName.
 type Service struct {
+	// ID is how texts name it, may be empty.
+	ID string
 	// Name gives its name, ExternalName what it stands for, Port a number or nothing.
 	Name, ExternalName, Port *Text
 }
@@ -85,6 +89,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
 		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
+		Validations: spec.Validations,
 	}
 	if m.Plural == "" {
 		m.Plural = plural(m.Kind)
@@ -279,7 +284,7 @@ func (m *Model) compileAdditional(additional *v1alpha1.ModelAdditionalResources)
 		if err := errors.Join(nameErr, externalErr, portErr); err != nil {
 			return err
 		}
-		m.Services = append(m.Services, Service{Name: name, ExternalName: external, Port: port})
+		m.Services = append(m.Services, Service{ID: s.ID, Name: name, ExternalName: external, Port: port})
 	}
 	return nil
 }

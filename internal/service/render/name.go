@@ -1,0 +1,62 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// maxStackName is CloudFormation's limit, see
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html.
+const maxStackName = 128
+
+// StackName returns the name of an object's stack: <cluster>-<kind>-<name>-<namespace>. A short
+// hash is added exactly when the plain name could be another object's too (a namespace with a
+// hyphen), has characters that CloudFormation refuses, or is too long.
+func StackName(cluster, kind, namespace, name string) string {
+	plain := strings.Join([]string{cluster, strings.ToLower(kind), name, namespace}, "-")
+	clean := strings.Map(stackNameCharacter, plain)
+	if clean == "" || !isLetter(clean[0]) {
+		clean = "s-" + clean
+	}
+	if clean == plain && len(clean) <= maxStackName && !strings.Contains(namespace, "-") {
+		return clean
+	}
+	return WithHash(clean, maxStackName, cluster, kind, namespace, name)
+}
+
+// stackNameCharacter keeps what a stack's name may hold and replaces the rest.
+func stackNameCharacter(r rune) rune {
+	if r < 128 && isLetter(byte(r)) || r >= '0' && r <= '9' || r == '-' {
+		return r
+	}
+	return '-'
+}
+
+func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
+
+// WithHash appends a short hash of the parts to a name and cuts the name so that both fit.
+func WithHash(name string, limit int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	hash := hex.EncodeToString(sum[:4])
+	if most := limit - len(hash) - 1; len(name) > most {
+		name = name[:most]
+	}
+	return strings.TrimRight(name, "-.") + "-" + hash
+}
+
+// maxServiceName is the limit of a DNS label.
+const maxServiceName = 63
+
+// ServiceName returns a name that a Service may have, for an object or a name that may hold more:
+// Services are DNS labels, objects are DNS names.
+func ServiceName(name string) string {
+	clean := strings.ReplaceAll(name, ".", "-")
+	if clean != "" && !isLetter(clean[0]) {
+		clean = "s-" + clean
+	}
+	if clean == name && len(clean) <= maxServiceName {
+		return name
+	}
+	return WithHash(clean, maxServiceName, name)
+}

@@ -1,0 +1,102 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// Desired is the stack that an object asks for.
+type Desired struct {
+	// Name of the stack.
+	Name string
+	// Template of the stack.
+	Template *cfntemplate.Template
+	// Parameters of the template.
+	Parameters map[string]string
+	// Tags of the stack.
+	Tags map[string]string
+	// OwnerTags are the names of the tags that tell whose stack it is.
+	OwnerTags []string
+	// Capabilities that CloudFormation is told are understood.
+	Capabilities []string
+	// MaxAttempts is how often a stack that fails is tried; 0 leaves it to the engine.
+	MaxAttempts int
+}
+
+// Override is a template that a user put in place of the kind's own.
+type Override struct {
+	// File is what messages call it.
+	File string
+	// Template is its text.
+	Template string
+}
+
+// Tags of a stack and, through CloudFormation, of its resources.
+const (
+	TagName      = v1alpha1.Group + "/name"
+	TagNamespace = v1alpha1.Group + "/namespace"
+	TagKind      = v1alpha1.Group + "/kind"
+	TagCluster   = v1alpha1.Group + "/cluster"
+)
+
+// Tags returns the tags of an object's stack. Together they say whose stack it is.
+func Tags(kind string, obj *v1alpha1.Object, clusterName string) map[string]string {
+	return map[string]string{
+		TagName: obj.Name, TagNamespace: obj.Namespace, TagKind: kind, TagCluster: clusterName,
+	}
+}
+
+// Stack renders the stack that an object asks for. Override may be nil. The error is
+// cfntemplate.Problems, with positions, where the template is at fault.
+func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override) (*Desired, error) {
+	spec, err := Spec(obj)
+	if err != nil {
+		return nil, err
+	}
+	desired := &Desired{
+		Name:         StackName(facts.ClusterName, m.Kind, obj.Namespace, obj.Name),
+		Tags:         Tags(m.Kind, obj, facts.ClusterName),
+		OwnerTags:    []string{TagName, TagNamespace, TagKind, TagCluster},
+		Capabilities: m.Capabilities,
+		MaxAttempts:  attempts(spec),
+	}
+	data := scope(obj, m.Kind, spec, facts)
+	if override != nil {
+		desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template))
+		if err != nil {
+			return nil, fmt.Errorf("parse the template: %w", err)
+		}
+		desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template)
+		return desired, err
+	}
+	text, err := m.Template.Execute(data)
+	if err != nil {
+		return nil, fmt.Errorf("render the template: %w", err)
+	}
+	if desired.Template, err = cfntemplate.Parse(m.Name+".yaml", []byte(text)); err != nil {
+		return nil, fmt.Errorf("parse the rendered template: %w", err)
+	}
+	return desired, nil
+}
+
+// attempts reads spec.rollbackCount.
+func attempts(spec map[string]any) int {
+	count, _ := spec["rollbackCount"].(int64)
+	return int(max(count, 0))
+}
+
+// specVersion is a short hash of a spec: it changes when the spec does, and never by itself.
+func specVersion(spec map[string]any) (string, error) {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("encode the spec: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6]), nil
+}
