@@ -1,0 +1,272 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+const (
+	queueType  = "AWS::SQS::Queue"
+	policyType = "AWS::SQS::QueuePolicy"
+)
+
+// Providers returns the CloudFormation types that SQS backs.
+func (s *Service) Providers() map[string]resource.Provider {
+	return map[string]resource.Provider{
+		queueType:  queueProvider{s},
+		policyType: policyProvider{s},
+	}
+}
+
+// queueProperties are those of AWS::SQS::Queue that are not plain attributes.
+type queueProperties struct {
+	QueueName string
+	Tags      []property.Tag
+}
+
+// attributesOf turns properties into queue attributes; the names are the same.
+func attributesOf(properties map[string]any) map[string]string {
+	attributes := map[string]string{}
+	for name, value := range properties {
+		if name == "QueueName" || name == "Tags" {
+			continue
+		}
+		if text, ok := property.Text(value); ok {
+			attributes[name] = text
+			continue
+		}
+		if text, err := json.Marshal(value); err == nil {
+			attributes[name] = string(text)
+		}
+	}
+	if attributes["FifoQueue"] == "false" {
+		delete(attributes, "FifoQueue")
+	}
+	return attributes
+}
+
+type queueProvider struct{ s *Service }
+
+// Create makes a queue.
+func (p queueProvider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
+	var props queueProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return resource.Result{}, err
+	}
+	attributes := attributesOf(r.Properties)
+	if props.QueueName == "" {
+		suffix := ""
+		if attributes["FifoQueue"] == "true" {
+			suffix = fifoSuffix
+		}
+		props.QueueName = property.Name(r, 80, suffix)
+	}
+	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	if reg.queue(props.QueueName) != nil {
+		return resource.Result{}, property.Exists(queueType, props.QueueName)
+	}
+	q, err := p.s.create(reg, props.QueueName, attributes, property.Tags(r.Tags, props.Tags))
+	if err != nil {
+		return resource.Result{}, property.HandlerError("Sqs", err)
+	}
+	return p.result(ctx, reg, q), nil
+}
+
+func (p queueProvider) result(ctx context.Context, reg *region, q *queue) resource.Result {
+	address := p.s.url(ctx, reg, q.name)
+	return resource.Result{
+		PhysicalID: address,
+		Attributes: map[string]any{"Arn": q.arn, "QueueName": q.name, "QueueUrl": address},
+	}
+}
+
+// find returns the queue that a physical id names.
+func (p queueProvider) find(ctx context.Context, r resource.Request) (*region, *queue, error) {
+	reg, q, err := p.s.find(within(ctx, r), &r.PhysicalID)
+	if err != nil {
+		return nil, nil, property.Missing(queueType, r.PhysicalID)
+	}
+	return reg, q, nil
+}
+
+// within returns a context for what CloudFormation does in the stack's account
+// and region.
+func within(ctx context.Context, r resource.Request) context.Context {
+	call := *wire.CallFrom(ctx)
+	call.Account, call.Region, call.Path = r.Account, r.Region, ""
+	return wire.WithCall(ctx, &call)
+}
+
+// Update changes a queue's attributes and tags; what is no longer given goes
+// back to its default.
+func (p queueProvider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
+	var props queueProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return resource.Result{}, err
+	}
+	reg, q, err := p.find(ctx, r)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	attributes := defaults(q.fifo)
+	for _, name := range texts {
+		attributes[name] = ""
+	}
+	delete(attributes, "Policy") // AWS::SQS::QueuePolicy's
+	maps.Copy(attributes, attributesOf(r.Properties))
+	if err := p.s.change(q, attributes); err != nil {
+		return resource.Result{}, property.HandlerError("Sqs", err)
+	}
+	q.mu.Lock()
+	q.tags = property.Tags(r.Tags, props.Tags)
+	q.mu.Unlock()
+	result := p.result(ctx, reg, q)
+	result.PhysicalID, result.Attributes["QueueUrl"] = r.PhysicalID, r.PhysicalID
+	return result, nil
+}
+
+// Delete removes a queue.
+func (p queueProvider) Delete(ctx context.Context, r resource.Request) error {
+	reg, q, err := p.find(ctx, r)
+	if err != nil {
+		return err
+	}
+	reg.remove(q)
+	return nil
+}
+
+// Read returns a queue's properties.
+func (p queueProvider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
+	_, q, err := p.find(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	props := map[string]any{"QueueName": q.name, "Arn": q.arn, "QueueUrl": r.PhysicalID, "Tags": property.TagList(q.tags)}
+	for name, value := range q.attributes {
+		switch {
+		case name == "Policy":
+		case value == "true" || value == "false":
+			props[name] = value == "true"
+		case strings.HasPrefix(value, "{"):
+			var document any
+			if json.Unmarshal([]byte(value), &document) == nil {
+				props[name] = document
+			}
+		default:
+			props[name] = number(value)
+		}
+	}
+	return props, nil
+}
+
+func number(text string) any {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return n
+}
+
+type policyProperties struct {
+	Queues         []string
+	PolicyDocument property.Document
+}
+
+type policyProvider struct{ s *Service }
+
+// apply sets the policy of queues.
+func (p policyProvider) apply(ctx context.Context, r resource.Request, queues []string, document string) error {
+	for _, address := range queues {
+		_, q, err := p.s.find(within(ctx, r), &address)
+		if err != nil {
+			return property.HandlerError("Sqs", err)
+		}
+		if err := p.s.change(q, map[string]string{"Policy": document}); err != nil {
+			return property.HandlerError("Sqs", err)
+		}
+	}
+	return nil
+}
+
+// Create puts the policy on the queues.
+func (p policyProvider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
+	var props policyProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return resource.Result{}, err
+	}
+	if err := p.apply(ctx, r, props.Queues, string(props.PolicyDocument)); err != nil {
+		return resource.Result{}, err
+	}
+	id := property.Name(r, 128, "")
+	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Id": id}}, nil
+}
+
+// Update puts the policy on the queues and takes it off those no longer named.
+func (p policyProvider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
+	var props, previous policyProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return resource.Result{}, err
+	}
+	if err := property.Decode(r.Previous, &previous); err != nil {
+		return resource.Result{}, err
+	}
+	for _, address := range previous.Queues {
+		if _, q, err := p.s.find(within(ctx, r), &address); err == nil {
+			_ = p.s.change(q, map[string]string{"Policy": ""}) // an empty policy is always taken
+		}
+	}
+	if err := p.apply(ctx, r, props.Queues, string(props.PolicyDocument)); err != nil {
+		return resource.Result{}, err
+	}
+	return resource.Result{PhysicalID: r.PhysicalID, Attributes: map[string]any{"Id": r.PhysicalID}}, nil
+}
+
+// Delete takes the policy off the queues that are still there.
+func (p policyProvider) Delete(ctx context.Context, r resource.Request) error {
+	var props policyProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return err
+	}
+	for _, address := range props.Queues {
+		if _, q, err := p.s.find(within(ctx, r), &address); err == nil {
+			_ = p.s.change(q, map[string]string{"Policy": ""}) // an empty policy is always taken
+		}
+	}
+	return nil
+}
+
+// Read returns the queues that still have a policy.
+func (p policyProvider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
+	var props policyProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return nil, err
+	}
+	live := map[string]any{"Id": r.PhysicalID}
+	var queues []any
+	for _, address := range props.Queues {
+		_, q, err := p.s.find(within(ctx, r), &address)
+		if err != nil {
+			continue
+		}
+		var document any
+		if json.Unmarshal([]byte(q.describe([]string{"Policy"}, p.s.env.Clock.Now())["Policy"]), &document) == nil {
+			live["PolicyDocument"] = document
+			queues = append(queues, address)
+		}
+	}
+	if len(queues) == 0 {
+		return nil, property.Missing(policyType, r.PhysicalID)
+	}
+	live["Queues"] = queues
+	return live, nil
+}

@@ -1,0 +1,31 @@
+package sqs
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Delivery is a message that another simulated service puts into a queue.
+type Delivery struct {
+	// Body is the message's text.
+	Body string
+	// Attributes are its message attributes.
+	Attributes map[string]types.MessageAttributeValue
+	// Group and Dedup are the group and deduplication ids, for FIFO queues.
+	Group, Dedup string
+	// Sender is the service's principal, shown as SenderId.
+	Sender string
+}
+
+// Deliver puts a message into the queue with the given ARN. It errs when there is
+// no such queue or the queue does not take the message.
+func (s *Service) Deliver(arn string, d Delivery) error {
+	q := s.byARN(arn)
+	if q == nil {
+		return nonExistent()
+	}
+	_, err := s.send(d.Sender, q, draft{
+		body: aws.String(d.Body), attributes: d.Attributes, group: optional(d.Group), dedup: optional(d.Dedup),
+	})
+	return err
+}
