@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"k8s.io/utils/clock"
@@ -43,6 +44,7 @@ type Router struct {
 	region    string
 	partition string
 	keys      *Keys
+	endpoint  atomic.Pointer[string]
 }
 
 // NewRouter returns a handler that finds the service, account and operation of
@@ -59,6 +61,15 @@ func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, opt
 		option(r)
 	}
 	return r
+}
+
+// Endpoint is the address that the last caller of an operation used, "" before
+// the first.
+func (r *Router) Endpoint() string {
+	if e := r.endpoint.Load(); e != nil {
+		return *e
+	}
+	return ""
 }
 
 // ServeHTTP answers one request.
@@ -226,6 +237,9 @@ func (r *Router) serve(w http.ResponseWriter, q *request) {
 	isOperation = isOperation && q.protocol != RESTXML
 	var input any
 	if isOperation {
+		if e := q.call.Endpoint(); e != r.Endpoint() {
+			r.endpoint.Store(&e)
+		}
 		input = operation.input()
 		if err := q.decode(input); err != nil {
 			r.fail(w, q, malformed(q.protocol, err))

@@ -1,0 +1,124 @@
+package simulator
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Options say how the simulator behaves. The zero value is an account
+// 123456789012 in us-east-1 on the real clock, without latency or faults.
+type Options struct {
+	// Account is that of callers whose access key id is not an account.
+	Account string
+	// Region is that of requests that name none.
+	Region string
+	// Partition is the ARN partition, "aws" unless set.
+	Partition string
+	// Clock tells the time; the real one unless set.
+	Clock clock.WithTickerAndDelayedExecution
+	// Endpoint is the address under which clients reach the simulator, for URLs
+	// of what CloudFormation makes; that of the last API call unless set.
+	Endpoint string
+	// Latency says how long CloudFormation takes for an operation ("Create",
+	// "Update", "Delete") on a resource of a type; no time unless set. Latency of
+	// API calls is a fault's to add.
+	Latency func(resourceType, operation string) time.Duration
+	// Faults make calls and resources go wrong; none unless set.
+	Faults *fault.Injector
+}
+
+// Simulator is AWS on loopback.
+type Simulator struct {
+	router *wire.Router
+	faults *fault.Injector
+	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
+}
+
+// part is what every simulated service offers.
+type part interface {
+	Service() *wire.Service
+}
+
+// backing is a service that backs CloudFormation types.
+type backing interface {
+	Providers() map[string]resource.Provider
+}
+
+// New returns a simulator in which nothing exists yet.
+func New(o Options) *Simulator {
+	o = withDefaults(o)
+	s := &Simulator{faults: o.Faults}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	env := &resource.Env{Clock: o.Clock, Partition: o.Partition}
+	endpoint := func() string {
+		if o.Endpoint != "" {
+			return o.Endpoint
+		}
+		return s.router.Endpoint()
+	}
+
+	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
+	parts := []part{queues, dynamodb.New(env)}
+	providers := map[string]resource.Provider{}
+	for _, p := range parts {
+		if b, ok := p.(backing); ok {
+			maps.Copy(providers, b.Providers())
+		}
+	}
+	services := make([]*wire.Service, len(parts))
+	for i, p := range parts {
+		services[i] = p.Service()
+	}
+	s.router = wire.NewRouter(services, o.Faults, o.Clock,
+		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition))
+	return s
+}
+
+func withDefaults(o Options) Options {
+	if o.Account == "" {
+		o.Account = wire.DefaultAccount
+	}
+	if o.Region == "" {
+		o.Region = wire.DefaultRegion
+	}
+	if o.Partition == "" {
+		o.Partition = "aws"
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Faults == nil {
+		o.Faults = fault.New()
+	}
+	return o
+}
+
+// Handler serves all services. Requests that wait end when the simulator closes.
+func (s *Simulator) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		s.router.ServeHTTP(w, req.WithContext(ctx))
+	})
+}
+
+// Faults returns the injector that makes calls and resources go wrong.
+func (s *Simulator) Faults() *fault.Injector { return s.faults }
+
+// Calls returns how many API calls were made so far, by "service/Operation".
+func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
+
+// Close ends the requests that wait. The simulator does not serve afterwards.
+func (s *Simulator) Close() { s.cancel() }
