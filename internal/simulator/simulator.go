@@ -9,9 +9,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
+	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/s3"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
+	"github.com/aws-operator/aws-operator/internal/simulator/sts"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -69,7 +72,8 @@ func New(o Options) *Simulator {
 	}
 
 	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
-	parts := []part{queues, dynamodb.New(env)}
+	keys := &wire.Keys{}
+	parts := []part{queues, dynamodb.New(env), s3.New(env), ecr.New(env), sts.New(env, keys)}
 	providers := map[string]resource.Provider{}
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {
@@ -81,7 +85,7 @@ func New(o Options) *Simulator {
 		services[i] = p.Service()
 	}
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
-		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition))
+		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys))
 	return s
 }
 

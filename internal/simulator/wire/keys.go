@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Principal is who an access key belongs to.
@@ -12,6 +13,8 @@ type Principal struct {
 	Account string
 	// ARN and UserID identify the principal: arn:aws:iam::…:user/demo, AIDA….
 	ARN, UserID string
+	// Expires is when a session's key ends; zero for a key that does not.
+	Expires time.Time
 }
 
 // Keys maps access key ids to principals. IAM and STS issue keys here, and the

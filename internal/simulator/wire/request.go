@@ -75,6 +75,9 @@ func (q *request) isForm() bool {
 
 // readForm merges the parameters of URL and body.
 func (q *request) readForm() error {
+	if q.form != nil { // read already
+		return nil
+	}
 	q.form = q.query
 	if !q.isForm() {
 		return nil

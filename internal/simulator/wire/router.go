@@ -105,6 +105,9 @@ func (r *Router) route(q *request) error {
 	q.protocol = q.guessProtocol()
 	q.service = &Service{Name: q.scope.service}
 	if q.signed {
+		if p, ok := r.keys.Lookup(q.scope.accessKey); ok && !p.Expires.IsZero() && !r.clock.Now().Before(p.Expires) {
+			return &Error{Code: "ExpiredToken", Message: "The security token included in the request is expired", Status: http.StatusForbidden}
+		}
 		candidates := r.byName[q.scope.service]
 		if len(candidates) == 0 {
 			return unknownService(q.scope.service)

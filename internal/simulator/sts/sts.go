@@ -1,0 +1,186 @@
+package sts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Service is the simulated STS.
+type Service struct {
+	env  *resource.Env
+	keys *wire.Keys
+}
+
+// New returns the service; it issues its sessions' keys to keys.
+func New(env *resource.Env, keys *wire.Keys) *Service { return &Service{env, keys} }
+
+// Service returns the operations for the wire layer.
+func (s *Service) Service() *wire.Service {
+	return &wire.Service{
+		Name: "sts", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-06-15",
+		XMLNamespace: "https://sts.amazonaws.com/doc/2011-06-15/",
+		Unsigned:     []string{"AssumeRoleWithWebIdentity", "AssumeRoleWithSAML"},
+		Operations: map[string]wire.Operation{
+			"AssumeRole":                wire.Op(s.assumeRole),
+			"AssumeRoleWithWebIdentity": wire.Op(s.assumeRoleWithWebIdentity),
+			"GetAccessKeyInfo":          wire.Op(s.getAccessKeyInfo),
+			"GetCallerIdentity":         wire.Op(s.getCallerIdentity),
+			"GetSessionToken":           wire.Op(s.getSessionToken),
+		},
+	}
+}
+
+func (s *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	c := wire.CallFrom(ctx)
+	return &sts.GetCallerIdentityOutput{Account: &c.Account, Arn: &c.Principal, UserId: &c.UserID}, nil
+}
+
+var (
+	roleARN     = regexp.MustCompile(`^arn:[a-z-]+:iam::(\d{12}):role/([\w+=,.@/-]+)$`)
+	sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+)
+
+// session is a role's session about to be issued.
+type session struct {
+	account, role, name string
+	user                types.AssumedRoleUser
+}
+
+// newSession checks what is asked for and names the session's user.
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+func newSession(arn, name *string) (*session, error) {
+	match := roleARN.FindStringSubmatch(aws.ToString(arn))
+	if match == nil {
+		return nil, wire.Errorf("ValidationError", "%s is invalid", aws.ToString(arn))
+	}
+	if !sessionName.MatchString(aws.ToString(name)) {
+		return nil, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*", aws.ToString(name))
+	}
+	partition := strings.Split(*arn, ":")[1]
+	role := match[2][strings.LastIndexByte(match[2], '/')+1:]
+	sum := sha256.Sum256([]byte(*arn))
+	return &session{
+		account: match[1], role: role, name: *name,
+		user: types.AssumedRoleUser{
+			Arn:           aws.String("arn:" + partition + ":sts::" + match[1] + ":assumed-role/" + role + "/" + *name),
+			AssumedRoleId: aws.String("AROA" + base32.StdEncoding.EncodeToString(sum[:])[:17] + ":" + *name),
+		},
+	}, nil
+}
+
+// issue makes keys for a principal, checked against the bounds of a duration.
+func (s *Service) issue(p wire.Principal, seconds *int32, standard, least, most int32) (*types.Credentials, error) {
+	duration := standard
+	if seconds != nil {
+		duration = *seconds
+	}
+	if duration < least || duration > most {
+		return nil, wire.Errorf("ValidationError", "1 validation error detected: Value '%d' at 'durationSeconds' failed to satisfy constraint: Member must have value between %d and %d", duration, least, most)
+	}
+	p.Expires = s.env.Clock.Now().Add(time.Duration(duration) * time.Second).Truncate(time.Second)
+	id, secret := s.keys.Issue("ASIA", p)
+	token := base64.StdEncoding.EncodeToString([]byte("simulated session of " + p.ARN + " " + wire.RandomID(32)))
+	return &types.Credentials{AccessKeyId: &id, SecretAccessKey: &secret, SessionToken: &token, Expiration: &p.Expires}, nil
+}
+
+func (s *Service) assumeRole(_ context.Context, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+	session, err := newSession(in.RoleArn, in.RoleSessionName)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
+	if err != nil {
+		return nil, err
+	}
+	return &sts.AssumeRoleOutput{AssumedRoleUser: &session.user, Credentials: credentials, SourceIdentity: in.SourceIdentity}, nil
+}
+
+func (s *session) principal() wire.Principal {
+	return wire.Principal{Account: s.account, ARN: *s.user.Arn, UserID: *s.user.AssumedRoleId}
+}
+
+// claims are those of a web identity token that a session shows.
+type claims struct {
+	Issuer   string `json:"iss"`
+	Subject  string `json:"sub"`
+	Audience any    `json:"aud"`
+}
+
+func (s *Service) assumeRoleWithWebIdentity(_ context.Context, in *sts.AssumeRoleWithWebIdentityInput) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+	session, err := newSession(in.RoleArn, in.RoleSessionName)
+	if err != nil {
+		return nil, err
+	}
+	var c claims
+	parts := strings.Split(aws.ToString(in.WebIdentityToken), ".")
+	if len(parts) != 3 || decodeSegment(parts[1], &c) != nil || c.Issuer == "" {
+		return nil, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+	}
+	credentials, err := s.issue(session.principal(), in.DurationSeconds, 3600, 900, 43200)
+	if err != nil {
+		return nil, err
+	}
+	out := &sts.AssumeRoleWithWebIdentityOutput{
+		AssumedRoleUser: &session.user, Credentials: credentials,
+		SubjectFromWebIdentityToken: &c.Subject, Provider: aws.String(strings.TrimPrefix(c.Issuer, "https://")),
+	}
+	switch audience := c.Audience.(type) {
+	case string:
+		out.Audience = &audience
+	case []any:
+		if text, ok := first(audience); ok {
+			out.Audience = &text
+		}
+	}
+	return out, nil
+}
+
+func first(list []any) (string, bool) {
+	if len(list) == 0 {
+		return "", false
+	}
+	text, ok := list[0].(string)
+	return text, ok
+}
+
+func decodeSegment(segment string, v any) error {
+	data, err := base64.RawURLEncoding.DecodeString(segment)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+func (s *Service) getSessionToken(ctx context.Context, in *sts.GetSessionTokenInput) (*sts.GetSessionTokenOutput, error) {
+	c := wire.CallFrom(ctx)
+	if strings.HasPrefix(c.AccessKeyID, "ASIA") {
+		return nil, wire.Errorf("AccessDenied", "Cannot call GetSessionToken with session credentials").WithStatus(http.StatusForbidden)
+	}
+	credentials, err := s.issue(wire.Principal{Account: c.Account, ARN: c.Principal, UserID: c.UserID}, in.DurationSeconds, 43200, 900, 129600)
+	if err != nil {
+		return nil, err
+	}
+	return &sts.GetSessionTokenOutput{Credentials: credentials}, nil
+}
+
+func (s *Service) getAccessKeyInfo(ctx context.Context, in *sts.GetAccessKeyInfoInput) (*sts.GetAccessKeyInfoOutput, error) {
+	p, ok := s.keys.Lookup(aws.ToString(in.AccessKeyId))
+	if !ok {
+		p.Account = wire.CallFrom(ctx).Account
+	}
+	return &sts.GetAccessKeyInfoOutput{Account: &p.Account}, nil
+}

@@ -1,0 +1,93 @@
+package sts_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sts"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+func start(t *testing.T) (func(key string) *awssts.Client, *testclock.FakeClock) {
+	t.Helper()
+	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	keys := &wire.Keys{}
+	service := sts.New(&resource.Env{Clock: clk}, keys)
+	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service()}, nil, clk, wire.WithKeys(keys)))
+	t.Cleanup(server.Close)
+	return func(key string) *awssts.Client {
+		return awssts.New(awssts.Options{
+			Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{},
+			Credentials: credentials.NewStaticCredentialsProvider(key, "secret", ""),
+		})
+	}, clk
+}
+
+func TestASessionActsInTheRolesAccount(t *testing.T) {
+	client, clk := start(t)
+	me, err := client("test").GetCallerIdentity(t.Context(), nil)
+	if err != nil || *me.Arn != "arn:aws:iam::123456789012:user/demo" || *me.Account != "123456789012" {
+		t.Fatalf("who am I: %+v %v", me, err)
+	}
+	out, err := client("test").AssumeRole(t.Context(), &awssts.AssumeRoleInput{
+		RoleArn: aws.String("arn:aws:iam::999999999999:role/team/operator"), RoleSessionName: aws.String("s1"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := client(*out.Credentials.AccessKeyId)
+	who, err := session.GetCallerIdentity(t.Context(), nil)
+	if err != nil || *who.Account != "999999999999" || *who.Arn != "arn:aws:sts::999999999999:assumed-role/operator/s1" {
+		t.Errorf("in the session: %+v %v", who, err)
+	}
+	clk.Step(time.Hour)
+	_, err = session.GetCallerIdentity(t.Context(), nil)
+	var e smithy.APIError
+	if !errors.As(err, &e) || e.ErrorCode() != "ExpiredToken" {
+		t.Errorf("after an hour: %v", err)
+	}
+}
+
+func TestWebIdentity(t *testing.T) {
+	client, _ := start(t)
+	token := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"https://issuer","sub":"system:serviceaccount:a:b","aud":["sts.amazonaws.com"]}`)) + ".x"
+	out, err := client("test").AssumeRoleWithWebIdentity(t.Context(), &awssts.AssumeRoleWithWebIdentityInput{
+		RoleArn: aws.String("arn:aws:iam::999999999999:role/pod"), RoleSessionName: aws.String("pod"), WebIdentityToken: &token,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *out.SubjectFromWebIdentityToken != "system:serviceaccount:a:b" || *out.Audience != "sts.amazonaws.com" || *out.Provider != "issuer" {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+func TestRefusals(t *testing.T) {
+	client, _ := start(t)
+	arn := aws.String("arn:aws:iam::999999999999:role/r")
+	tests := map[string]*awssts.AssumeRoleInput{
+		"role that is no ARN":       {RoleArn: aws.String("operator-role-name"), RoleSessionName: aws.String("ok")},
+		"session name with a blank": {RoleArn: arn, RoleSessionName: aws.String("a b")},
+		"session of a minute":       {RoleArn: arn, RoleSessionName: aws.String("ok"), DurationSeconds: aws.Int32(60)},
+	}
+	for name, in := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := client("test").AssumeRole(t.Context(), in)
+			var e smithy.APIError
+			if !errors.As(err, &e) || e.ErrorCode() != "ValidationError" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
