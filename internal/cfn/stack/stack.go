@@ -60,12 +60,19 @@ type Record struct {
 	Changed string `json:"changed,omitempty"`
 	// Token is the client request token of the last operation that the engine sent.
 	Token string `json:"token,omitempty"`
+	// PreviousStatus is the status from which the last operation was sent.
+	PreviousStatus string `json:"previousStatus,omitempty"`
 	// StartedAt is when the engine sent the last operation.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
-	// Attempts counts creations, or deletions while the stack is being deleted, that failed.
+	// LookedAt is when a running operation was last looked at.
+	LookedAt *time.Time `json:"lookedAt,omitempty"`
+	// Attempts counts the creations that failed.
 	Attempts int `json:"attempts,omitempty"`
-	// RollbackAttempts counts what was tried to finish a failed rollback.
-	RollbackAttempts int `json:"rollbackAttempts,omitempty"`
+	// DeleteAttempts counts the deletions that failed.
+	DeleteAttempts int `json:"deleteAttempts,omitempty"`
+	// RollbackAttempts counts what was tried to finish a failed rollback, RollbackFor is the digest desired at that time.
+	RollbackAttempts int    `json:"rollbackAttempts,omitempty"`
+	RollbackFor      string `json:"rollbackFor,omitempty"`
 	// NextAttempt is when to try again; nothing is sent before.
 	NextAttempt *time.Time `json:"nextAttempt,omitempty"`
 	// TerminationProtection is true when the engine has switched it on.

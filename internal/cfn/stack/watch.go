@@ -16,8 +16,9 @@ type watched struct {
 	target awsapi.Target
 	// ours is true once the stack was handed in with a record.
 	ours bool
-	// recorded is what the record said last.
+	// recorded is what the record said last, and token that of the last operation.
 	recorded sight
+	token    string
 	// seen is what a sweep or a look saw last, if anything.
 	seen sight
 	// hint is the last event that no look has followed; its number is 0 when there is none.
@@ -40,11 +41,16 @@ func (w *watchlist) event(event Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.get(event.StackID, event.Target)
-	if event.Token != "" && event.Token == one.hint.Token && event.Status == one.recorded.status && one.hintNumber == 0 {
-		return // the event of an operation whose end was seen already
+	if one.ended(event) {
+		return
 	}
 	w.number++
 	one.hint, one.hintNumber = event, w.number
+}
+
+// ended is true for the event of an operation whose end was seen already.
+func (w *watched) ended(event Event) bool {
+	return event.Token != "" && event.Token == w.token && event.Status == w.recorded.status
 }
 
 // get returns the entry of a stack. The caller holds the lock.
@@ -66,11 +72,10 @@ func (w *watchlist) changed(record *Record) (Event, bool) {
 		return Event{}, false
 	}
 	if one.hintNumber != 0 {
-		settled := !inProgress(types.StackStatus(record.Status))
-		known := settled && one.hint.Token != "" && one.hint.Token == record.Token && one.hint.Status == record.Status
+		known := one.hint.Token != "" && one.hint.Token == record.Token && one.hint.Status == record.Status
 		return one.hint, !known
 	}
-	return Event{}, one.seen.status != "" && one.seen != sight{record.Status, record.Changed} && record.PendingDigest == ""
+	return Event{}, one.seen.status != "" && one.seen != sight{record.Status, record.Changed}
 }
 
 // confirmed is true when a look or a sweep saw just what the record says.
@@ -89,7 +94,7 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	now := sight{record.Status, record.Changed}
 	w.mu.RLock()
 	one, ok := w.stacks[record.StackID]
-	same := ok && one.ours && one.recorded == now
+	same := ok && one.ours && one.recorded == now && one.token == record.Token
 	w.mu.RUnlock()
 	if same {
 		return
@@ -97,7 +102,10 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one = w.get(record.StackID, target)
-	one.target, one.ours, one.recorded = target, true, now
+	one.target, one.ours, one.recorded, one.token = target, true, now, record.Token
+	if one.ended(one.hint) {
+		one.hintNumber = 0
+	}
 }
 
 // mark returns the number of the last event, to be given to looked.

@@ -1,0 +1,313 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// The limits of a template in a request and in S3:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+const (
+	maxTemplateBody   = 51_200
+	maxTemplateObject = 1_048_576
+)
+
+// create sends CreateStack.
+func (v *visit) create(ctx context.Context) step {
+	if v.record.FailedDigest != v.digest {
+		v.record.Attempts = 0
+	}
+	body, url, s := v.templateArgument(ctx)
+	if s.done {
+		return s
+	}
+	sent := token("create", v.desired.Name, v.digest, v.desired.Salt, v.record.StackID, strconv.Itoa(v.record.Attempts))
+	out, err := v.sendCreate(ctx, body, url, sent)
+	if awsapi.Code(err) == "TokenAlreadyExistsException" {
+		sent = token(sent, v.now().String()) // used for a stack that is gone; one that exists answers AlreadyExists
+		out, err = v.sendCreate(ctx, body, url, sent)
+	}
+	switch {
+	case err == nil:
+		v.record.StackID = aws.ToString(out.StackId)
+		v.record.Digest, v.record.PendingDigest, v.record.Changed, v.record.OutputsDigest = "", v.digest, "", ""
+		v.record.TerminationProtection = v.desired.TerminationProtection
+		v.record.DeleteAttempts, v.record.RollbackAttempts, v.record.RollbackFor = 0, 0, ""
+		v.began(types.StackStatusCreateInProgress, sent)
+		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+		return end(v.waitForCloudFormation())
+	case awsapi.Code(err) == "AlreadyExistsException":
+		return v.adopt(ctx)
+	default:
+		return v.refused(err)
+	}
+}
+
+func (v *visit) sendCreate(ctx context.Context, body, url *string, sent string) (*cloudformation.CreateStackOutput, error) {
+	return v.cloudformation().CreateStack(ctx, &cloudformation.CreateStackInput{
+		StackName: aws.String(v.desired.Name), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
+		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(),
+		EnableTerminationProtection: aws.Bool(v.desired.TerminationProtection), RoleARN: optional(v.desired.RoleARN),
+	})
+}
+
+// adopt takes on a stack that exists already, if it is ours: the record of its creation was lost.
+func (v *visit) adopt(ctx context.Context) step {
+	v.record.StackID, v.record.Status = "", string(StatusNone)
+	v.record.Digest, v.record.PendingDigest, v.record.Changed = "", "", ""
+	if s := v.look(ctx); s.done {
+		return s
+	}
+	if v.found == nil {
+		return end(v.wait(reasonUnsettled, "The stack's name is just being freed; the operator tries again shortly.", staleLook))
+	}
+	v.record.TerminationProtection = v.found.protected && v.desired.TerminationProtection
+	return goOn()
+}
+
+// update compares, asks the policy, and sends UpdateStack.
+func (v *visit) update(ctx context.Context) step {
+	if !v.makePlan() {
+		return goOn()
+	}
+	if refused := v.refusal(); refused != "" {
+		return end(v.stall(reasonRefused, refused))
+	}
+	body, url, s := v.templateArgument(ctx)
+	if s.done {
+		return s
+	}
+	sent := v.updateToken(v.record.Changed)
+	_, err := v.cloudformation().UpdateStack(ctx, &cloudformation.UpdateStackInput{
+		StackName: aws.String(v.record.StackID), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
+		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
+	})
+	switch {
+	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
+		v.record.PendingDigest, v.record.StatusReason = v.digest, ""
+		v.record.RollbackAttempts, v.record.RollbackFor = 0, ""
+		v.began(types.StackStatusUpdateInProgress, sent)
+		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+		return end(v.waitForCloudFormation())
+	case nothingToUpdate(err):
+		v.record.Digest, v.record.FailedDigest, v.record.StatusReason = v.digest, "", ""
+		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
+		return goOn()
+	case busy(err), missing(err):
+		return v.lookOnce(ctx, err)
+	default:
+		return v.refused(err)
+	}
+}
+
+// updateToken is the token of the update that brings what is desired to the stack as it was at that change. After any other change
+// it is another one: an edit that is undone and done again is sent again.
+func (v *visit) updateToken(changed string) string {
+	return token("update", v.record.StackID, v.digest, changed)
+}
+
+// nothingToUpdate is true for CloudFormation's answer to an update that changes nothing, which is success.
+func nothingToUpdate(err error) bool {
+	return awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "No updates are to be performed")
+}
+
+// busyMark is in CloudFormation's answers to calls that the stack's status does not allow: "Stack:arn:… is in UPDATE_IN_PROGRESS
+// state and can not be updated."
+var busyMarks = []string{" state and can not be", " state and cannot be", "cannot be deleted while in status", "can not be deleted while in status"}
+
+func busy(err error) bool {
+	if code := awsapi.Code(err); code != "ValidationError" && code != "OperationInProgressException" {
+		return false
+	}
+	return awsapi.Code(err) == "OperationInProgressException" ||
+		slices.ContainsFunc(busyMarks, func(mark string) bool { return strings.Contains(awsapi.AWSMessage(err), mark) })
+}
+
+// lookOnce looks at a stack that was not as expected, and has the next action decided by what it sees. A second surprise in one
+// visit is left to the next.
+func (v *visit) lookOnce(ctx context.Context, err error) step {
+	if v.surprised {
+		return v.failed(err)
+	}
+	v.surprised = true
+	return v.look(ctx)
+}
+
+// refused ends a visit at a call that CloudFormation refused for good: the same is not sent again. What may be healed without the
+// object changing (permissions, credentials, quotas) is tried again.
+func (v *visit) refused(err error) step {
+	explained := awsapi.Explain(err)
+	if explained.Kind != awsapi.Rejected {
+		return v.failed(err)
+	}
+	v.record.FailedDigest, v.record.StatusReason = v.digest, awsapi.Sentence(awsapi.AWSMessage(err))
+	v.record.Attempts = v.desired.maxAttempts()
+	return goOn()
+}
+
+// keep sees to what is not part of an update, and reads the outputs if nobody has.
+func (v *visit) keep(ctx context.Context) step {
+	if v.record.TerminationProtection != v.desired.TerminationProtection {
+		if s := v.protect(ctx, v.desired.TerminationProtection); s.done {
+			return s
+		}
+	}
+	if v.record.OutputsDigest == "" && !v.looked {
+		return v.look(ctx)
+	}
+	if v.record.FailedDigest != "" {
+		v.record.FailedDigest, v.record.StatusReason, v.record.NextAttempt, v.record.Attempts = "", "", nil, 0
+	}
+	v.engine.denials.clear(v.key)
+	return end(Result{State: Ready, Reason: reasonReady, Message: readyMessage(&v.record)})
+}
+
+func (v *visit) protect(ctx context.Context, on bool) step {
+	_, err := v.cloudformation().UpdateTerminationProtection(ctx, &cloudformation.UpdateTerminationProtectionInput{
+		StackName: aws.String(v.record.StackID), EnableTerminationProtection: aws.Bool(on),
+	})
+	if err != nil {
+		return v.failed(err)
+	}
+	v.record.TerminationProtection = on
+	return goOn()
+}
+
+// rollback finishes a rollback that failed, or starts one that was not tried.
+func (v *visit) rollback(ctx context.Context, action Action) step {
+	if v.goal == Present && v.record.RollbackFor != v.digest {
+		v.record.RollbackAttempts, v.record.RollbackFor = 0, v.digest
+	}
+	var skip []string
+	if action == ActionSkip {
+		failures, err := v.refusing(ctx, types.ResourceStatusUpdateFailed)
+		if err != nil {
+			return v.failed(err)
+		}
+		for _, one := range failures {
+			skip = append(skip, one.LogicalID)
+		}
+	}
+	sent := token(string(action), v.record.StackID, v.record.Token, strconv.Itoa(v.record.RollbackAttempts))
+	err := v.sendRollback(ctx, action, skip, sent)
+	switch {
+	case err == nil:
+		v.record.RollbackAttempts++
+		v.began(types.StackStatusUpdateRollbackInProgress, sent)
+		return end(v.waitForCloudFormation())
+	case busy(err), missing(err):
+		return v.lookOnce(ctx, err)
+	case awsapi.Explain(err).Kind == awsapi.Rejected:
+		v.record.RollbackAttempts = maxRollbackAttempts
+		v.record.StatusReason = strings.TrimSpace(v.record.StatusReason + " " + awsapi.Sentence(awsapi.AWSMessage(err)))
+		return goOn()
+	default:
+		return v.failed(err)
+	}
+}
+
+func (v *visit) sendRollback(ctx context.Context, action Action, skip []string, sent string) error {
+	if action == ActionRollback {
+		_, err := v.cloudformation().RollbackStack(ctx, &cloudformation.RollbackStackInput{
+			StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()),
+		})
+		return err
+	}
+	_, err := v.cloudformation().ContinueUpdateRollback(ctx, &cloudformation.ContinueUpdateRollbackInput{
+		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RoleARN: optional(v.roleARN()), ResourcesToSkip: skip,
+	})
+	return err
+}
+
+func (v *visit) roleARN() string {
+	if v.goal == Absent {
+		return v.deletion.RoleARN
+	}
+	return v.desired.RoleARN
+}
+
+// templateArgument returns the template as the body of a request or, if it is too big for that, as the URL of an S3 object.
+func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step) {
+	data := v.desired.Template.JSON()
+	if len(data) <= maxTemplateBody {
+		return aws.String(string(data)), nil, goOn()
+	}
+	bucket := v.engine.options.TemplateBucket
+	switch {
+	case len(data) > maxTemplateObject:
+		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf("The template has %d bytes; CloudFormation takes at most %d. Split it into several.", len(data), maxTemplateObject)))
+	case bucket == "":
+		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf(
+			"The template has %d bytes, more than the %d that fit into a request; name a bucket for templates in the operator's --template-bucket.", len(data), maxTemplateBody)))
+	}
+	key := "aws-operator/templates/" + v.desired.Template.Digest() + ".json"
+	_, err := v.engine.options.Clients.S3(v.target).PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String(bucket), Key: aws.String(key), Body: bytes.NewReader(data), ContentType: aws.String("application/json"),
+	})
+	if err != nil {
+		return nil, nil, v.failed(err)
+	}
+	return nil, aws.String(v.engine.options.Clients.ObjectURL(v.target, bucket, key)), goOn()
+}
+
+// capabilities are those asked for and those that the template is seen to need:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
+func (v *visit) capabilities() []types.Capability {
+	needed := map[types.Capability]bool{}
+	for _, name := range v.desired.Capabilities {
+		needed[types.Capability(name)] = true
+	}
+	if needsIAM(v.desired.Template) {
+		needed[types.CapabilityCapabilityNamedIam] = true
+	}
+	if len(v.desired.Template.Transforms) > 0 || len(v.desired.Template.Macros) > 0 {
+		needed[types.CapabilityCapabilityAutoExpand] = true
+	}
+	return slices.Sorted(maps.Keys(needed))
+}
+
+// needsIAM is true for templates that make IAM resources, and for those with nested stacks, whose templates may.
+func needsIAM(t *template.Template) bool {
+	for _, resource := range t.Resources {
+		if strings.HasPrefix(resource.Type, "AWS::IAM::") || resource.Type == "AWS::CloudFormation::Stack" {
+			return true
+		}
+	}
+	return len(t.Transforms) > 0
+}
+
+func parameters(values map[string]string) []types.Parameter {
+	made := make([]types.Parameter, 0, len(values))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		made = append(made, types.Parameter{ParameterKey: aws.String(key), ParameterValue: aws.String(values[key])})
+	}
+	return made
+}
+
+func tags(values map[string]string) []types.Tag {
+	made := make([]types.Tag, 0, len(values))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		made = append(made, types.Tag{Key: aws.String(key), Value: aws.String(values[key])})
+	}
+	return made
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

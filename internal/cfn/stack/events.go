@@ -1,0 +1,161 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+const (
+	// maxEventPages bounds how far back the search for a reason goes.
+	maxEventPages = 20
+	// maxNesting bounds how deep the search follows nested stacks.
+	maxNesting = 3
+)
+
+// failure is why an operation failed.
+type failure struct {
+	// sentence names the resource that failed first and its own reason.
+	sentence string
+	// tokens are the client request tokens of the operations that the search came across.
+	tokens map[string]bool
+}
+
+// rootFailure finds the first failure of the stack's last operation in its events. Those that failed later mostly failed because
+// of the first ("Resource creation cancelled").
+func (v *visit) rootFailure(ctx context.Context, found *live) (failure, error) {
+	return v.searchEvents(ctx, found.id, found.reason, maxNesting)
+}
+
+func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int) (failure, error) {
+	result := failure{tokens: map[string]bool{}}
+	var first *types.StackEvent
+	paginator := cloudformation.NewDescribeStackEventsPaginator(v.cloudformation(), &cloudformation.DescribeStackEventsInput{StackName: aws.String(id)})
+	for pages := 0; paginator.HasMorePages() && pages < maxEventPages; pages++ {
+		page, err := paginator.NextPage(ctx)
+		if err != nil {
+			return failure{}, err
+		}
+		if earliest := result.scan(page.StackEvents, id, &first); earliest {
+			break
+		}
+	}
+	if first == nil {
+		result.sentence = CleanReason(fallback)
+		return result, nil
+	}
+	if nested := nestedStack(first); nested != "" && nested != id && depth > 0 {
+		inner, err := v.searchEvents(ctx, nested, aws.ToString(first.ResourceStatusReason), depth-1)
+		if err != nil {
+			return failure{}, err
+		}
+		result.sentence = fmt.Sprintf("In the nested stack %s: %s", aws.ToString(first.LogicalResourceId), inner.sentence)
+		return result, nil
+	}
+	result.sentence = failureSentence(first)
+	return result, nil
+}
+
+// scan goes through events, newest first, keeps the earliest failure and returns true at the operation's beginning.
+func (f *failure) scan(events []types.StackEvent, id string, first **types.StackEvent) bool {
+	for i := range events {
+		event := &events[i]
+		f.tokens[aws.ToString(event.ClientRequestToken)] = true
+		if aws.ToString(event.PhysicalResourceId) == id {
+			if beginsOperation(event.ResourceStatus) {
+				return true
+			}
+			continue
+		}
+		if strings.HasSuffix(string(event.ResourceStatus), "_FAILED") && !isConsequence(aws.ToString(event.ResourceStatusReason)) {
+			*first = event
+		}
+	}
+	return false
+}
+
+// beginsOperation is true for the stack's own event at the start of what somebody asked for. A rollback is not a beginning.
+func beginsOperation(status types.ResourceStatus) bool {
+	switch status {
+	case types.ResourceStatusCreateInProgress, types.ResourceStatusUpdateInProgress, types.ResourceStatusDeleteInProgress, types.ResourceStatusImportInProgress:
+		return true
+	default:
+		return false
+	}
+}
+
+// isConsequence is true for the reason of a resource that only failed because another one did.
+func isConsequence(reason string) bool {
+	lower := strings.ToLower(reason)
+	return reason == "" || strings.Contains(lower, "cancelled") || strings.Contains(lower, "canceled")
+}
+
+func nestedStack(event *types.StackEvent) string {
+	if aws.ToString(event.ResourceType) != "AWS::CloudFormation::Stack" {
+		return ""
+	}
+	return aws.ToString(event.PhysicalResourceId)
+}
+
+func failureSentence(event *types.StackEvent) string {
+	return ResourceFailure{
+		LogicalID: aws.ToString(event.LogicalResourceId), PhysicalID: aws.ToString(event.PhysicalResourceId),
+		Type: aws.ToString(event.ResourceType), Status: string(event.ResourceStatus), Reason: CleanReason(aws.ToString(event.ResourceStatusReason)),
+	}.String()
+}
+
+// String tells the failure in a sentence.
+func (f ResourceFailure) String() string {
+	return fmt.Sprintf("%s (%s): %s", f.LogicalID, f.Type, f.Reason)
+}
+
+// The wrapping that resource handlers put around the reason, for example
+//
+//	Resource handler returned message: "Queue exists (Service: Sqs, Status Code: 400, Request ID: 5d…)" (RequestToken: 7e…, HandlerErrorCode: AlreadyExists)
+var (
+	handlerPattern = regexp.MustCompile(`(?s)^Resource handler returned message: "(.*)"(?: \(RequestToken: .*\))?\.?$`)
+	servicePattern = regexp.MustCompile(`\s*\((?:Service: [^()]*|RequestToken: [^()]*|SDK Attempt Count: [^()]*|Request ID: [^()]*)\)`)
+	spacePattern   = regexp.MustCompile(`\s+`)
+)
+
+// CleanReason makes a sentence of CloudFormation's reason: without request IDs and the names of handlers, and with the missing
+// permission named where access was denied.
+func CleanReason(reason string) string {
+	if match := handlerPattern.FindStringSubmatch(strings.TrimSpace(reason)); match != nil {
+		reason = match[1]
+	}
+	reason = servicePattern.ReplaceAllString(reason, "")
+	reason = spacePattern.ReplaceAllString(strings.TrimSpace(reason), " ")
+	if principal, action, resource := awsapi.MissingAction(reason); action != "" {
+		return awsapi.DeniedSentence(principal, action, resource, reason)
+	}
+	return awsapi.Sentence(reason)
+}
+
+// refusing lists the resources of the stack that are in a status, with their reasons.
+func (v *visit) refusing(ctx context.Context, status types.ResourceStatus) ([]ResourceFailure, error) {
+	var failures []ResourceFailure
+	paginator := cloudformation.NewListStackResourcesPaginator(v.cloudformation(), &cloudformation.ListStackResourcesInput{StackName: aws.String(v.record.StackID)})
+	for paginator.HasMorePages() {
+		page, err := paginator.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.StackResourceSummaries {
+			if r := &page.StackResourceSummaries[i]; r.ResourceStatus == status {
+				failures = append(failures, ResourceFailure{
+					LogicalID: aws.ToString(r.LogicalResourceId), PhysicalID: aws.ToString(r.PhysicalResourceId), Type: aws.ToString(r.ResourceType),
+					Status: string(r.ResourceStatus), Reason: CleanReason(aws.ToString(r.ResourceStatusReason)),
+				})
+			}
+		}
+	}
+	return failures, nil
+}

@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// hidden is what DescribeStacks shows instead of the value of a NoEcho parameter:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
+const hidden = "****"
+
+// inspect finds out what is deployed by asking CloudFormation, and whether that is what is desired.
+func (v *visit) inspect(ctx context.Context) step {
+	if !v.looked {
+		return v.look(ctx)
+	}
+	out, err := v.cloudformation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(v.record.StackID)})
+	if err != nil {
+		return v.failed(err)
+	}
+	parsed, err := template.Parse("the template of stack "+v.found.name, []byte(aws.ToString(out.TemplateBody)))
+	if err != nil {
+		return end(v.stall(reasonUnreadable, "The template that is deployed cannot be read, so what an update would change is not known: "+err.Error()))
+	}
+	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: v.found.tags}
+	if v.deploysDesired() {
+		v.record.Digest = v.digest
+		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
+	}
+	return goOn()
+}
+
+// deploysDesired is true when nothing at all differs. The value of a hidden parameter cannot be compared; then an update is sent,
+// and CloudFormation finds out.
+func (v *visit) deploysDesired() bool {
+	if v.deployed.Template.Digest() != v.desired.Template.Digest() || digestMap(v.deployed.Tags) != digestMap(v.desired.Tags) {
+		return false
+	}
+	for name, parameter := range v.desired.Template.Parameters {
+		deployed, ok := v.deployed.Parameters[name]
+		wanted, given := v.desired.Parameters[name]
+		switch {
+		case !ok || deployed == hidden || parameter.NoEcho:
+			return false
+		case given && deployed != wanted:
+			return false
+		case !given && (parameter.Default == nil || parameter.Default.Text != deployed):
+			return false
+		}
+	}
+	return true
+}
+
+// makePlan compares what is deployed with what is desired. It returns false if what is deployed is not remembered after all.
+func (v *visit) makePlan() bool {
+	deployed := v.deployed
+	if deployed == nil {
+		side, ok := v.engine.memory.get(memoryKey{stackID: v.record.StackID}, v.record.Digest)
+		if !ok {
+			v.engine.memory.forget(v.record.StackID)
+			return false
+		}
+		deployed = &side
+	}
+	v.plan = diff.Compare(*deployed, v.desired.side(), v.engine.options.Registry)
+	return true
+}
+
+// refusal asks the policy and returns what it refuses, as one sentence, or "".
+func (v *visit) refusal() string {
+	var sentences []string
+	for _, refused := range policy.Check(v.plan, v.desired.Allow) {
+		sentences = append(sentences, refused.Message)
+	}
+	return strings.Join(sentences, " ")
+}

@@ -1,0 +1,203 @@
+package stack
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+)
+
+// visit is one Ensure or Delete of one stack: what it was given, what it found out, and the record it changes.
+type visit struct {
+	engine   *Engine
+	target   awsapi.Target
+	key      stackKey
+	owner    string
+	goal     Goal
+	desired  Desired
+	digest   string
+	deletion DeleteOptions
+
+	before Record // as handed in
+	record Record // as it becomes
+
+	looked    bool
+	surprised bool              // a call was refused because the stack was not as expected
+	found     *live             // what the last look found; nil if there is no stack
+	deployed  *diff.Side        // what Inspect found
+	outputs   map[string]string // nil unless read
+	plan      *diff.Plan
+}
+
+// step is the outcome of one action: a result, or nothing when the visit goes on.
+type step struct {
+	done   bool
+	result Result
+	err    error
+}
+
+// goOn has the next action decided.
+func goOn() step { return step{} }
+
+func end(result Result) step { return step{done: true, result: result} }
+
+func (v *visit) cloudformation() awsapi.CloudFormation {
+	return v.engine.options.Clients.CloudFormation(v.target)
+}
+
+func (v *visit) now() time.Time { return v.engine.options.Clock.Now() }
+
+// run looks at the stack if something may have changed, and then does what Decide says until there is a result.
+func (v *visit) run(ctx context.Context) (Result, error) {
+	if v.needsLook() {
+		if s := v.look(ctx); s.done {
+			return s.result, s.err
+		}
+	}
+	for range maxSteps {
+		action := Decide(v.status(), v.goal, v.facts())
+		s := v.act(ctx, action)
+		if s.done {
+			return s.result, s.err
+		}
+	}
+	return v.wait(reasonUnsettled, "The stack changes while it is looked at; the operator looks again shortly.", v.engine.options.RetryDelay), nil
+}
+
+// act carries out one action.
+func (v *visit) act(ctx context.Context, action Action) step {
+	switch action {
+	case ActionCreate:
+		return v.create(ctx)
+	case ActionInspect:
+		return v.inspect(ctx)
+	case ActionUpdate:
+		return v.update(ctx)
+	case ActionKeep:
+		return v.keep(ctx)
+	case ActionRecreate, ActionDelete:
+		return v.delete(ctx, action)
+	case ActionDeleteAgain:
+		return v.deleteAgain(ctx)
+	case ActionContinue, ActionSkip, ActionRollback:
+		return v.rollback(ctx, action)
+	case ActionWait:
+		return end(v.waitForCloudFormation())
+	case ActionRetryLater:
+		return end(v.retryLater())
+	case ActionDone:
+		return v.gone(ctx)
+	case ActionStall:
+		return end(v.stallFailed())
+	default:
+		return end(v.stallFailed())
+	}
+}
+
+func (v *visit) status() types.StackStatus { return types.StackStatus(v.record.Status) }
+
+func (v *visit) facts() Facts {
+	facts := Facts{
+		Matches:          v.record.Digest == v.digest,
+		Refused:          v.record.FailedDigest == v.digest,
+		Exhausted:        v.record.Attempts >= v.desired.maxAttempts(),
+		Early:            v.record.NextAttempt != nil && v.now().Before(*v.record.NextAttempt),
+		RollbackAttempts: v.record.RollbackAttempts,
+	}
+	facts.Unknown = !facts.Matches && v.deployed == nil && !v.remembers()
+	if v.goal == Present && v.record.RollbackFor != v.digest {
+		facts.RollbackAttempts = 0 // the object changed since; that may have been the remedy
+	}
+	return facts
+}
+
+// remembers is true when the engine knows, without asking, what is deployed.
+func (v *visit) remembers() bool {
+	return v.record.Digest != "" && v.engine.memory.has(memoryKey{stackID: v.record.StackID}, v.record.Digest)
+}
+
+// needsLook says whether to ask CloudFormation before deciding.
+func (v *visit) needsLook() bool {
+	status := v.status()
+	if v.record.StackID == "" {
+		return v.goal == Absent
+	}
+	if _, changed := v.engine.watchlist.changed(&v.record); changed || v.desired.Refresh || status == StatusNone {
+		return true
+	}
+	if inProgress(status) {
+		return v.pollIn() <= 0
+	}
+	return v.goal == Present && stable(status) && v.record.OutputsDigest == "" && v.record.Digest == v.digest
+}
+
+// pollIn is how long to wait before a running operation is looked at without an event.
+func (v *visit) pollIn() time.Duration {
+	if v.record.LookedAt != nil {
+		return v.record.LookedAt.Add(v.engine.options.PollInterval).Sub(v.now())
+	}
+	if v.record.StartedAt != nil {
+		return v.record.StartedAt.Add(v.engine.options.PollInterval).Sub(v.now())
+	}
+	return 0
+}
+
+// began notes in the record that an operation was sent.
+func (v *visit) began(status types.StackStatus, token string) {
+	now := v.now().UTC()
+	v.record.PreviousStatus = v.record.Status
+	v.record.Status = string(status)
+	v.record.StartedAt = &now
+	v.record.LookedAt = nil
+	v.record.NextAttempt = nil
+	v.record.Token = token
+	v.engine.watchlist.began(v.record.StackID)
+	v.engine.denials.clear(v.key)
+}
+
+// finish puts the record and what was found into the result, and keeps the record until the caller hands it back.
+func (v *visit) finish(result Result) Result {
+	if !sameRecord(v.before, v.record) {
+		v.record.Revision = v.before.Revision + 1
+		if result.State == Gone {
+			v.engine.journal.forget(v.key)
+		} else {
+			v.engine.journal.keep(v.key, v.owner, v.record)
+		}
+	}
+	if result.State != Gone {
+		v.engine.watchlist.recorded(v.target, &v.record)
+	}
+	result.Record = v.record
+	result.Outputs = maps.Clone(v.outputs)
+	result.Plan = v.plan
+	return result
+}
+
+func sameRecord(a, b Record) bool {
+	same := sameTime(a.StartedAt, b.StartedAt) && sameTime(a.NextAttempt, b.NextAttempt) && sameTime(a.LookedAt, b.LookedAt)
+	a.StartedAt, a.NextAttempt, a.LookedAt = nil, nil, nil
+	b.StartedAt, b.NextAttempt, b.LookedAt = nil, nil, nil
+	return same && a == b
+}
+
+func sameTime(a, b *time.Time) bool {
+	return (a == nil) == (b == nil) && aws.ToTime(a).Equal(aws.ToTime(b))
+}
+
+// delay grows with the number of attempts.
+func (e *Engine) delay(attempts int) time.Duration {
+	delay := e.options.RetryDelay
+	for range max(0, attempts-1) {
+		delay *= 2
+		if delay >= e.options.MaxRetryDelay {
+			return e.options.MaxRetryDelay
+		}
+	}
+	return min(delay, e.options.MaxRetryDelay)
+}
