@@ -2,6 +2,7 @@ package operatorkit
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,7 +68,7 @@ func SetCondition(obj client.Object, condition metav1.Condition) {
 	if condition.ObservedGeneration == 0 {
 		condition.ObservedGeneration = obj.GetGeneration()
 	}
-	conditions := append([]metav1.Condition(nil), Conditions(obj)...)
+	conditions := slices.Clone(Conditions(obj))
 	if meta.SetStatusCondition(&conditions, condition) {
 		setConditions(obj, conditions)
 	}
@@ -75,7 +76,7 @@ func SetCondition(obj client.Object, condition metav1.Condition) {
 
 // RemoveCondition removes a condition of the object in memory.
 func RemoveCondition(obj client.Object, conditionType string) {
-	conditions := append([]metav1.Condition(nil), Conditions(obj)...)
+	conditions := slices.Clone(Conditions(obj))
 	if meta.RemoveStatusCondition(&conditions, conditionType) {
 		setConditions(obj, conditions)
 	}
@@ -105,7 +106,7 @@ func verdictOf(o Outcome) verdict {
 func (v verdict) write(obj client.Object, now metav1.Time) {
 	generation := obj.GetGeneration()
 	old := Conditions(obj)
-	conditions := append([]metav1.Condition(nil), old...)
+	conditions := slices.Clone(old)
 	set := func(conditionType string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(&conditions, metav1.Condition{
 			Type: conditionType, Status: status, Reason: v.reason, Message: cut(v.message, maxMessage),
@@ -164,7 +165,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 
 // restamp moves what was observed at one generation to another.
 func restamp(obj client.Object, from, to int64) {
-	conditions := append([]metav1.Condition(nil), Conditions(obj)...)
+	conditions := slices.Clone(Conditions(obj))
 	for i := range conditions {
 		if conditions[i].ObservedGeneration == from {
 			conditions[i].ObservedGeneration = to

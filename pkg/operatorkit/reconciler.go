@@ -141,7 +141,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
 	obj := r.options.New()
 	if err := r.options.Client.Get(ctx, key, obj); err != nil {
-		return r.answer("", reconcile.Result{}, err)
+		return afterIO("", err)
 	}
 	if !r.fresh.saw(obj) {
 		return "behind", reconcile.Result{RequeueAfter: lookAgainSoon}, nil
@@ -150,15 +150,15 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 		return "gone", reconcile.Result{}, nil
 	}
 	if r.isPaused(obj) {
-		return r.answer("paused", reconcile.Result{}, r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
+		return afterIO("paused", r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
 	}
 	pipeline, err := r.options.Pipelines.PipelineFor(obj)
 	if err != nil {
-		stall := verdictOf(Stall(ReasonUnknownRelease, sentence(err.Error())))
-		return r.answer(KindStall.String(), reconcile.Result{}, r.conclude(ctx, copyOf(obj), obj, stall))
+		stall := Stall(ReasonUnknownRelease, sentence(err.Error()))
+		return afterIO(stall.Kind().String(), r.conclude(ctx, copyOf(obj), obj, verdictOf(stall)))
 	}
 	if err := r.addFinalizer(ctx, obj); err != nil {
-		return r.answer("", reconcile.Result{}, err)
+		return afterIO("", err)
 	}
 	return r.runPipeline(ctx, pipeline, obj)
 }
@@ -169,15 +169,18 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 		r.options.Metrics.step(r.kind, step, o.Kind(), took)
 	})
 	word := outcome.Kind().String()
+	var err error
 	switch {
 	case outcome.IsDone() && isDeleting(obj):
-		return r.answer(word, reconcile.Result{}, r.removeFinalizer(ctx, before))
+		return afterIO(word, r.removeFinalizer(ctx, before))
 	case outcome.Kind() == KindFail && ctx.Err() != nil:
 		// The process is being stopped: no news about the object.
-		return r.answer(word, reconcile.Result{}, errors.Join(outcome.Err(), r.save(ctx, before, obj)))
+		err = r.save(ctx, before, obj)
+	default:
+		err = r.conclude(ctx, before, obj, verdictOf(outcome))
 	}
-	if err := r.conclude(ctx, before, obj, verdictOf(outcome)); err != nil {
-		return r.answer(word, reconcile.Result{}, errors.Join(err, outcome.Err()))
+	if err != nil {
+		return afterIO(word, err)
 	}
 	switch outcome.Kind() {
 	case KindStall:
@@ -189,12 +192,13 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 	}
 }
 
-// answer turns a conflict into a quiet second look, and the disappearance of
-// the object into success.
-func (r *Reconciler[T]) answer(word string, result reconcile.Result, err error) (string, reconcile.Result, error) {
+// afterIO answers the queue when a run ends with a read or write of the object.
+// It turns a conflict into a quiet second look, and the disappearance of the
+// object into success.
+func afterIO(word string, err error) (string, reconcile.Result, error) {
 	switch {
 	case err == nil:
-		return word, result, nil
+		return word, reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
 		return "gone", reconcile.Result{}, nil
 	case apierrors.IsConflict(err):

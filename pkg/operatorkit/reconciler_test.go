@@ -13,9 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -153,6 +156,12 @@ func TestFailureIsTriedAgain(t *testing.T) {
 				return operatorkit.Fail(errors.New("RequestID: 1234")).Explain("Busy", "The line is busy; it is tried again.")
 			},
 			reason: "Busy", words: "The line is busy; it is tried again.",
+		},
+		"a missing thing is not the object itself": {
+			trouble: func(context.Context, *Widget) operatorkit.Outcome {
+				return operatorkit.Fail(apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "key"))
+			},
+			reason: operatorkit.ReasonFailed, words: `Step "call" failed and will be tried again: secrets "key" not found.`,
 		},
 		"a panic is a failure of its step": {
 			trouble: func(context.Context, *Widget) operatorkit.Outcome { panic("nil map") },
@@ -384,5 +393,29 @@ func TestUnknownReleaseStalls(t *testing.T) {
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 	if diff := cmp.Diff([]string{"+two"}, seen.read()); diff != "" {
 		t.Errorf("the wrong pipeline ran (-want +got):\n%s", diff)
+	}
+}
+
+// What a step recorded is written although the process is being stopped, and
+// the cancelled call is not told as a failure of the object.
+func TestStopKeepsWhatTheStepsRecorded(t *testing.T) {
+	w := newWorld(t)
+	ctx, stop := context.WithCancel(t.Context())
+	r, err := operatorkit.NewReconciler(operatorkit.Options[*Widget]{Client: w.c, Finalizer: finalizer,
+		Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("call", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
+			widget.Status.Made = 1
+			stop()
+			return operatorkit.Fail(ctx.Err())
+		}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	widget := w.create("one")
+	if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(widget)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+	widget = w.get("one")
+	if widget.Status.Made != 1 || len(widget.Status.Conditions) != 0 {
+		t.Errorf("status %+v, want what was made and no verdict", widget.Status)
 	}
 }

@@ -1,0 +1,31 @@
+package operatorkit_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// Objects stay on the behaviour of their release; only the step that differs is another one.
+func ExampleNewRouter() {
+	says := func(text string) operatorkit.Step[*Greeting] {
+		return operatorkit.NewStep("greet", func(_ context.Context, g *Greeting) operatorkit.Outcome {
+			g.Status.Text = text
+			return operatorkit.Done()
+		}, nil)
+	}
+	router, err := operatorkit.NewRouter(func(g *Greeting) string { return g.Labels["release"] },
+		operatorkit.Route[*Greeting]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: operatorkit.NewPipeline(says("Good day."))},
+		operatorkit.Route[*Greeting]{Releases: ">=2.0.0", Pipeline: operatorkit.NewPipeline(says("Hi!"))})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	greeting := &Greeting{}
+	greeting.Labels = map[string]string{"release": "0.9.0"}
+	_, err = router.PipelineFor(greeting)
+	fmt.Println(err)
+	// Output:
+	// release "0.9.0" is not one this operator knows; known are ">=1.0.0 <2.0.0-0", ">=2.0.0"
+}
