@@ -2,8 +2,11 @@ package awsevents
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,28 +17,26 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 )
 
-// Event is one event from EventBridge, or one difference that a sweep found.
-type Event struct {
-	// ID is EventBridge's identifier of the event; empty when a sweep found the difference.
-	ID string
-	// Source and DetailType say what kind of event it is, for example "aws.cloudformation".
-	Source, DetailType string
-	// Account and Region are where it happened.
-	Account, Region string
-	// Time is when it happened.
-	Time time.Time
-	// Stack is set for status changes of stacks.
-	Stack *stack.Event
-	// Raw is the event as it came; nil from a sweep.
-	Raw json.RawMessage
+// Clients gives the listener its AWS clients; *awsapi.Clients does.
+type Clients interface {
+	SQS(t awsapi.Target) awsapi.SQS
+}
+
+// Engine is what the listener needs of the stack engine: it makes the listener's own stack, and is told what happens.
+type Engine interface {
+	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
+	Sweep(ctx context.Context, target awsapi.Target) ([]stack.Event, error)
+	Observe(event stack.Event)
 }
 
 // Options configure a Listener; Clients and Engine are required.
 type Options struct {
-	Clients *awsapi.Clients
-	Engine  *stack.Engine
-	Clock   clock.WithTicker
-	Logger  logr.Logger
+	Clients Clients
+	Engine  Engine
+	// Clock defaults to the real one.
+	Clock clock.Clock
+	// Logger defaults to silence.
+	Logger logr.Logger
 	// Registerer receives the listener's metrics; nil for none.
 	Registerer prometheus.Registerer
 	// ClusterName is the operator's cluster name; see the package documentation.
@@ -48,26 +49,152 @@ type Options struct {
 	Workers int
 }
 
+const (
+	defaultSweepInterval = 10 * time.Minute
+	defaultWorkers       = 4
+)
+
 // Listener receives events and sweeps. It is a manager.Runnable.
 type Listener struct {
 	options Options
+	log     logr.Logger
+	metrics *metrics
+	seen    *recentIDs
+
+	mu          sync.RWMutex
+	subscribers []func(Event)
+	targets     map[awsapi.Target]bool
+	launch      func(awsapi.Target) // nil while the listener does not run
+	group       sync.WaitGroup
+	broken      error // why Start must fail
 }
 
 // New returns a listener that does nothing until it is started.
 func New(options Options) *Listener {
-	return &Listener{options: options}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Logger.GetSink() == nil {
+		options.Logger = logr.Discard()
+	}
+	if len(options.Targets) == 0 {
+		options.Targets = []awsapi.Target{{}}
+	}
+	if options.SweepInterval == 0 {
+		options.SweepInterval = defaultSweepInterval
+	}
+	if options.Workers == 0 {
+		options.Workers = defaultWorkers
+	}
+	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), targets: map[awsapi.Target]bool{}}
+	l.metrics, l.broken = newMetrics(options.Registerer)
+	if options.Clients == nil || options.Engine == nil {
+		l.broken = errors.New("a listener needs clients and an engine")
+	}
+	for _, target := range options.Targets {
+		l.targets[target] = true
+	}
+	return l
 }
 
-// Subscribe has every event passed to fn, which must return quickly. Subscribe before Start.
+// Subscribe has every event passed to fn, which must return quickly and may be called by several goroutines at once.
 func (l *Listener) Subscribe(fn func(Event)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subscribers = append(l.subscribers, fn)
 }
 
-// Start listens and sweeps until the context ends.
+// Start listens and sweeps until the context ends. It errs if the listener was made without what it needs or its metrics could not
+// be registered.
 func (l *Listener) Start(ctx context.Context) error {
-	return errors.ErrUnsupported
+	if l.broken != nil {
+		return l.broken
+	}
+	l.mu.Lock()
+	l.launch = func(target awsapi.Target) {
+		l.group.Go(func() { l.sweepForever(ctx, target) })
+		l.group.Go(func() { l.receiveForever(ctx, target) })
+	}
+	for target := range l.targets {
+		l.launch(target)
+	}
+	l.mu.Unlock()
+	<-ctx.Done()
+	l.mu.Lock()
+	l.launch = nil
+	l.mu.Unlock()
+	l.group.Wait()
+	return nil
 }
 
-// Sweep compares all stacks of a target with what the engine knows and passes on every difference.
+// Listen adds an account and region to listen to, also while the listener runs. Adding one again does nothing.
+func (l *Listener) Listen(target awsapi.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.targets[target] {
+		return
+	}
+	l.targets[target] = true
+	if l.launch != nil {
+		l.launch(target)
+	}
+}
+
+func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target) {
+	for {
+		after := l.options.SweepInterval
+		if err := l.Sweep(ctx, target); err != nil && ctx.Err() == nil {
+			l.log.Info("The sweep failed; trying again in a minute", "target", target.String(), "reason", err.Error())
+			after = min(after, time.Minute)
+		}
+		if l.pause(ctx, after) != nil {
+			return
+		}
+	}
+}
+
+// Sweep compares all stacks of a target with what the engine knows and passes on every difference, also stacks that vanished.
 func (l *Listener) Sweep(ctx context.Context, target awsapi.Target) error {
-	return errors.ErrUnsupported
+	found, err := l.options.Engine.Sweep(ctx, target)
+	if err != nil {
+		l.metrics.sweeps.WithLabelValues("failed").Inc()
+		return fmt.Errorf("sweep %s: %w", target, err)
+	}
+	l.metrics.sweeps.WithLabelValues("done").Inc()
+	l.metrics.missed.Add(float64(len(found)))
+	for _, one := range found {
+		l.publish(swept(one, l.options.Clock.Now()))
+	}
+	return nil
+}
+
+// publish tells the subscribers.
+func (l *Listener) publish(event Event) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, subscriber := range l.subscribers {
+		subscriber(event)
+	}
+}
+
+// pause waits, or returns the context's error.
+func (l *Listener) pause(ctx context.Context, duration time.Duration) error {
+	timer := l.options.Clock.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C():
+		return nil
+	}
+}
+
+// shorten cuts a name that is too long and keeps it unique by a hash of the whole.
+func shorten(name string, length int) string {
+	if len(name) <= length {
+		return name
+	}
+	const hashed = 8
+	sum := sha256.Sum256([]byte(name))
+	return name[:length-hashed-1] + "-" + hex.EncodeToString(sum[:])[:hashed]
 }

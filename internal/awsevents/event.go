@@ -1,0 +1,105 @@
+package awsevents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+)
+
+const (
+	cloudFormationSource = "aws.cloudformation"
+	// stackStatusChange is the detail type of a stack's own events. "CloudFormation Resource Status Change" is that of its
+	// resources' events, which say nothing about the stack.
+	stackStatusChange = "CloudFormation Stack Status Change"
+)
+
+// Event is one event from EventBridge, or one difference that a sweep found.
+type Event struct {
+	// ID is EventBridge's identifier of the event; empty when a sweep found the difference.
+	ID string
+	// Source and DetailType say what kind of event it is, for example "aws.cloudformation".
+	Source, DetailType string
+	// Account and Region are where it happened.
+	Account, Region string
+	// Time is when it happened.
+	Time time.Time
+	// Stack is set for status changes of stacks.
+	Stack *stack.Event
+	// Raw is the event as it came; nil from a sweep.
+	Raw json.RawMessage
+}
+
+// envelope is the shape that all events of EventBridge share:
+// https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
+type envelope struct {
+	ID         string          `json:"id"`
+	Source     string          `json:"source"`
+	DetailType string          `json:"detail-type"`
+	Account    string          `json:"account"`
+	Region     string          `json:"region"`
+	Time       time.Time       `json:"time"`
+	Detail     json.RawMessage `json:"detail"`
+}
+
+// stackDetail is the detail of a stack status change:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/event-detail-stack-status-change.html
+type stackDetail struct {
+	StackID string `json:"stack-id"`
+	Details struct {
+		Status string `json:"status"`
+		Reason string `json:"status-reason"`
+	} `json:"status-details"`
+	Token string `json:"client-request-token"`
+}
+
+// parseEvent reads a message of the queue. It errs if the message is no event.
+func parseEvent(target awsapi.Target, body string) (Event, error) {
+	var outer envelope
+	if err := json.Unmarshal([]byte(body), &outer); err != nil {
+		return Event{}, fmt.Errorf("read an event: %w", err)
+	}
+	if outer.Source == "" || outer.DetailType == "" {
+		return Event{}, errors.New("read an event: it has no source or no detail-type")
+	}
+	event := Event{
+		ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
+		Time: outer.Time, Raw: json.RawMessage(body),
+	}
+	if outer.Source != cloudFormationSource || outer.DetailType != stackStatusChange {
+		return event, nil
+	}
+	var detail stackDetail
+	if err := json.Unmarshal(outer.Detail, &detail); err != nil {
+		return Event{}, fmt.Errorf("read the detail of a stack's event: %w", err)
+	}
+	if detail.StackID == "" || detail.Details.Status == "" {
+		return Event{}, errors.New("read the detail of a stack's event: it has no stack-id or no status")
+	}
+	event.Stack = &stack.Event{
+		Target: target, StackID: detail.StackID, StackName: stackName(detail.StackID),
+		Status: detail.Details.Status, Reason: detail.Details.Reason, Token: detail.Token,
+	}
+	return event, nil
+}
+
+// stackName returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.
+func stackName(id string) string {
+	if parts := strings.Split(id, "/"); len(parts) == 3 {
+		return parts[1]
+	}
+	return id
+}
+
+// swept makes an event of a difference that a sweep found.
+func swept(found stack.Event, now time.Time) Event {
+	event := Event{Source: cloudFormationSource, DetailType: stackStatusChange, Time: now, Stack: &found}
+	if parts := strings.SplitN(found.StackID, ":", 6); len(parts) == 6 {
+		event.Region, event.Account = parts[3], parts[4]
+	}
+	return event
+}
