@@ -1,6 +1,17 @@
 package schema
 
-// Property is a JSON schema node.
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Property is a JSON schema node, with the keywords that resource schemas use.
+// Properties are shared: do not change them.
 type Property struct {
 	// Types are the JSON types allowed, empty for any.
 	Types []string
@@ -29,7 +40,7 @@ type Property struct {
 	Const any
 	// Default is the value AWS assumes.
 	Default any
-	// Pattern is a regular expression in JavaScript's syntax.
+	// Pattern is a regular expression in JavaScript's syntax; see [Property.Regexp].
 	Pattern string
 	// Format hints at the meaning of a string.
 	Format string
@@ -59,10 +70,16 @@ type Property struct {
 	UniqueItems bool
 	// Unordered says that the order of an array does not matter (insertionOrder: false).
 	Unordered bool
-	// OneOf, AnyOf and AllOf are combinations.
-	OneOf, AnyOf, AllOf []*Property
-	// If and Then are a conditional schema.
-	If, Then *Property
+	// OneOf are schemas of which one must hold.
+	OneOf []*Property
+	// AnyOf are schemas of which at least one must hold.
+	AnyOf []*Property
+	// AllOf are schemas that must all hold.
+	AllOf []*Property
+	// If says when Then must hold.
+	If *Property
+	// Then must hold where If does.
+	Then *Property
 	// RequiredXor names properties of which exactly one must be given.
 	RequiredXor []string
 	// RequiredOr names properties of which at least one must be given.
@@ -71,4 +88,170 @@ type Property struct {
 	DependentRequired map[string][]string
 	// DependentExcluded names what a property cannot stand beside.
 	DependentExcluded map[string][]string
+
+	// beside says that a $ref has other keywords beside it that count.
+	beside bool
+}
+
+// keywords is a Property as it stands in JSON.
+type keywords struct {
+	Type                 json.RawMessage      `json:"type"`
+	Ref                  string               `json:"$ref"`
+	Properties           map[string]*Property `json:"properties"`
+	PatternProperties    map[string]*Property `json:"patternProperties"`
+	AdditionalProperties json.RawMessage      `json:"additionalProperties"`
+	Required             []string             `json:"required"`
+	Items                json.RawMessage      `json:"items"`
+	PrefixItems          []*Property          `json:"prefixItems"`
+	Enum                 []any                `json:"enum"`
+	EnumCaseInsensitive  []any                `json:"enumCaseInsensitive"`
+	Const                any                  `json:"const"`
+	Default              any                  `json:"default"`
+	Pattern              string               `json:"pattern"`
+	Format               string               `json:"format"`
+	Minimum              *float64             `json:"minimum"`
+	Maximum              *float64             `json:"maximum"`
+	ExclusiveMinimum     *float64             `json:"exclusiveMinimum"`
+	ExclusiveMaximum     *float64             `json:"exclusiveMaximum"`
+	MultipleOf           *float64             `json:"multipleOf"`
+	MinLength            *float64             `json:"minLength"`
+	MaxLength            *float64             `json:"maxLength"`
+	MinItems             *float64             `json:"minItems"`
+	MaxItems             *float64             `json:"maxItems"`
+	MinProperties        *float64             `json:"minProperties"`
+	MaxProperties        *float64             `json:"maxProperties"`
+	UniqueItems          bool                 `json:"uniqueItems"`
+	InsertionOrder       *bool                `json:"insertionOrder"`
+	OneOf                []*Property          `json:"oneOf"`
+	AnyOf                []*Property          `json:"anyOf"`
+	AllOf                []*Property          `json:"allOf"`
+	If                   *Property            `json:"if"`
+	Then                 *Property            `json:"then"`
+	RequiredXor          []string             `json:"requiredXor"`
+	RequiredOr           []string             `json:"requiredOr"`
+	DependentRequired    map[string][]string  `json:"dependentRequired"`
+	DependentExcluded    map[string][]string  `json:"dependentExcluded"`
+	Dependencies         map[string]any       `json:"dependencies"`
+}
+
+// UnmarshalJSON reads a JSON schema node.
+func (p *Property) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] != '{' {
+		// true and false are schemas too: anything, and nothing.
+		*p = Property{Closed: string(data) == "false"}
+		return nil
+	}
+	var k keywords
+	if err := json.Unmarshal(data, &k); err != nil {
+		return err
+	}
+	*p = Property{
+		Ref: k.Ref, Properties: k.Properties, PatternProperties: k.PatternProperties, Required: k.Required,
+		PrefixItems: k.PrefixItems, Enum: k.Enum, EnumCaseInsensitive: k.EnumCaseInsensitive, Const: k.Const,
+		Default: k.Default, Pattern: k.Pattern, Format: k.Format, Minimum: k.Minimum, Maximum: k.Maximum,
+		ExclusiveMinimum: k.ExclusiveMinimum, ExclusiveMaximum: k.ExclusiveMaximum, MultipleOf: k.MultipleOf,
+		MinLength: whole(k.MinLength), MaxLength: whole(k.MaxLength), MinItems: whole(k.MinItems), MaxItems: whole(k.MaxItems),
+		MinProperties: whole(k.MinProperties), MaxProperties: whole(k.MaxProperties), UniqueItems: k.UniqueItems,
+		Unordered: k.InsertionOrder != nil && !*k.InsertionOrder, OneOf: k.OneOf, AnyOf: k.AnyOf, AllOf: k.AllOf,
+		If: k.If, Then: k.Then, RequiredXor: k.RequiredXor, RequiredOr: k.RequiredOr,
+		DependentRequired: k.DependentRequired, DependentExcluded: k.DependentExcluded,
+	}
+	p.dependencies(k.Dependencies)
+	p.beside = p.Ref != "" && (len(k.Type) > 0 || bytes.Count(data, []byte(`":`)) > 1)
+	return p.variants(k)
+}
+
+// variants reads the keywords that come in more than one form.
+func (p *Property) variants(k keywords) error {
+	if len(k.Type) > 0 {
+		if k.Type[0] == '"' {
+			k.Type = slices.Concat([]byte("["), k.Type, []byte("]"))
+		}
+		if err := json.Unmarshal(k.Type, &p.Types); err != nil {
+			return err
+		}
+	}
+	switch extra := string(k.AdditionalProperties); extra {
+	case "", "true":
+	case "false":
+		p.Closed = true
+	default:
+		if err := json.Unmarshal(k.AdditionalProperties, &p.AdditionalProperties); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(k.Items) == 0:
+		return nil
+	case k.Items[0] == '[':
+		return json.Unmarshal(k.Items, &p.PrefixItems)
+	default:
+		return json.Unmarshal(k.Items, &p.Items)
+	}
+}
+
+// dependencies reads the older form of dependentRequired.
+func (p *Property) dependencies(older map[string]any) {
+	for name, needs := range older {
+		list, ok := needs.([]any)
+		if !ok {
+			continue
+		}
+		if p.DependentRequired == nil {
+			p.DependentRequired = map[string][]string{}
+		}
+		for _, need := range list {
+			if text, ok := need.(string); ok {
+				p.DependentRequired[name] = append(p.DependentRequired[name], text)
+			}
+		}
+	}
+}
+
+func whole(number *float64) *int {
+	if number == nil {
+		return nil
+	}
+	n := int(*number)
+	return &n
+}
+
+// Names returns the names of an object's properties, sorted.
+func (p *Property) Names() []string { return slices.Sorted(maps.Keys(p.Properties)) }
+
+// Allows reports whether the JSON type is among those allowed.
+func (p *Property) Allows(jsonType string) bool {
+	return len(p.Types) == 0 || slices.Contains(p.Types, jsonType) || jsonType == "integer" && slices.Contains(p.Types, "number")
+}
+
+// patterns remembers compiled expressions; a nil value is one Go cannot compile.
+var patterns sync.Map
+
+// Regexp returns the compiled Pattern, nil if there is none or if it uses
+// what Go's expressions lack, such as looking ahead.
+func (p *Property) Regexp() *regexp.Regexp { return compile(p.Pattern) }
+
+// unicodeEscape is JavaScript's way to write a character by its number.
+var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
+
+func compile(pattern string) *regexp.Regexp {
+	if pattern == "" {
+		return nil
+	}
+	if known, ok := patterns.Load(pattern); ok {
+		expression, _ := known.(*regexp.Regexp)
+		return expression
+	}
+	expression, err := regexp.Compile(unicodeEscape.ReplaceAllString(pattern, `\x{$1}`))
+	if err != nil {
+		expression = nil
+	}
+	patterns.Store(pattern, expression)
+	return expression
+}
+
+// definition returns the name of the definition that a $ref points to.
+func definition(ref string) (section, name string) {
+	section, name, _ = strings.Cut(strings.TrimPrefix(ref, "#/"), "/")
+	return section, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 }

@@ -1,8 +1,17 @@
 package schema
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// Type is one resource type.
+// Type is one resource type. Types are shared: do not change them.
+//
+// Paths such as those in CreateOnly are slash separated, without the leading
+// /properties; "*" stands for any element of an array or a map.
 type Type struct {
 	// Name is as in "AWS::SQS::Queue".
 	Name string
@@ -10,8 +19,7 @@ type Type struct {
 	Root *Property
 	// Definitions are the named schemas that $ref may point to.
 	Definitions map[string]*Property
-	// CreateOnly lists the properties whose change replaces the resource, as
-	// slash separated paths without /properties, "*" standing for any element.
+	// CreateOnly lists the properties whose change replaces the resource.
 	CreateOnly []string
 	// ConditionalCreateOnly lists those whose change may replace it.
 	ConditionalCreateOnly []string
@@ -33,4 +41,160 @@ type Type struct {
 	TagProperty string
 	// Raw is the schema as AWS publishes it, without descriptions.
 	Raw json.RawMessage
+}
+
+// document is a resource schema beside what a Property holds, after
+// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html.
+type document struct {
+	Definitions           map[string]*Property `json:"definitions"`
+	CreateOnly            []string             `json:"createOnlyProperties"`
+	ConditionalCreateOnly []string             `json:"conditionalCreateOnlyProperties"`
+	ReadOnly              []string             `json:"readOnlyProperties"`
+	WriteOnly             []string             `json:"writeOnlyProperties"`
+	Deprecated            []string             `json:"deprecatedProperties"`
+	PrimaryIdentifier     []string             `json:"primaryIdentifier"`
+	AdditionalIdentifiers [][]string           `json:"additionalIdentifiers"`
+	Taggable              *bool                `json:"taggable"`
+	Tagging               *struct {
+		Taggable    *bool  `json:"taggable"`
+		TagProperty string `json:"tagProperty"`
+	} `json:"tagging"`
+}
+
+// ParseType reads a resource schema. raw must not change afterwards.
+func ParseType(name string, raw []byte) (*Type, error) {
+	var doc document
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", name, err)
+	}
+	root := &Property{}
+	if err := json.Unmarshal(raw, root); err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", name, err)
+	}
+	root.Types = []string{"object"}
+	t := &Type{
+		Name: name, Root: root, Definitions: doc.Definitions, Raw: raw, Required: root.Required,
+		CreateOnly: paths(doc.CreateOnly), ConditionalCreateOnly: paths(doc.ConditionalCreateOnly),
+		ReadOnly: paths(doc.ReadOnly), WriteOnly: paths(doc.WriteOnly), Deprecated: paths(doc.Deprecated),
+		PrimaryIdentifier: paths(doc.PrimaryIdentifier),
+	}
+	for _, set := range doc.AdditionalIdentifiers {
+		t.AdditionalIdentifiers = append(t.AdditionalIdentifiers, paths(set))
+	}
+	t.tags(doc)
+	return t, nil
+}
+
+// tagProperties are the names under which resource types hold their tags,
+// likeliest first.
+var tagProperties = []string{
+	"Tags", "AccessPointTags", "BackupPlanTags", "BackupVaultTags", "BotAliasTags", "BotTags", "FileSystemTags",
+	"FrameworkTags", "HealthCheckTags", "HostedZoneTags", "IdentityPoolTags", "PipelineTags", "ReportPlanTags",
+	"TieringConfigurationTags", "UserPoolTags",
+}
+
+func (t *Type) tags(doc document) {
+	if doc.Tagging != nil {
+		t.TagProperty = strings.TrimPrefix(doc.Tagging.TagProperty, "/properties/")
+	}
+	for _, name := range tagProperties {
+		if t.TagProperty == "" && t.Root.Properties[name] != nil && !slices.Contains(t.ReadOnly, name) {
+			t.TagProperty = name
+		}
+	}
+	switch {
+	case doc.Tagging != nil && doc.Tagging.Taggable != nil:
+		t.Taggable = *doc.Tagging.Taggable
+	case doc.Taggable != nil && !*doc.Taggable:
+		t.Taggable = false
+	default:
+		t.Taggable = t.TagProperty != ""
+	}
+}
+
+func paths(pointers []string) []string {
+	if len(pointers) == 0 {
+		return nil
+	}
+	short := make([]string, len(pointers))
+	for i, pointer := range pointers {
+		short[i] = strings.TrimPrefix(strings.TrimPrefix(pointer, "/properties/"), "/")
+	}
+	return short
+}
+
+// JSON returns the schema as AWS publishes it, without descriptions.
+func (t *Type) JSON() []byte { return slices.Clone(t.Raw) }
+
+// IsCreateOnly reports whether a change of the property at path, an element
+// of an array being its index, replaces the resource. A change within a
+// create-only property counts, and so does a change of a property that holds
+// one somewhere below.
+func (t *Type) IsCreateOnly(path []string) bool { return touches(t.CreateOnly, path, true) }
+
+// IsConditionalCreateOnly reports likewise whether a change at path may
+// replace the resource.
+func (t *Type) IsConditionalCreateOnly(path []string) bool {
+	return touches(t.ConditionalCreateOnly, path, true)
+}
+
+// IsReadOnly reports whether only AWS sets the property at path.
+func (t *Type) IsReadOnly(path []string) bool {
+	return touches(t.ReadOnly, path, false) && !touches(t.CreateOnly, path, false) &&
+		!touches(t.WriteOnly, path, false) && (len(path) != 1 || !slices.Contains(t.Required, path[0]))
+}
+
+// touches reports whether one of the pointers is at or above path, or, with
+// below, at or below it.
+func touches(pointers []string, path []string, below bool) bool {
+	for _, pointer := range pointers {
+		if pointerMatches(strings.Split(pointer, "/"), path, below) {
+			return true
+		}
+	}
+	return false
+}
+
+func pointerMatches(pointer, path []string, below bool) bool {
+	for len(pointer) > 0 && len(path) > 0 {
+		_, err := strconv.Atoi(path[0])
+		switch {
+		case pointer[0] == "*" || pointer[0] == path[0]:
+			pointer, path = pointer[1:], path[1:]
+		case err == nil:
+			// Some schemas leave out the * for the elements of an array.
+			path = path[1:]
+		default:
+			return false
+		}
+	}
+	return len(pointer) == 0 || below
+}
+
+// Attributes lists what Fn::GetAtt may name, sorted: the properties that AWS
+// sets, nested ones joined by dots. CloudFormation gives many types' other
+// properties too; [Type.Attribute] knows these.
+func (t *Type) Attributes() []string {
+	names := make([]string, 0, len(t.ReadOnly))
+	for _, path := range t.ReadOnly {
+		if !strings.Contains(path, "*") {
+			names = append(names, strings.ReplaceAll(path, "/", "."))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Attribute returns the schema of an attribute that Fn::GetAtt may name, such
+// as "Endpoint.Address".
+func (t *Type) Attribute(name string) (*Property, bool) {
+	current := t.Root
+	for part := range strings.SplitSeq(name, ".") {
+		next := t.Child(current, part)
+		if next == nil {
+			return nil, false
+		}
+		current = next
+	}
+	return t.Resolve(current), true
 }

@@ -24,8 +24,8 @@ func TestCheck(t *testing.T) {
 		{"a condition within a condition", "Conditions:\n  C: !Not [!Condition D]\nResources:" + queue, "t:2:12: there is no condition D"},
 		{"an unknown mapping", "Mappings: {ByEnv: {dev: {a: b}}}\nResources:\n  R: {Type: T, Properties: {A: !FindInMap [ByEnvs, dev, a]}}", "t:3:44: there is no mapping ByEnvs; did you mean ByEnv?"},
 		{"an unknown key of a mapping", "Mappings: {ByEnv: {dev: {a: b}}}\nResources:\n  R: {Type: T, Properties: {A: !FindInMap [ByEnv, devv, a]}}", "t:3:51: mapping ByEnv has no key devv; did you mean dev?"},
-		{"an unknown second key", "Mappings: {ByEnv: {dev: {a: b}}}\nResources:\n  R: {Type: T, Properties: {A: !FindInMap [ByEnv, dev, b]}}", "t:3:56: mapping ByEnv has no key dev/b; did you mean a?"},
-		{"DependsOn nothing", "Resources:" + queue + "  R: {Type: T, DependsOn: [Q, S]}", "t:3:3: resource R depends on S, which is not a resource of this template; did you mean Q?"},
+		{"an unknown second key", "Mappings: {ByEnv: {dev: {a: b}}}\nResources:\n  R: {Type: T, Properties: {A: !FindInMap [ByEnv, dev, b]}}", "t:3:56: mapping ByEnv has no key dev/b"},
+		{"DependsOn nothing", "Resources:" + queue + "  R: {Type: T, DependsOn: [Q, S]}", "t:3:3: resource R depends on S, which is not a resource of this template"},
 		{"DependsOn itself is a cycle of one", "Resources:\n  R: {Type: T, DependsOn: R}", "t:2:3: circular dependency between resources: R needs R\nt:2:3: resource R depends on itself"},
 		{
 			"a cycle is named in full, whichever way it is made", "Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, Properties: {X: !GetAtt C.Arn}}\n  C: {Type: T, Properties: {X: !Sub '${A}'}}",
