@@ -6,13 +6,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/local/port"
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
@@ -141,7 +141,7 @@ func (c *ControlPlane) run(name, binary string, flags ...string) (*process.Proce
 func (c *ControlPlane) onFreePorts(count int, start func(ports []int) error) error {
 	var err error
 	for range startAttempts {
-		ports, portsErr := freePorts(count)
+		ports, portsErr := port.Free(count)
 		if portsErr != nil {
 			return portsErr
 		}
@@ -150,24 +150,6 @@ func (c *ControlPlane) onFreePorts(count int, start func(ports []int) error) err
 		}
 	}
 	return err
-}
-
-func freePorts(count int) ([]int, error) {
-	ports := make([]int, 0, count)
-	for range count {
-		// All stay open until the last is found, so that none is found twice.
-		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer func() { _ = listener.Close() }()
-		addr, ok := listener.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, fmt.Errorf("find a free port: %s is no TCP address", listener.Addr())
-		}
-		ports = append(ports, addr.Port)
-	}
-	return ports, nil
 }
 
 // await returns when url answers 200. It errs when the process ends, the time

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/local/filelock"
 )
 
 // KubernetesVersion is the version that kube/go.mod names and that the binary
@@ -105,13 +107,13 @@ func (b *build) ensure(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(b.output), 0o755); err != nil {
 		return fmt.Errorf("make the folder for the kube binary: %w", err)
 	}
-	unlock, err := lock(ctx, b.output+".lock", b.Clock, func() {
+	held, err := filelock.Take(ctx, b.output+".lock", b.Clock, func() {
 		b.say("kube: another process is building it; waiting for that")
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the build of the kube binary: %w", err)
 	}
-	defer unlock()
+	defer held.Release()
 	if b.upToDate(stamp) {
 		return nil
 	}

@@ -95,7 +95,7 @@ func (p *Process) Err() error {
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	return fmt.Errorf("%s: %s; its last words:\n%s", p.spec.Name, how, p.lastWords(12))
+	return fmt.Errorf("%s: %s; its last words:\n%s", p.spec.Name, how, p.LastWords(12))
 }
 
 // Stop asks the process to end and kills it when it takes too long or ctx ends
@@ -132,7 +132,8 @@ func (p *Process) signal(sig os.Signal) error {
 	return nil
 }
 
-func (p *Process) lastWords(lines int) string {
+// LastWords returns the last lines of what the process said, indented.
+func (p *Process) LastWords(lines int) string {
 	data, err := os.ReadFile(p.spec.LogFile)
 	if err != nil {
 		return fmt.Sprintf("(its log cannot be read: %v)", err)

@@ -1,0 +1,10 @@
+// Package examples holds manifests that are good to start from. The quick start
+// among them is what the demo applies.
+package examples
+
+import "embed"
+
+// QuickStart holds the manifests of the folder quickstart.
+//
+//go:embed quickstart/*.yaml
+var QuickStart embed.FS

@@ -1,0 +1,132 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+// What the quick start makes.
+const (
+	tableName = "dynamo-table"
+	topicName = "orders"
+	queueName = "billing"
+)
+
+func awsConfig(endpoint string) aws.Config {
+	return aws.Config{
+		Region: environment.Region, BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider(environment.Account, "local", ""),
+	}
+}
+
+// lookIntoAWS uses the table and sends a message through topic and queue, as an
+// application would.
+func (s *stage) lookIntoAWS(ctx context.Context, endpoint string) error {
+	config := awsConfig(endpoint)
+	if err := s.useTable(ctx, dynamodb.NewFromConfig(config)); err != nil {
+		return err
+	}
+	return s.sendMessage(ctx, sns.NewFromConfig(config), sqs.NewFromConfig(config))
+}
+
+func (s *stage) useTable(ctx context.Context, client *dynamodb.Client) error {
+	described, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)})
+	if err != nil {
+		return fmt.Errorf("describe the table: %w", err)
+	}
+	table := described.Table
+	keys := make([]string, 0, len(table.KeySchema))
+	for _, key := range table.KeySchema {
+		keys = append(keys, fmt.Sprintf("%s %s", key.KeyType, aws.ToString(key.AttributeName)))
+	}
+	s.say("dynamodb DescribeTable   %s is %s; keys %s", aws.ToString(table.TableName), table.TableStatus, strings.Join(keys, ", "))
+	item := map[string]dynamodbtypes.AttributeValue{
+		"name":       &dynamodbtypes.AttributeValueMemberS{Value: "demo"},
+		"created_at": &dynamodbtypes.AttributeValueMemberS{Value: s.clock.Now().UTC().Format("2006-01-02")},
+	}
+	if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(tableName), Item: item}); err != nil {
+		return fmt.Errorf("put an item into the table: %w", err)
+	}
+	scanned, err := client.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String(tableName)})
+	if err != nil {
+		return fmt.Errorf("scan the table: %w", err)
+	}
+	s.say("dynamodb PutItem, Scan   %d item in it", scanned.Count)
+	if scanned.Count != 1 {
+		return fmt.Errorf("the table holds %d items after one was put", scanned.Count)
+	}
+	return nil
+}
+
+func (s *stage) sendMessage(ctx context.Context, topics *sns.Client, queues *sqs.Client) error {
+	topic := fmt.Sprintf("arn:aws:sns:%s:%s:%s", environment.Region, environment.Account, topicName)
+	if _, err := topics.Publish(ctx, &sns.PublishInput{TopicArn: &topic, Message: aws.String("hello")}); err != nil {
+		return fmt.Errorf("publish to the topic: %w", err)
+	}
+	s.say("sns Publish              a message to %s", topicName)
+	queue, err := queues.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(queueName)})
+	if err != nil {
+		return fmt.Errorf("find the queue: %w", err)
+	}
+	received, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: queue.QueueUrl, WaitTimeSeconds: 10})
+	if err != nil {
+		return fmt.Errorf("receive from the queue: %w", err)
+	}
+	s.say("sqs ReceiveMessage       %d message in %s", len(received.Messages), queueName)
+	if len(received.Messages) != 1 {
+		return errors.New("the message to the topic did not arrive in the queue")
+	}
+	return nil
+}
+
+// showNothingLeft errs when a stack of the quick start or the table's ConfigMap
+// outlived its object.
+func (s *stage) showNothingLeft(ctx context.Context, endpoint string) error {
+	stacks := cloudformation.NewDescribeStacksPaginator(
+		cloudformation.NewFromConfig(awsConfig(endpoint)), &cloudformation.DescribeStacksInput{})
+	var left []string
+	for stacks.HasMorePages() {
+		page, err := stacks.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("list the stacks: %w", err)
+		}
+		for _, stack := range page.Stacks {
+			if isQuickStart(stack) {
+				left = append(left, "stack "+aws.ToString(stack.StackName))
+			}
+		}
+	}
+	_, err := s.cluster.get(ctx, configMap(tableName))
+	switch {
+	case err == nil:
+		left = append(left, "ConfigMap "+tableName)
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left behind: %s", strings.Join(left, ", "))
+	}
+	s.say("no stack, no table, no queue, no topic, no ConfigMap of the quick start")
+	return nil
+}
+
+// isQuickStart tells the stacks of objects from the operator's own.
+func isQuickStart(stack cfntypes.Stack) bool {
+	return stack.StackStatus != cfntypes.StackStatusDeleteComplete &&
+		!strings.HasPrefix(aws.ToString(stack.StackName), "aws-operator-events")
+}

@@ -1,0 +1,99 @@
+// Package demo is the verb that shows the operator at work, from nothing to
+// nothing, on a machine without a cluster and without an AWS account.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/examples"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+// within is how long the whole demo may take once the environment is up.
+const within = 5 * time.Minute
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Show the operator at work on this machine, from nothing to nothing",
+		Long: `Start a cluster, AWS and the operator on this machine, apply examples/quickstart,
+show the objects becoming Ready and what AWS says about them, delete them, and stop.
+Nothing is left running and no file is left behind.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+func run(ctx context.Context, out, progress io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this binary, to run it as the operator: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "aws-operator-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	heading(out, "Start a cluster, AWS and the operator on loopback")
+	env, err := environment.Up(ctx, environment.Options{
+		Dir: dir, Operator: self, Latency: environment.DefaultLatency, Out: out, Progress: progress,
+	})
+	if err != nil {
+		return err
+	}
+	err = show(ctx, env, out)
+	if err != nil {
+		// The log goes with the environment.
+		err = fmt.Errorf("%w\n\nthe operator's last words:\n%s", err, env.OperatorLog())
+	}
+	return errors.Join(err, stop(context.WithoutCancel(ctx), env, out))
+}
+
+// show applies the quick start, waits until it is Ready, looks at it in AWS and
+// deletes it.
+func show(ctx context.Context, env *environment.Environment, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	manifests, err := readManifests(examples.QuickStart)
+	if err != nil {
+		return err
+	}
+	cluster, err := newCluster(env.RESTConfig())
+	if err != nil {
+		return err
+	}
+	s := &stage{out: out, clock: clock.RealClock{}, cluster: cluster}
+	for _, act := range []struct {
+		title string
+		play  func(context.Context, []*object) error
+	}{
+		{"kubectl apply -f examples/quickstart", s.apply},
+		{"kubectl get aws --watch", s.awaitReady},
+		{"What the objects say now", s.showOutputs},
+		{"What AWS says, asked with the AWS SDK", func(ctx context.Context, _ []*object) error {
+			return s.lookIntoAWS(ctx, env.State().AWS)
+		}},
+		{"kubectl delete -f examples/quickstart", s.remove},
+		{"What is left in AWS and in the cluster", func(ctx context.Context, _ []*object) error {
+			return s.showNothingLeft(ctx, env.State().AWS)
+		}},
+	} {
+		heading(out, act.title)
+		if err := act.play(ctx, manifests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func heading(out io.Writer, title string) { fmt.Fprintf(out, "\n── %s\n", title) }

@@ -1,0 +1,175 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+)
+
+// lookEvery is how often objects are looked at while they change.
+const lookEvery = 50 * time.Millisecond
+
+// stage is where the demo plays, and tells what happens.
+type stage struct {
+	out     io.Writer
+	clock   clock.WithTicker
+	cluster *cluster
+	began   time.Time
+}
+
+func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
+
+func (s *stage) apply(ctx context.Context, objects []*object) error {
+	s.began = s.clock.Now()
+	for _, o := range objects {
+		if err := s.cluster.apply(ctx, o); err != nil {
+			return err
+		}
+		s.say("%s applied", o)
+	}
+	return nil
+}
+
+// awaitReady tells every change of the objects until all are Ready.
+func (s *stage) awaitReady(ctx context.Context, objects []*object) error {
+	s.say("%-7s %-34s %-7s %-20s %s", "TIME", "OBJECT", "READY", "STATUS", "")
+	last := map[string]string{}
+	return s.until(ctx, "all objects to be Ready", func() (bool, error) {
+		all := true
+		for _, o := range objects {
+			found, err := s.cluster.get(ctx, o)
+			if err != nil {
+				return false, err
+			}
+			ready, line := summary(found)
+			if line != last[o.String()] {
+				last[o.String()] = line
+				s.say("%5.1f s %-34s %s", s.clock.Since(s.began).Seconds(), o, line)
+			}
+			all = all && ready
+		}
+		return all, nil
+	})
+}
+
+// summary is what the object says about itself, in a line.
+func summary(o *object) (ready bool, line string) {
+	status, _, _ := unstructured.NestedString(o.Object, "status", "resourceStatus")
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	word, message := "-", ""
+	for _, c := range conditions {
+		condition, ok := c.(map[string]any)
+		if ok && condition["type"] == "Ready" {
+			word, _ = condition["status"].(string)
+			message, _ = condition["message"].(string)
+		}
+	}
+	if status == "" {
+		status = "-"
+	}
+	ready = word == "True"
+	if ready {
+		message = ""
+	}
+	return ready, strings.TrimRight(fmt.Sprintf("%-7s %-20s %s", word, status, message), " ")
+}
+
+// showOutputs tells what the objects carry, and the ConfigMaps beside them.
+func (s *stage) showOutputs(ctx context.Context, objects []*object) error {
+	for _, o := range objects {
+		found, err := s.cluster.get(ctx, o)
+		if err != nil {
+			return err
+		}
+		output, _, _ := unstructured.NestedMap(found.Object, "output")
+		s.table(o.String()+" output:", output)
+		names, _, _ := unstructured.NestedStringSlice(found.Object, "additionalResources", "configMaps")
+		for _, name := range names {
+			if err := s.showConfigMap(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *stage) showConfigMap(ctx context.Context, name string) error {
+	found, err := s.cluster.get(ctx, configMap(name))
+	if err != nil {
+		return err
+	}
+	data, _, _ := unstructured.NestedMap(found.Object, "data")
+	s.table("ConfigMap/"+name+" data:", data)
+	return nil
+}
+
+func configMap(name string) *object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	u.SetName(name)
+	return &object{u}
+}
+
+func (s *stage) table(title string, values map[string]any) {
+	if len(values) == 0 {
+		return
+	}
+	s.say("%s", title)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		s.say("  %-22s %v", key, values[key])
+	}
+}
+
+// remove deletes the objects and returns when they are gone, which they are
+// once what they made is gone.
+func (s *stage) remove(ctx context.Context, objects []*object) error {
+	s.began = s.clock.Now()
+	for _, o := range slices.Backward(objects) {
+		if err := s.cluster.delete(ctx, o); err != nil {
+			return err
+		}
+	}
+	gone := map[string]bool{}
+	return s.until(ctx, "all objects to be gone", func() (bool, error) {
+		for _, o := range objects {
+			if gone[o.String()] {
+				continue
+			}
+			_, err := s.cluster.get(ctx, o)
+			if apierrors.IsNotFound(err) {
+				gone[o.String()] = true
+				s.say("%5.1f s %s is gone", s.clock.Since(s.began).Seconds(), o)
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		return len(gone) == len(objects), nil
+	})
+}
+
+func (s *stage) until(ctx context.Context, what string, done func() (bool, error)) error {
+	ticker := s.clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
+		case <-ticker.C():
+		}
+	}
+}

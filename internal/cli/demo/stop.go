@@ -1,0 +1,53 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+// stop ends the environment and makes sure that nothing of it is left.
+func stop(ctx context.Context, env *environment.Environment, out io.Writer) error {
+	heading(out, "Stop")
+	state := env.State()
+	if err := env.Stop(ctx); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	var errs []error
+	for _, address := range []string{state.APIServer, state.AWS, state.Metrics} {
+		errs = append(errs, closed(ctx, address))
+	}
+	if state.OperatorPID != 0 && !errors.Is(syscall.Kill(state.OperatorPID, 0), syscall.ESRCH) {
+		errs = append(errs, fmt.Errorf("the operator, process %d, still runs", state.OperatorPID))
+	}
+	if _, err := os.Stat(env.Dir()); !errors.Is(err, os.ErrNotExist) {
+		errs = append(errs, fmt.Errorf("the folder %s is still there", env.Dir()))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	fmt.Fprint(out, "  no process, no open port and no file is left\n")
+	return nil
+}
+
+// closed errs when something still listens at the address of a URL.
+func closed(ctx context.Context, url string) error {
+	_, address, ok := strings.Cut(url, "://")
+	if !ok {
+		return nil
+	}
+	address, _, _ = strings.Cut(address, "/")
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil //nolint:nilerr // nobody answers, which is what was asked
+	}
+	_ = conn.Close()
+	return fmt.Errorf("something still listens at %s", address)
+}

@@ -1,0 +1,36 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+// downWithin is how long an environment may take to stop.
+const downWithin = 30 * time.Second
+
+func downCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop what local up started, and remove what it made",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), downWithin)
+			defer cancel()
+			state, err := environment.Down(ctx, dir, clock.RealClock{})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "stopped process %d; nothing is left of it in %s\n", state.PID, shown(dir))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", defaultDir, "folder of the environment to stop")
+	return cmd
+}

@@ -1,0 +1,28 @@
+// Package local is the verb that starts and stops an environment on this
+// machine: a management cluster, AWS and the operator.
+package local
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// defaultDir is the environment's folder when --dir names none.
+const defaultDir = ".local"
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Run a cluster, AWS and the operator on this machine",
+		Long: `Run a Kubernetes API, a simulator of AWS and the operator on this machine's
+loopback, without containers and without an AWS account.
+
+Everything about it is in one folder (--dir), and any number may run side by side
+in different folders. When it stops, all it made is gone: the simulated AWS lives
+in memory.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(upCommand(), downCommand(), buildCommand())
+	return cmd
+}

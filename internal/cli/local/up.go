@@ -1,0 +1,115 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+type upFlags struct {
+	dir        string
+	detach     bool
+	detached   bool
+	noOperator bool
+	latency    time.Duration
+}
+
+func upCommand() *cobra.Command {
+	var flags upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a cluster, AWS and the operator, and stay up until Ctrl-C",
+		Example: `  # Start, work in another terminal, and end it with Ctrl-C:
+  aws-operator local up
+
+  # Start a second one, in the background, and end it:
+  aws-operator local up --detach --dir .local-2
+  aws-operator local down --dir .local-2
+
+  # Run an operator of your own, for example under a debugger:
+  aws-operator local up --no-operator`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if flags.detach && !flags.detached {
+				return detach(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			return up(cmd.Context(), flags, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&flags.dir, "dir", defaultDir, "folder for everything the environment writes")
+	cmd.Flags().BoolVar(&flags.detach, "detach", false, "return once it serves, and leave it running")
+	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start all but the operator")
+	cmd.Flags().DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
+	cmd.Flags().BoolVar(&flags.detached, "detached", false, "this is the process that --detach leaves running")
+	_ = cmd.Flags().MarkHidden("detached")
+	return cmd
+}
+
+// up starts an environment in this process and stays until it is interrupted.
+func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error) {
+	opts := environment.Options{Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Out: out, Progress: progress}
+	if !flags.noOperator {
+		if opts.Operator, err = os.Executable(); err != nil {
+			return fmt.Errorf("find this binary, to run it as the operator: %w", err)
+		}
+	}
+	env, err := environment.Up(ctx, opts)
+	if err != nil {
+		return explain(err, flags.dir)
+	}
+	if !flags.detached {
+		howToUse(out, env.Dir(), flags.noOperator, "end it with Ctrl-C")
+	}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out, "stopping")
+	case <-env.Done():
+		err = fmt.Errorf("a part ended by itself, so all of it stops: %w", env.Err())
+	}
+	err = errors.Join(err, env.Stop(context.WithoutCancel(ctx)))
+	if err == nil {
+		fmt.Fprintln(out, "stopped; nothing is left of it")
+	}
+	return err
+}
+
+func explain(err error, dir string) error {
+	if errors.Is(err, environment.ErrRunning) {
+		return fmt.Errorf("%w; use it as it is, end it with: aws-operator local down --dir %s, or start another one with another --dir", err, dir)
+	}
+	return err
+}
+
+func howToUse(out io.Writer, dir string, noOperator bool, end string) {
+	fmt.Fprintf(out, `
+use it, in any terminal:
+
+  export KUBECONFIG=%[1]s
+  source %[2]s
+`, filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "aws.env"))
+	if noOperator {
+		fmt.Fprint(out, "  bin/aws-operator operator        # yours to start\n")
+	}
+	fmt.Fprintf(out, `  kubectl apply -f examples/quickstart
+  kubectl get aws
+  aws cloudformation list-stacks
+
+%s
+`, end)
+}
+
+// shown is how a folder is shown: as the person named it where that is short.
+func shown(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}

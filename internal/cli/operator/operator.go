@@ -1,0 +1,121 @@
+// Package operator is the verb that runs the operator.
+package operator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/logging"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/operator"
+)
+
+// flags are the verb's flags, named after the conventions of
+// controller-runtime and of the AWS controllers for Kubernetes.
+type flags struct {
+	operator.Options
+	kubeconfig string
+	budgets    map[string]string
+	logging    logging.Flags
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Run the operator",
+		Long: `Run the operator until it is interrupted.
+
+The cluster is the one that the operator runs in, or that of --kubeconfig, KUBECONFIG
+or ~/.kube/config. AWS credentials come from the AWS SDK's default chain: the
+environment, the shared files, a web identity, the container or the instance.
+
+At the start the operator makes its CRDs, and in AWS one stack of its own, named
+aws-operator-events, through which CloudFormation tells it what happens.`,
+		Example: `  # For the cluster of the current kubeconfig, in the region of the environment:
+  aws-operator operator
+
+  # In a cluster, three replicas of which one works:
+  aws-operator operator --leader-elect --aws-region eu-central-1 --cluster-name payments
+
+  # Slower on CloudFormation than the default, faster on everything else:
+  aws-operator operator --aws-api-budget cloudformation=2,*=20`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logger, err := f.logging.Install(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if err := f.complete(); err != nil {
+				return err
+			}
+			f.Logger = logger
+			logger.Info("starting", "version", version.String(), "clusterName", f.ClusterName, "apiServer", f.RESTConfig.Host)
+			return operator.Run(cmd.Context(), f.Options)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *flags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: in-cluster, KUBECONFIG or ~/.kube/config)")
+	set.StringVar(&f.Region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
+	set.StringVar(&f.EndpointURL, "aws-endpoint-url", "", "send all AWS calls here, for example to a simulator (default: AWS_ENDPOINT_URL, or AWS)")
+	set.StringVar(&f.Account, "aws-account-id", "", "AWS account (default: asked of STS)")
+	set.StringToStringVar(&f.budgets, "aws-api-budget", nil, "calls a second by AWS service, for each account and region; * is every other service")
+	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes; without one they are refused")
+	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "begins the names of stacks; tells operators apart that share an account and region")
+	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
+	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "workers of each kind (default: the controllers')")
+	set.DurationVar(&f.SweepInterval, "sweep-interval", 10*time.Minute, "how often to list all stacks, for what no event told")
+	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8080", "serve Prometheus metrics here; 0 does not")
+	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "serve /healthz and /readyz here; 0 does not")
+	set.StringVar(&f.ProfilingAddress, "pprof-bind-address", "0", "serve Go's profiles here; 0 does not")
+	set.BoolVar(&f.LeaderElect, "leader-elect", false, "of several operators, have one work and the others wait")
+	set.StringVar(&f.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the operator's own, in a cluster)")
+	f.logging.Add(set)
+}
+
+// complete turns what the flags say into what the operator takes.
+func (f *flags) complete() error {
+	config, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("find a cluster to serve (--kubeconfig, KUBECONFIG, or run in one): %w", err)
+	}
+	// The API server's priority and fairness is the only limit.
+	config.QPS = -1
+	config.UserAgent = "aws-operator/" + version.String()
+	f.RESTConfig = config
+	f.UserAgent = "aws-operator/" + version.String()
+	f.Budgets, err = parseBudgets(f.budgets)
+	return err
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+}
+
+// parseBudgets reads calls a second; an account may save up two seconds' worth.
+func parseBudgets(flags map[string]string) (map[string]awsapi.Budget, error) {
+	budgets := make(map[string]awsapi.Budget, len(flags))
+	for service, text := range flags {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil || rate <= 0 {
+			return nil, fmt.Errorf("--aws-api-budget %s=%s: give calls a second as a number over 0, as in cloudformation=5", service, text)
+		}
+		budgets[strings.ToLower(service)] = awsapi.Budget{PerSecond: rate, Burst: max(1, int(2*rate))}
+	}
+	return budgets, nil
+}

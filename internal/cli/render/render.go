@@ -1,0 +1,93 @@
+// Package render is the verb that prints the CloudFormation templates that the
+// operator would send for manifests, without a cluster and without AWS.
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+type flags struct {
+	files []string
+	out   string
+	facts render.Facts
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "render -f FILE [-f FILE …]",
+		Short: "Print the CloudFormation templates of manifests",
+		Long: `Print the CloudFormation template of every object in the manifests, as the operator
+would send it, after the checks that the operator makes. Neither a cluster nor AWS is
+asked. ModelDefinitions in the files define further kinds; what an object takes from
+the outputs of another one is made up, in the right form.`,
+		Example: `  aws-operator render -f examples/quickstart/dynamodb.yaml
+
+  # A file for each stack, for another tool to look at:
+  aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	set := cmd.Flags()
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
+	set.StringVar(&f.out, "out", "", "write a file for each stack into this folder instead of printing")
+	set.StringVar(&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names")
+	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
+	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")
+	_ = cmd.MarkFlagRequired("filename")
+	return cmd
+}
+
+func (f *flags) run(in io.Reader, out io.Writer) error {
+	manifests, err := read(f.files, in)
+	if err != nil {
+		return err
+	}
+	given, err := builtIn()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, manifest := range manifests {
+		errs = append(errs, given.define(manifest))
+	}
+	for _, manifest := range manifests {
+		stack, err := given.render(manifest, f.facts)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if stack != nil {
+			errs = append(errs, f.write(stack, out))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *flags) write(stack *render.Desired, out io.Writer) error {
+	text := fmt.Sprintf("# stack %s\n%s", stack.Name, stack.Template.YAML())
+	if f.out == "" {
+		_, err := fmt.Fprintf(out, "---\n%s", text)
+		return err
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return fmt.Errorf("make the folder for the templates: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.out, stack.Name+".yaml"), []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the template of %s: %w", stack.Name, err)
+	}
+	return nil
+}

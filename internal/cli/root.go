@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/cli/demo"
+	"github.com/aws-operator/aws-operator/internal/cli/local"
+	"github.com/aws-operator/aws-operator/internal/cli/operator"
+	"github.com/aws-operator/aws-operator/internal/cli/render"
+	"github.com/aws-operator/aws-operator/internal/cli/simulator"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+)
+
+// The exit codes of every command.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// errUsage marks the errors of people who typed something that does not exist.
+var errUsage = errors.New("usage")
+
+// Main runs the command that args name and returns its exit code. The first
+// interrupt ends the command in order; a second one ends it at once.
+func Main(args []string, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root := command()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(errOut, "interrupted")
+		return exitInterrupted
+	case errors.Is(err, errUsage) || strings.HasPrefix(err.Error(), "unknown command"):
+		fmt.Fprintf(errOut, "Error: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(errOut, "Error: %v\n", err)
+	return exitFailed
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "aws-operator",
+		Short: "AWS services as Kubernetes resources, through CloudFormation",
+		Long: `AWS services as Kubernetes resources, through CloudFormation.
+
+A manifest of kind DynamoDB, SQSQueue, S3Bucket … becomes a CloudFormation stack,
+and the stack's outputs come back to the object and into a ConfigMap.`,
+		Example: `  # See it work on this machine, without an AWS account:
+  aws-operator demo
+
+  # The same, but staying up to be worked with:
+  aws-operator local up
+
+  # Run the operator for the cluster of the current kubeconfig:
+  aws-operator operator --aws-region eu-central-1`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w (%w: see %s --help)", err, errUsage, cmd.CommandPath())
+	})
+	root.AddCommand(
+		operator.Command(), local.Command(), demo.Command(), simulator.Command(), render.Command(), version.Command(),
+	)
+	return root
+}

@@ -1,0 +1,63 @@
+// Package simulator is the verb that serves the simulator of AWS alone.
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+)
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	var (
+		listen  string
+		latency time.Duration
+	)
+	cmd := &cobra.Command{
+		Use:   "simulator",
+		Short: "Serve a simulator of AWS on a loopback port",
+		Long: `Serve a simulator of AWS until it is interrupted. It speaks AWS's own protocols at one
+address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All it holds is in
+memory. Signatures are not verified: do not let it be reached from elsewhere.
+
+An access key id of twelve digits names the account; any other is in account ` + environment.Account + `.`,
+		Example: `  aws-operator simulator --listen 127.0.0.1:4566
+  AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd, listen, latency)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
+	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
+	return cmd
+}
+
+func serve(cmd *cobra.Command, listen string, latency time.Duration) error {
+	ctx := cmd.Context()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", listen, err)
+	}
+	sim := environment.NewAWS(latency)
+	defer sim.Close()
+	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	// Close, not Shutdown: clients hold long polls open.
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	url := "http://" + listener.Addr().String()
+	fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
+		url, strings.Join(environment.Credentials(url), " "))
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", url, err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+// Account and Region are those of the aws.env that an environment writes.
+// Others work as well: twelve digits as access key id name another account.
+const (
+	Account = "123456789012"
+	Region  = "eu-central-1"
+)
+
+// awsServer serves the simulator on a loopback port.
+type awsServer struct {
+	url       string
+	server    *http.Server
+	simulator *simulator.Simulator
+}
+
+func serveAWS(ctx context.Context, latency time.Duration) (*awsServer, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	sim := NewAWS(latency)
+	s := &awsServer{
+		url: "http://" + listener.Addr().String(), simulator: sim,
+		server: &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second},
+	}
+	go func() { _ = s.server.Serve(listener) }()
+	return s, nil
+}
+
+// NewAWS returns a simulator for people: the account and region are those of
+// aws.env, and CloudFormation takes latency for each resource.
+func NewAWS(latency time.Duration) *simulator.Simulator {
+	return simulator.New(simulator.Options{
+		Account: Account, Region: Region,
+		Latency: func(string, string) time.Duration { return latency },
+	})
+}
+
+// stop ends the server without waiting for requests: clients hold long polls
+// open.
+func (s *awsServer) stop() error {
+	err := s.server.Close()
+	s.simulator.Close()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Credentials returns the variables by which the SDKs, aws and terraform reach
+// the simulator at endpoint, in the order in which they are written.
+func Credentials(endpoint string) []string {
+	return []string{
+		"AWS_ENDPOINT_URL=" + endpoint,
+		"AWS_REGION=" + Region,
+		"AWS_DEFAULT_REGION=" + Region,
+		"AWS_ACCESS_KEY_ID=" + Account,
+		"AWS_SECRET_ACCESS_KEY=local",
+	}
+}
+
+// shellAssignments is what aws.env holds.
+func (e *Environment) shellAssignments() string {
+	var text strings.Builder
+	text.WriteString("# AWS on this machine, by aws-operator local. Read it with: source aws.env\n")
+	for _, variable := range Credentials(e.aws.url) {
+		text.WriteString("export " + variable + "\n")
+	}
+	// A profile or session of the real AWS would win over, or mix with, the above.
+	text.WriteString("unset AWS_PROFILE AWS_SESSION_TOKEN\n")
+	return text.String()
+}

@@ -1,0 +1,17 @@
+// Package environment is a place to work in: a management cluster, AWS and the
+// operator, all on this machine's loopback, with the files that point kubectl,
+// aws, terraform and the SDKs at them.
+//
+// An environment lives in a folder, one in each, and exactly as long as the
+// process that made it: that process holds a lock in the folder, so whoever
+// finds the lock free knows that what else lies there was left by a crash.
+//
+//	kubeconfig       the management cluster, every right
+//	aws.env          shell assignments: endpoint, region, credentials
+//	state.json       which process, which addresses, how far
+//	control-plane/   data, keys and logs of the cluster
+//	operator.log     what the operator says
+//
+// All of it goes when the environment stops. AWS lives in memory, so a cluster
+// that outlived it would speak of things that do not exist.
+package environment

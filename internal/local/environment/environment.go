@@ -1,0 +1,258 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/local/filelock"
+	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/local/process"
+)
+
+// ErrRunning says that an environment runs in the folder already.
+var ErrRunning = errors.New("it runs already")
+
+// Options say what to start and where.
+type Options struct {
+	// Dir is the environment's folder. It is made when it is missing, and
+	// removed by Stop when nothing else is in it.
+	Dir string
+	// Operator is the aws-operator binary to run as the operator; empty runs
+	// none.
+	Operator string
+	// Latency is how long CloudFormation takes for each resource, so that what
+	// takes time in AWS can be seen to.
+	Latency time.Duration
+	// Detached keeps the log that the process itself writes into the folder.
+	Detached bool
+	// Out receives a line for each part that is ready; nil keeps it silent.
+	Out io.Writer
+	// Progress receives what a build of the kube binary says.
+	Progress io.Writer
+	// Clock is the machine's when nil.
+	Clock clock.WithTicker
+}
+
+// DefaultLatency is long enough to see a stack at work, and short enough not to
+// wait for.
+const DefaultLatency = time.Second
+
+// Environment is a running environment.
+type Environment struct {
+	opts   Options
+	folder folder
+	state  State
+	lock   *filelock.Lock
+
+	cluster  *controlplane.ControlPlane
+	aws      *awsServer
+	operator *process.Process
+}
+
+// Up starts an environment and returns when all of it serves. It errs with
+// ErrRunning when there is one in the folder, and leaves nothing running when
+// it errs; logs then stay in the folder.
+func Up(ctx context.Context, opts Options) (*Environment, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Out == nil {
+		opts.Out = io.Discard
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the folder %s: %w", opts.Dir, err)
+	}
+	e := &Environment{opts: opts, folder: folder(dir)}
+	if err := e.occupy(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.start(ctx); err != nil {
+		return nil, errors.Join(err, e.abandon())
+	}
+	return e, nil
+}
+
+// occupy takes the folder and clears what a crash left there.
+func (e *Environment) occupy(ctx context.Context) error {
+	if err := os.MkdirAll(string(e.folder), 0o700); err != nil {
+		return fmt.Errorf("make the environment's folder: %w", err)
+	}
+	// Whoever only looks whether the lock is held holds it for a moment.
+	patience, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	lock, err := filelock.Take(patience, e.folder.path(lockFile), e.opts.Clock, func() {})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return e.alreadyRunning()
+	}
+	if err != nil {
+		return fmt.Errorf("take the folder %s: %w", e.folder, err)
+	}
+	e.lock = lock
+	crashed := e.folder.has(stateFile)
+	if err := e.folder.refuseStrangers(crashed); err != nil {
+		return errors.Join(err, e.leave())
+	}
+	e.say("starting in %s", e.folder)
+	if crashed {
+		e.say("an earlier run in this folder ended without cleaning up; removing its remains")
+	}
+	if err := e.folder.clear(e.ownLog()...); err != nil {
+		return fmt.Errorf("clear the folder %s: %w", e.folder, err)
+	}
+	e.state = State{PID: os.Getpid(), Phase: Starting, StartedAt: e.opts.Clock.Now()}
+	return e.folder.writeState(e.state)
+}
+
+func (e *Environment) alreadyRunning() error {
+	state, err := e.folder.readState()
+	if err != nil || state.PID == 0 {
+		return fmt.Errorf("%w in %s", ErrRunning, e.folder)
+	}
+	return fmt.Errorf("%w in %s (process %d)", ErrRunning, e.folder, state.PID)
+}
+
+func (e *Environment) start(ctx context.Context) error {
+	for _, part := range []struct {
+		name  string
+		start func(context.Context) (string, error)
+	}{
+		{"cluster", e.startCluster},
+		{"AWS", e.startAWS},
+		{"operator", e.startOperator},
+	} {
+		began := e.opts.Clock.Now()
+		what, err := part.start(ctx)
+		if err != nil {
+			return fmt.Errorf("start the %s: %w", part.name, err)
+		}
+		took := e.opts.Clock.Since(began).Round(100 * time.Millisecond).Seconds()
+		e.say("  %-10s %-66s %4.1f s", part.name, what, took)
+	}
+	e.state.Phase = Serving
+	return e.folder.writeState(e.state)
+}
+
+func (e *Environment) startCluster(ctx context.Context) (string, error) {
+	binaries, err := controlplane.FindBinaries(ctx, e.opts.Progress)
+	if err != nil {
+		return "", err
+	}
+	e.cluster, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: e.folder.path(controlPlaneDir), Binaries: binaries, ControllerManager: true,
+		Progress: e.opts.Progress, Clock: e.opts.Clock,
+	})
+	if err != nil {
+		return "", err
+	}
+	e.state.APIServer = e.cluster.Host()
+	what := e.cluster.Host() + ", Kubernetes " + kubebuild.KubernetesVersion
+	if os.Getenv(controlplane.AssetsVariable) != "" {
+		what = e.cluster.Host() + ", Kubernetes of " + controlplane.AssetsVariable
+	}
+	return what, e.folder.write(kubeconfigFile, e.cluster.Kubeconfig())
+}
+
+func (e *Environment) startAWS(ctx context.Context) (string, error) {
+	server, err := serveAWS(ctx, e.opts.Latency)
+	if err != nil {
+		return "", err
+	}
+	e.aws = server
+	e.state.AWS = server.url
+	what := fmt.Sprintf("%s, account %s, region %s", server.url, Account, Region)
+	return what, e.folder.write(awsEnvFile, []byte(e.shellAssignments()))
+}
+
+// Done is closed when a part that should run has ended by itself; Err then says
+// which and why.
+func (e *Environment) Done() <-chan struct{} {
+	if e.operator == nil {
+		return e.cluster.Done()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-e.cluster.Done():
+		case <-e.operator.Done():
+		}
+	}()
+	return done
+}
+
+// Err explains which part ended by itself. It is nil while all run.
+func (e *Environment) Err() error {
+	err := e.cluster.Err()
+	if e.operator != nil {
+		err = errors.Join(err, e.operator.Err())
+	}
+	return err
+}
+
+// Dir is the environment's folder, as an absolute path.
+func (e *Environment) Dir() string { return string(e.folder) }
+
+// State is what other processes can read about the environment.
+func (e *Environment) State() State { return e.state }
+
+// RESTConfig reaches the management cluster with every right.
+func (e *Environment) RESTConfig() *rest.Config { return e.cluster.RESTConfig() }
+
+// Stop ends all parts in order, removes everything the environment made, and
+// returns when it is gone.
+func (e *Environment) Stop(ctx context.Context) error {
+	e.state.Phase = Stopping
+	errs := []error{e.folder.writeState(e.state), e.stopParts(ctx), e.folder.clear(), e.leave()}
+	return errors.Join(errs...)
+}
+
+// abandon is Stop for an environment that did not come up: its logs stay.
+func (e *Environment) abandon() error {
+	errs := []error{e.stopParts(context.Background()), e.folder.clear(controlPlaneDir, operatorLog, LocalLog), e.leave()}
+	return errors.Join(errs...)
+}
+
+func (e *Environment) stopParts(ctx context.Context) error {
+	var errs []error
+	if e.operator != nil {
+		errs = append(errs, e.operator.Stop(ctx))
+	}
+	if e.aws != nil {
+		errs = append(errs, e.aws.stop())
+	}
+	if e.cluster != nil {
+		errs = append(errs, e.cluster.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// leave gives the folder back, and removes it when nothing else is in it.
+func (e *Environment) leave() error {
+	err := os.Remove(e.folder.path(lockFile))
+	e.lock.Release()
+	// Not empty: somebody else's files, or logs of a failure, are in it.
+	_ = os.Remove(string(e.folder))
+	return err
+}
+
+// ownLog is the log that the process writes itself.
+func (e *Environment) ownLog() []string {
+	if e.opts.Detached {
+		return []string{LocalLog}
+	}
+	return nil
+}
+
+func (e *Environment) say(format string, args ...any) {
+	fmt.Fprintf(e.opts.Out, format+"\n", args...)
+}

@@ -1,0 +1,145 @@
+package environment
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/local/filelock"
+)
+
+// Phase is how far an environment is.
+type Phase string
+
+// The phases, in their order.
+const (
+	Starting Phase = "Starting"
+	Serving  Phase = "Serving"
+	Stopping Phase = "Stopping"
+)
+
+// State is what an environment writes about itself for other processes.
+type State struct {
+	// PID is the process that holds everything together.
+	PID int `json:"pid"`
+	// Phase is how far it is.
+	Phase Phase `json:"phase"`
+	// StartedAt is when it began to start.
+	StartedAt time.Time `json:"startedAt"`
+	// APIServer and AWS are the addresses of the two.
+	APIServer string `json:"apiServer,omitempty"`
+	AWS       string `json:"aws,omitempty"`
+	// OperatorPID is the operator's process, 0 when there is none.
+	OperatorPID int `json:"operatorPID,omitempty"`
+	// Metrics is the address of the operator's metrics.
+	Metrics string `json:"metrics,omitempty"`
+}
+
+// ErrNotRunning says that no environment runs in a folder.
+var ErrNotRunning = errors.New("nothing runs")
+
+// folder is where an environment lives.
+type folder string
+
+func (f folder) path(name string) string { return filepath.Join(string(f), name) }
+
+// Names in the folder.
+const (
+	kubeconfigFile  = "kubeconfig"
+	awsEnvFile      = "aws.env"
+	stateFile       = "state.json"
+	lockFile        = "lock"
+	controlPlaneDir = "control-plane"
+	operatorLog     = "operator.log"
+	// LocalLog is what a detached environment says about itself.
+	LocalLog = "local.log"
+)
+
+// Read returns the state of the environment that runs in dir. It errs with
+// ErrNotRunning when none does, whatever a crash may have left there.
+func Read(dir string) (State, error) {
+	f := folder(dir)
+	if _, err := os.Stat(f.path(lockFile)); errors.Is(err, os.ErrNotExist) {
+		return State{}, ErrNotRunning
+	}
+	lock, err := filelock.Try(f.path(lockFile))
+	if err == nil {
+		lock.Release()
+		return State{}, ErrNotRunning
+	}
+	if !errors.Is(err, filelock.ErrHeld) {
+		return State{}, err
+	}
+	return f.readState()
+}
+
+func (f folder) readState() (State, error) {
+	data, err := os.ReadFile(f.path(stateFile))
+	if errors.Is(err, os.ErrNotExist) {
+		// It holds the lock and has not yet said more, or is about to let go.
+		return State{Phase: Starting}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read the environment's state: %w", err)
+	}
+	var state State
+	if err := json.Unmarshal(data, &state); err != nil {
+		return State{}, fmt.Errorf("read the environment's state in %s: %w", f.path(stateFile), err)
+	}
+	return state, nil
+}
+
+// writeState replaces the state in one step, so that no reader sees half of it.
+func (f folder) writeState(state State) error {
+	data, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the environment's state: %w", err)
+	}
+	return f.write(stateFile, append(data, '\n'))
+}
+
+func (f folder) write(name string, data []byte) error {
+	next := f.path(name + ".next")
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := os.Rename(next, f.path(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func (f folder) has(name string) bool {
+	_, err := os.Stat(f.path(name))
+	return err == nil
+}
+
+// refuseStrangers errs when the folder holds files of the names that an
+// environment writes, and no environment that crashed can have written them.
+func (f folder) refuseStrangers(crashed bool) error {
+	for _, name := range []string{kubeconfigFile, awsEnvFile} {
+		if !crashed && f.has(name) {
+			return fmt.Errorf("%s is not ours and would be overwritten: give --dir a folder of its own", f.path(name))
+		}
+	}
+	return nil
+}
+
+// clear removes what an environment makes, except the lock and the logs that
+// keep names.
+func (f folder) clear(keep ...string) error {
+	var errs []error
+	kept := map[string]bool{}
+	for _, name := range keep {
+		kept[name] = true
+	}
+	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, operatorLog, LocalLog} {
+		if !kept[name] {
+			errs = append(errs, os.RemoveAll(f.path(name)))
+		}
+	}
+	return errors.Join(errs...)
+}

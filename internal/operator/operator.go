@@ -1,0 +1,212 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// DefaultClusterName begins the names of stacks when nobody gave another.
+const DefaultClusterName = "aws-operator"
+
+// Options configure an operator. RESTConfig is required.
+type Options struct {
+	// RESTConfig reaches the cluster whose objects the operator serves.
+	RESTConfig *rest.Config
+	// Logger receives what the operator says; the zero value is silent.
+	Logger logr.Logger
+	// Clock is the machine's when nil.
+	Clock clock.WithTicker
+
+	// Region, EndpointURL and Account say where AWS is. An empty Region or
+	// Account is found out: from the SDK's default chain, and by asking STS.
+	Region, EndpointURL, Account string
+	// Budgets are calls a second by AWS service, in place of the defaults.
+	Budgets map[string]awsapi.Budget
+	// TemplateBucket is where templates go that are too big for a request.
+	TemplateBucket string
+	// UserAgent is what AWS's logs show besides the SDK.
+	UserAgent string
+
+	// ClusterName tells this operator's stacks from those of others in the same
+	// account and region; empty is DefaultClusterName.
+	ClusterName string
+	// WatchNamespaces limits the operator to these namespaces; empty is all.
+	WatchNamespaces []string
+	// MaxConcurrentReconciles is the number of workers of each kind; 0 leaves
+	// it to the controllers.
+	MaxConcurrentReconciles int
+	// SweepInterval is how often all stacks are listed, to find what no event
+	// told; 0 is the listener's default.
+	SweepInterval time.Duration
+
+	// MetricsAddress and ProbeAddress are listened on; "0" or empty listens
+	// nowhere.
+	MetricsAddress, ProbeAddress string
+	// Profiling adds net/http/pprof's pages to the metrics' address.
+	ProfilingAddress string
+	// LeaderElect has one of several operators work, and the others wait;
+	// LeaderElectionNamespace is where they agree, needed out of a cluster.
+	LeaderElect             bool
+	LeaderElectionNamespace string
+}
+
+// Run runs the operator until ctx ends. It errs when AWS or the cluster cannot
+// be reached at the start, and when leadership is lost.
+func Run(ctx context.Context, opts Options) error {
+	mgr, err := New(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the operator: %w", err)
+	}
+	return nil
+}
+
+// New returns the manager of an operator that is ready to be started. It makes
+// the CRDs. It errs as Run does at the start.
+func New(ctx context.Context, opts Options) (manager.Manager, error) {
+	opts.setDefaults()
+	ctrl.SetLogger(opts.Logger)
+	mgr, err := newManager(opts)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{
+		Region: opts.Region, EndpointURL: opts.EndpointURL, Budgets: opts.Budgets,
+		Registerer: metrics.Registry, Clock: opts.Clock, UserAgent: opts.UserAgent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the way to AWS: %w", err)
+	}
+	if opts.Account == "" {
+		if opts.Account, err = clients.Identity(ctx); err != nil {
+			return nil, fmt.Errorf("ask AWS whose credentials these are (or name the account with --aws-account-id): %w", err)
+		}
+	}
+	engine := stack.New(stack.Options{
+		Clients: clients, Clock: opts.Clock, Logger: opts.Logger.WithName("stack"), TemplateBucket: opts.TemplateBucket,
+	})
+	listener := awsevents.New(awsevents.Options{
+		Clients: clients, Engine: engine, Clock: opts.Clock, Logger: opts.Logger.WithName("events"),
+		Registerer: metrics.Registry, ClusterName: opts.ClusterName, SweepInterval: opts.SweepInterval,
+	})
+	steps, err := operatorkit.NewMetrics("aws_operator", metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics of steps: %w", err)
+	}
+	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps}
+	if err := setUpControllers(ctx, mgr, p); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(listener); err != nil {
+		return nil, fmt.Errorf("add the listener for AWS's events: %w", err)
+	}
+	return mgr, nil
+}
+
+// parts is what the controllers are made from.
+type parts struct {
+	opts     Options
+	clients  *awsapi.Clients
+	engine   *stack.Engine
+	listener *awsevents.Listener
+	metrics  *operatorkit.Metrics
+}
+
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.ClusterName == "" {
+		o.ClusterName = DefaultClusterName
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "aws-operator"
+	}
+}
+
+func newManager(opts Options) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register Kubernetes' types: %w", err)
+	}
+	if err := addServiceTypes(scheme); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(opts.RESTConfig, ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        opts.Logger,
+		Cache:                         cache.Options{DefaultNamespaces: namespaces(opts.WatchNamespaces)},
+		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress)},
+		HealthProbeBindAddress:        address(opts.ProbeAddress),
+		PprofBindAddress:              address(opts.ProfilingAddress),
+		LeaderElection:                opts.LeaderElect,
+		LeaderElectionID:              "aws-operator-" + opts.ClusterName,
+		LeaderElectionNamespace:       opts.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("alive", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("caches", cachesFilled(mgr)); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+// cachesFilled is ready once this operator knows the cluster, whether or not it
+// leads: a rollout waits for readiness of the one that waits to lead.
+func cachesFilled(mgr manager.Manager) healthz.Checker {
+	return func(request *http.Request) error {
+		if !mgr.GetCache().WaitForCacheSync(request.Context()) {
+			return fmt.Errorf("the caches are not filled yet")
+		}
+		return nil
+	}
+}
+
+func namespaces(names []string) map[string]cache.Config {
+	if len(names) == 0 {
+		return nil
+	}
+	all := make(map[string]cache.Config, len(names))
+	for _, name := range names {
+		all[name] = cache.Config{}
+	}
+	return all
+}
+
+// address is where to listen in controller-runtime's words, in which an empty
+// string may mean a default port.
+func address(addr string) string {
+	if addr == "" {
+		return "0"
+	}
+	return addr
+}
