@@ -15,7 +15,7 @@ func (t *Template) Check() Problems {
 	c.sections()
 	c.limits()
 	c.cycles()
-	sortProblems(c.problems)
+	SortProblems(c.problems)
 	return c.problems
 }
 

@@ -50,11 +50,12 @@ func (p *parser) problem(pos Position, path, message, suggestion string) {
 }
 
 func (p *parser) sorted() Problems {
-	sortProblems(p.problems)
+	SortProblems(p.problems)
 	return p.problems
 }
 
-func sortProblems(problems Problems) {
+// SortProblems puts problems in the order of their positions.
+func SortProblems(problems Problems) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))

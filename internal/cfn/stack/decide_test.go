@@ -1,0 +1,141 @@
+package stack
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// Each status has its row here as well; TestDecideKnowsEveryStatus makes sure that none is missing.
+func TestDecide(t *testing.T) {
+	var (
+		nothing   = Facts{}
+		matches   = Facts{Matches: true}
+		unknown   = Facts{Unknown: true}
+		refused   = Facts{Refused: true}
+		early     = Facts{Refused: true, Early: true}
+		exhausted = Facts{Refused: true, Exhausted: true}
+		edited    = Facts{Early: true, Exhausted: true} // what failed was something else
+		continued = Facts{RollbackAttempts: 1}
+		skipped   = Facts{RollbackAttempts: 2}
+	)
+	cases := []struct {
+		name   string
+		status types.StackStatus
+		goal   Goal
+		facts  Facts
+		want   Action
+	}{
+		{"a stack that is not there is created", "", Present, nothing, ActionCreate},
+		{"a stack that CloudFormation refused to create is not asked for again", "", Present, exhausted, ActionStall},
+		{"after a failure the next creation waits its time", "", Present, early, ActionRetryLater},
+		{"an edit after a failure is tried at once", "", Present, edited, ActionCreate},
+		{"what never was is deleted", "", Absent, nothing, ActionDone},
+		{"a change set nobody executes is replaced by a creation", "REVIEW_IN_PROGRESS", Present, nothing, ActionRecreate},
+		{"an empty stack under review is deleted", "REVIEW_IN_PROGRESS", Absent, nothing, ActionDelete},
+		{"a running creation is waited for", "CREATE_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running creation ends before the deletion", "CREATE_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"a created stack as desired is left alone", "CREATE_COMPLETE", Present, matches, ActionKeep},
+		{"a created stack is updated when the object is edited", "CREATE_COMPLETE", Present, nothing, ActionUpdate},
+		{"what is deployed is found out before it is compared", "CREATE_COMPLETE", Present, unknown, ActionInspect},
+		{"an update that CloudFormation refused is not sent again", "CREATE_COMPLETE", Present, refused, ActionStall},
+		{"a created stack is deleted", "CREATE_COMPLETE", Absent, nothing, ActionDelete},
+		{"a half-made stack is made anew", "CREATE_FAILED", Present, nothing, ActionRecreate},
+		{"a half-made stack is deleted", "CREATE_FAILED", Absent, nothing, ActionDelete},
+		{"a running rollback is waited for", "ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running rollback ends before the deletion", "ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"a failed creation is tried again when its time has come", "ROLLBACK_COMPLETE", Present, refused, ActionRecreate},
+		{"a failed creation waits its time", "ROLLBACK_COMPLETE", Present, early, ActionRetryLater},
+		{"a creation that failed too often stalls", "ROLLBACK_COMPLETE", Present, exhausted, ActionStall},
+		{"an edit brings a stalled creation back to life", "ROLLBACK_COMPLETE", Present, edited, ActionRecreate},
+		{"what a failed creation left is deleted", "ROLLBACK_COMPLETE", Absent, exhausted, ActionDelete},
+		{"a creation whose rollback failed is tried again", "ROLLBACK_FAILED", Present, refused, ActionRecreate},
+		{"a creation whose rollback failed too often stalls", "ROLLBACK_FAILED", Present, exhausted, ActionStall},
+		{"what a failed rollback left is deleted", "ROLLBACK_FAILED", Absent, nothing, ActionDelete},
+		{"a running update is waited for", "UPDATE_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running update ends before the deletion", "UPDATE_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"a clean-up is waited for", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a clean-up ends before the deletion", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"an updated stack as desired is left alone", "UPDATE_COMPLETE", Present, matches, ActionKeep},
+		{"an updated stack is updated again", "UPDATE_COMPLETE", Present, nothing, ActionUpdate},
+		{"an updated stack that others changed is looked at", "UPDATE_COMPLETE", Present, unknown, ActionInspect},
+		{"an updated stack is deleted", "UPDATE_COMPLETE", Absent, nothing, ActionDelete},
+		{"an update left failed is rolled back", "UPDATE_FAILED", Present, nothing, ActionRollback},
+		{"an update that cannot be rolled back stalls", "UPDATE_FAILED", Present, skipped, ActionStall},
+		{"an update left failed is rolled back before the deletion", "UPDATE_FAILED", Absent, nothing, ActionRollback},
+		{"an update that cannot be rolled back is deleted nevertheless", "UPDATE_FAILED", Absent, skipped, ActionDelete},
+		{"a running rollback of an update is waited for", "UPDATE_ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running rollback of an update ends before the deletion", "UPDATE_ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"a failed rollback is continued", "UPDATE_ROLLBACK_FAILED", Present, nothing, ActionContinue},
+		{"a failed rollback is continued without what refuses", "UPDATE_ROLLBACK_FAILED", Present, continued, ActionSkip},
+		{"a rollback that fails in every way stalls", "UPDATE_ROLLBACK_FAILED", Present, skipped, ActionStall},
+		{"a failed rollback is continued before the deletion", "UPDATE_ROLLBACK_FAILED", Absent, nothing, ActionContinue},
+		{"what refuses is skipped before the deletion", "UPDATE_ROLLBACK_FAILED", Absent, continued, ActionSkip},
+		{"a rollback that fails in every way does not keep a stack alive", "UPDATE_ROLLBACK_FAILED", Absent, skipped, ActionDelete},
+		{"a rollback's clean-up is waited for", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a rollback's clean-up ends before the deletion", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"the template that failed is not sent again", "UPDATE_ROLLBACK_COMPLETE", Present, refused, ActionStall},
+		{"an edit after a failed update is sent", "UPDATE_ROLLBACK_COMPLETE", Present, nothing, ActionUpdate},
+		{"an edit undone after a failed update needs nothing", "UPDATE_ROLLBACK_COMPLETE", Present, matches, ActionKeep},
+		{"a rolled back stack that others changed is looked at", "UPDATE_ROLLBACK_COMPLETE", Present, unknown, ActionInspect},
+		{"a rolled back stack is deleted", "UPDATE_ROLLBACK_COMPLETE", Absent, refused, ActionDelete},
+		{"a running import is waited for", "IMPORT_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running import ends before the deletion", "IMPORT_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"what was imported is compared", "IMPORT_COMPLETE", Present, unknown, ActionInspect},
+		{"what was imported is deleted", "IMPORT_COMPLETE", Absent, nothing, ActionDelete},
+		{"an import's running rollback is waited for", "IMPORT_ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
+		{"an import's running rollback ends before the deletion", "IMPORT_ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"an import's failed rollback is continued", "IMPORT_ROLLBACK_FAILED", Present, nothing, ActionContinue},
+		{"an import's failed rollback stalls in the end", "IMPORT_ROLLBACK_FAILED", Present, skipped, ActionStall},
+		{"an import's failed rollback is continued before the deletion", "IMPORT_ROLLBACK_FAILED", Absent, nothing, ActionContinue},
+		{"the import that failed is not sent again", "IMPORT_ROLLBACK_COMPLETE", Present, refused, ActionStall},
+		{"a rolled back import is deleted", "IMPORT_ROLLBACK_COMPLETE", Absent, nothing, ActionDelete},
+		{"a running deletion ends before the creation", "DELETE_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a running deletion is waited for", "DELETE_IN_PROGRESS", Absent, nothing, ActionWait},
+		{"a failed deletion is tried again before the creation", "DELETE_FAILED", Present, nothing, ActionDeleteAgain},
+		{"a failed deletion waits its time", "DELETE_FAILED", Absent, early, ActionRetryLater},
+		{"a failed deletion is tried again, however often", "DELETE_FAILED", Absent, exhausted, ActionDeleteAgain},
+		{"a deleted stack is created anew", "DELETE_COMPLETE", Present, nothing, ActionCreate},
+		{"a creation that failed too often is not begun after the deletion", "DELETE_COMPLETE", Present, exhausted, ActionStall},
+		{"a deletion is over", "DELETE_COMPLETE", Absent, nothing, ActionDone},
+		{"a status that CloudFormation invents later is waited out", "THINKING_IN_PROGRESS", Present, nothing, ActionWait},
+	}
+	covered := map[types.StackStatus]map[Goal]bool{}
+	for _, c := range cases {
+		if covered[c.status] == nil {
+			covered[c.status] = map[Goal]bool{}
+		}
+		covered[c.status][c.goal] = true
+		t.Run(c.name, func(t *testing.T) {
+			if got := Decide(c.status, c.goal, c.facts); got != c.want {
+				t.Errorf("Decide(%q, %s, %+v) = %s, want %s", c.status, c.goal, c.facts, got, c.want)
+			}
+		})
+	}
+	for _, status := range Statuses() {
+		for _, goal := range []Goal{Present, Absent} {
+			if !covered[status][goal] {
+				t.Errorf("no case for status %q when the stack is %s", status, goal)
+			}
+		}
+	}
+}
+
+func TestDecideKnowsEveryStatus(t *testing.T) {
+	for _, status := range types.StackStatus("").Values() {
+		if _, ok := table[status]; !ok {
+			t.Errorf("the table has no row for %s", status)
+		}
+	}
+	if have, want := len(Statuses()), len(types.StackStatus("").Values())+1; have != want {
+		t.Errorf("the table has %d rows, want one for each of the SDK's statuses and one for no stack: %d", have, want)
+	}
+}
+
+func TestEveryRunningStatusIsTold(t *testing.T) {
+	for _, status := range types.StackStatus("").Values() {
+		if _, ok := progress[status]; ok != inProgress(status) {
+			t.Errorf("%s: in progress is %t, has a message is %t", status, inProgress(status), ok)
+		}
+	}
+}

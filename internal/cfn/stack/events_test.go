@@ -1,0 +1,72 @@
+package stack
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+func TestCleanReason(t *testing.T) {
+	cases := []struct{ name, reason, want string }{
+		{
+			"a handler's reason is told without its request",
+			`Resource handler returned message: "Resource of type 'AWS::SQS::Queue' with identifier 'jobs' already exists." (RequestToken: 7e1fa5fb-9c5c-7bc4-d20c-9a5e3bfa1d1c, HandlerErrorCode: AlreadyExists)`,
+			"Resource of type 'AWS::SQS::Queue' with identifier 'jobs' already exists.",
+		},
+		{
+			"a service's reason is told without its request",
+			`Resource handler returned message: "The bucket you tried to delete is not empty (Service: S3, Status Code: 409, Request ID: Y3, Extended Request ID: x=) (SDK Attempt Count: 1)" (RequestToken: 1, HandlerErrorCode: GeneralServiceException)`,
+			"The bucket you tried to delete is not empty.",
+		},
+		{
+			"the old wording of services is told without its request",
+			"Table already exists: books (Service: AmazonDynamoDBv2; Status Code: 400; Error Code: ResourceInUseException; Request ID: ABC; Proxy: null)",
+			"Table already exists: books.",
+		},
+		{
+			"a missing permission is named",
+			`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/operator/x is not authorized to perform: sqs:CreateQueue on resource: arn:aws:sqs:eu-central-1:123456789012:jobs because no identity-based policy allows the sqs:CreateQueue action (Service: Sqs, Status Code: 403, Request ID: 1)" (RequestToken: 1, HandlerErrorCode: AccessDenied)`,
+			"AWS denies access: arn:aws:sts::123456789012:assumed-role/operator/x lacks the permission sqs:CreateQueue on arn:aws:sqs:eu-central-1:123456789012:jobs; allow this action in its IAM policy.",
+		},
+		{"a plain reason becomes a sentence", "jobs already exists", "Jobs already exists."},
+		{"no reason is said to be none", "", "AWS gives no reason."},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := CleanReason(c.reason); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestScanFindsTheFirstFailureOfTheLastOperation(t *testing.T) {
+	const id = "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1"
+	event := func(logicalID, physicalID string, status types.ResourceStatus, reason, token string) types.StackEvent {
+		return types.StackEvent{
+			LogicalResourceId: aws.String(logicalID), PhysicalResourceId: aws.String(physicalID), ResourceStatus: status,
+			ResourceStatusReason: aws.String(reason), ClientRequestToken: aws.String(token), ResourceType: aws.String("AWS::SQS::Queue"),
+		}
+	}
+	newestFirst := []types.StackEvent{
+		event("jobs", id, types.ResourceStatusRollbackComplete, "", "new"),
+		event("C", "c", types.ResourceStatusDeleteFailed, "a failure of the rollback", "new"),
+		event("jobs", id, types.ResourceStatusRollbackInProgress, "The following resource(s) failed to create: [A, B].", "new"),
+		event("B", "b", types.ResourceStatusCreateFailed, "Resource creation cancelled", "new"),
+		event("A", "a", types.ResourceStatusCreateFailed, "A already exists", "new"),
+		event("jobs", id, types.ResourceStatusCreateInProgress, "User Initiated", "new"),
+		event("Z", "z", types.ResourceStatusUpdateFailed, "a failure of an earlier operation", "old"),
+	}
+	found := failure{tokens: map[string]bool{}}
+	var first *types.StackEvent
+	if !found.scan(newestFirst, id, &first) {
+		t.Error("the operation's beginning was not noticed")
+	}
+	if first == nil || aws.ToString(first.LogicalResourceId) != "A" {
+		t.Errorf("found %+v, want the failure of A", first)
+	}
+	if !found.tokens["new"] || found.tokens["old"] {
+		t.Errorf("tokens %v, want those of the last operation only", found.tokens)
+	}
+}
