@@ -69,7 +69,8 @@ func (r *Reconciler[T]) Wake(key types.NamespacedName) {
 // object of kind owned whenever that changes or goes.
 func Owned[O client.Object](mgr manager.Manager, owned O, owner client.Object) source.Source {
 	return source.Kind(mgr.GetCache(), owned, handler.TypedEnqueueRequestForOwner[O](
-		mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner()))
+		mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner(),
+	))
 }
 
 func (r *Reconciler[T]) controllerOptions() controller.Options {

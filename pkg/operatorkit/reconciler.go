@@ -237,8 +237,8 @@ func (r *Reconciler[T]) save(ctx context.Context, before, after T) error {
 	return nil
 }
 
-// newVerdict returns the Synced condition of after if it says something that
-// that of before does not, and nil otherwise.
+// newVerdict returns the Synced condition of after if it says something new,
+// compared with that of before, and nil otherwise.
 func newVerdict(before, after client.Object) *metav1.Condition {
 	was, is := FindCondition(before, ConditionSynced), FindCondition(after, ConditionSynced)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {

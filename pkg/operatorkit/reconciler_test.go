@@ -78,7 +78,8 @@ func TestStepThatIsNotDoneEndsTheRun(t *testing.T) {
 				return operatorkit.Wait(0, "StackInProgress", "The stack is being created.")
 			}
 			return operatorkit.Done().Explain("StackComplete", "The stack is complete.")
-		}, nil), seen.step("config"))})
+		}, nil), seen.step("config"),
+	)})
 	widget := w.create("one")
 	waiting := w.waitFor("one", "Ready", metav1.ConditionFalse, "StackInProgress")
 	if c := operatorkit.FindCondition(waiting, operatorkit.ConditionSynced); c == nil || c.Status != metav1.ConditionTrue {
@@ -101,7 +102,8 @@ func TestWaitLooksAgainByItself(t *testing.T) {
 				return operatorkit.Wait(time.Millisecond, "StackInProgress", "The stack is being created.")
 			}
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 }
@@ -116,7 +118,8 @@ func TestStallWaitsForAPerson(t *testing.T) {
 				return operatorkit.Stall("SizeMissing", "Set spec.size.")
 			}
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	w.create("one")
 	widget := w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, "SizeMissing")
 	if c := operatorkit.FindCondition(widget, operatorkit.ConditionReconciling); c != nil {
@@ -182,7 +185,8 @@ func TestFailureIsTriedAgain(t *testing.T) {
 						return operatorkit.Done()
 					}
 					return tc.trouble(ctx, widget)
-				}, nil))})
+				}, nil),
+			)})
 			w.create("one")
 			widget := w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionFalse, tc.reason)
 			if got := operatorkit.FindCondition(widget, operatorkit.ConditionReady).Message; got != tc.words {
@@ -277,7 +281,8 @@ func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
 			}
 			widget.Status.Made = widget.Spec.Size
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	w.create("one")
 	widget := w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	if widget.Status.Made != 7 {
@@ -304,7 +309,8 @@ func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
 			seen.note(fmt.Sprint(widget.Status.Made))
 			r.Wake(client.ObjectKeyFromObject(widget))
 			return operatorkit.Wait(0, "Counting", "Not there yet.")
-		}, nil))})
+		}, nil),
+	)})
 	close(started)
 	w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
@@ -326,7 +332,8 @@ func TestReadyStaysThroughAFailedLook(t *testing.T) {
 				return operatorkit.Fail(errors.New("the line is busy"))
 			}
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	widget := w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	ill.Store(true)
@@ -350,7 +357,8 @@ func TestEditOvertakesABacklog(t *testing.T) {
 				<-*gate
 			}
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	w.create("idle")
 	w.waitFor("idle", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 
@@ -401,12 +409,14 @@ func TestUnknownReleaseStalls(t *testing.T) {
 func TestStopKeepsWhatTheStepsRecorded(t *testing.T) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())
-	r, err := operatorkit.NewReconciler(operatorkit.Options[*Widget]{Client: w.c, Finalizer: finalizer,
+	r, err := operatorkit.NewReconciler(operatorkit.Options[*Widget]{
+		Client: w.c, Finalizer: finalizer,
 		Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("call", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
 			widget.Status.Made = 1
 			stop()
 			return operatorkit.Fail(ctx.Err())
-		}, nil))})
+		}, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
 				widget.Output = nil
 			}
 			return operatorkit.Done()
-		}, nil))})
+		}, nil),
+	)})
 	w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	w.eventually("output", func() bool { return w.get("one").Output != nil }, func() any { return w.get("one") })
