@@ -78,6 +78,11 @@ type ObjectStatus struct {
 	// +optional
 	StackName string `json:"stackName,omitempty"`
 
+	// OutputDigest is a short hash of the output as it was written, to notice when somebody else
+	// changed it.
+	// +optional
+	OutputDigest string `json:"outputDigest,omitempty"`
+
 	// ObservedGeneration is the generation that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -178,6 +178,7 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"resourceStatusReason": text("Why the stack is in that status."),
 			"stackID":              text("The ARN of the stack."),
 			"stackName":            text("The name of the stack."),
+			"outputDigest":         text("A short hash of the output as the operator wrote it."),
 			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status speaks of."},
 			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "What the operator remembers of the stack. Its form is the operator's own."},
 			"conditions":           conditionsSchema(),

@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+)
+
+// lastApplied is kubectl's copy of the manifest.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// contentDigest is an annotation that stands, in the cache only, for the content of a ConfigMap,
+// Secret or Service.
+const contentDigest = v1alpha1.Group + "/content"
+
+// slim strips what nobody reads before an object is cached.
+func slim(obj any) (any, error) {
+	if o, ok := obj.(client.Object); ok {
+		o.SetManagedFields(nil)
+		if annotations := o.GetAnnotations(); annotations[lastApplied] != "" {
+			annotations = maps.Clone(annotations)
+			delete(annotations, lastApplied)
+			o.SetAnnotations(annotations)
+		}
+	}
+	return obj, nil
+}
+
+// digestOnly keeps, of an object made from outputs, whose it is and a digest of what is in it.
+func digestOnly(obj any) (any, error) {
+	var meta *metav1.ObjectMeta
+	var digest string
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		meta, digest = &o.ObjectMeta, dataDigest(o.Data, len(o.BinaryData))
+		o.Data, o.BinaryData = nil, nil
+	case *corev1.Secret:
+		meta, digest = &o.ObjectMeta, secretDigest(o.Data)
+		o.Data = nil
+	case *corev1.Service:
+		meta, digest = &o.ObjectMeta, serviceDigest(o)
+		o.Spec, o.Status = corev1.ServiceSpec{}, corev1.ServiceStatus{}
+	case toolscache.DeletedFinalStateUnknown:
+		return obj, nil
+	default:
+		return obj, nil
+	}
+	meta.ManagedFields, meta.Labels = nil, nil
+	meta.Annotations = map[string]string{contentDigest: digest}
+	return obj, nil
+}
+
+// dataDigest hashes the content of a ConfigMap. Binary counts entries that are not ours to make.
+func dataDigest(data map[string]string, binary int) string {
+	return digestOf(map[string]any{"data": data, "binary": binary})
+}
+
+func secretDigest(data map[string][]byte) string {
+	texts := make(map[string]string, len(data))
+	for key, value := range data {
+		texts[key] = string(value)
+	}
+	return dataDigest(texts, 0)
+}
+
+// serviceDigest hashes the part of a Service that is made from outputs.
+func serviceDigest(s *corev1.Service) string {
+	ports := make([]int32, len(s.Spec.Ports))
+	for i, port := range s.Spec.Ports {
+		ports[i] = port.Port
+	}
+	return digestOf(map[string]any{"type": s.Spec.Type, "externalName": s.Spec.ExternalName, "ports": ports})
+}
+
+func digestOf(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("unreadable: %v", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// additionalCacheOptions select what was made from outputs, by label, and keep little of it.
+func additionalCacheOptions(namespaces []string) (cache.Options, error) {
+	made, err := labels.NewRequirement(v1alpha1.KindLabel, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("select additional resources: %w", err)
+	}
+	by := cache.ByObject{Label: labels.NewSelector().Add(*made), Transform: digestOnly}
+	return cache.Options{
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: by, &corev1.Secret{}: by, &corev1.Service{}: by,
+		},
+		DefaultNamespaces: inNamespaces(namespaces),
+	}, nil
+}
+
+func inNamespaces(namespaces []string) map[string]cache.Config {
+	if len(namespaces) == 0 {
+		return nil
+	}
+	in := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		in[namespace] = cache.Config{}
+	}
+	return in
+}

@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// templateStep checks a CloudFormationTemplate and tells those that use it when it changed.
+type templateStep struct{ service *service }
+
+// Name returns the step's name.
+func (s templateStep) Name() string { return "template" }
+
+// EnsureCreated checks the template.
+func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
+	s.wakeUsers(template)
+	template.Status.ResourceStatus, template.Status.ResourceStatusReason = "FAILED", ""
+	template.Output = nil
+	if template.Data.Template == "" {
+		return operatorkit.Stall("TemplateEmpty", "The template is empty; put a CloudFormation template into data.template.")
+	}
+	if err := s.check(template); err != nil {
+		template.Status.ResourceStatusReason = err.Error()
+		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", err))
+	}
+	template.Status.ResourceStatus = "COMPLETE"
+	template.Output = &v1alpha1.CloudFormationTemplateOutput{URL: fmt.Sprintf(
+		"/apis/%s/namespaces/%s/cloudformationtemplates/%s", v1alpha1.GroupVersion, template.Namespace, template.Name)}
+	return operatorkit.Done().Explain("Valid", "The template is sound and can be used.")
+}
+
+// check finds what is wrong with the template, without asking AWS.
+func (s templateStep) check(template *v1alpha1.CloudFormationTemplate) error {
+	parsed, err := cfntemplate.Parse(templateFile(template), []byte(template.Data.Template))
+	if err != nil {
+		return fmt.Errorf("parse: %w", err)
+	}
+	problems := parsed.Check()
+	problems = append(problems, s.service.options.Registry.Validate(parsed)...)
+	return problems.Err()
+}
+
+// EnsureDeleted lets the template go; those that use it say that it is missing.
+func (s templateStep) EnsureDeleted(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
+	s.wakeUsers(template)
+	return operatorkit.Done()
+}
+
+func (s templateStep) wakeUsers(template *v1alpha1.CloudFormationTemplate) {
+	key := objectKey{Kind: templateKind, NamespacedName: client.ObjectKeyFromObject(template)}
+	s.service.wake(s.service.directory.dependents(key)...)
+}

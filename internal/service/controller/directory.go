@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// objectKey names an object of any kind of the group.
+type objectKey struct {
+	Kind string
+	types.NamespacedName
+}
+
+// directory knows which object owns a stack and which objects name which others.
+type directory struct {
+	mu sync.Mutex
+	// stacks maps the names of stacks to their objects.
+	stacks map[string]stackOwner
+	// names maps an object to those it names; namedBy is the reverse.
+	names   map[objectKey][]objectKey
+	namedBy map[objectKey]map[objectKey]struct{}
+}
+
+type stackOwner struct {
+	key objectKey
+	uid types.UID
+}
+
+func newDirectory() *directory {
+	return &directory{
+		stacks: map[string]stackOwner{}, names: map[objectKey][]objectKey{}, namedBy: map[objectKey]map[objectKey]struct{}{},
+	}
+}
+
+// own records whose stack it is.
+func (d *directory) own(stackName string, key objectKey, uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stacks[stackName] = stackOwner{key: key, uid: uid}
+}
+
+// owner returns whose stack it is.
+func (d *directory) owner(stackName string) (stackOwner, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	owner, ok := d.stacks[stackName]
+	return owner, ok
+}
+
+// refer records all objects that key names, in place of what was recorded before, and reports
+// whether that changed anything.
+func (d *directory) refer(key objectKey, targets []objectKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.Equal(d.names[key], targets) {
+		return false
+	}
+	for _, old := range d.names[key] {
+		delete(d.namedBy[old], key)
+		if len(d.namedBy[old]) == 0 {
+			delete(d.namedBy, old)
+		}
+	}
+	if len(targets) == 0 {
+		delete(d.names, key)
+		return true
+	}
+	d.names[key] = targets
+	for _, target := range targets {
+		if d.namedBy[target] == nil {
+			d.namedBy[target] = map[objectKey]struct{}{}
+		}
+		d.namedBy[target][key] = struct{}{}
+	}
+	return true
+}
+
+// dependents returns the objects that name the target, in order.
+func (d *directory) dependents(target objectKey) []objectKey {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var keys []objectKey
+	for key := range d.namedBy[target] {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// siblings returns the objects of key's kind that name an object that key names too, without key.
+func (d *directory) siblings(key objectKey) []objectKey {
+	d.mu.Lock()
+	targets := slices.Clone(d.names[key])
+	d.mu.Unlock()
+	var keys []objectKey
+	for _, target := range targets {
+		for _, other := range d.dependents(target) {
+			if other != key && other.Kind == key.Kind && !slices.Contains(keys, other) {
+				keys = append(keys, other)
+			}
+		}
+	}
+	return keys
+}
+
+// forget removes an object that is gone.
+func (d *directory) forget(key objectKey, stackName string) {
+	d.refer(key, nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stacks[stackName].key == key {
+		delete(d.stacks, stackName)
+	}
+}
+
+func compareKeys(a, b objectKey) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

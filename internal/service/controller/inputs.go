@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+// inputs are all that an object's stack is made from.
+type inputs struct {
+	facts    render.Facts
+	override *render.Override
+}
+
+// digest hashes the inputs, the object and the version of its model.
+func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus)
+	sum.Write(obj.Spec)
+	if in.override != nil {
+		fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)
+	}
+	if len(in.facts.References) > 0 {
+		data, err := json.Marshal([]any{in.facts.References, in.facts.Siblings})
+		if err != nil {
+			return 0, fmt.Errorf("encode references: %w", err)
+		}
+		sum.Write(data)
+	}
+	return sum.Sum64(), nil
+}
+
+// record reads what the engine remembers of the object's stack.
+func record(obj *v1alpha1.Object) (stack.Record, error) {
+	r := stack.Record{}
+	if len(obj.Status.Stack) > 0 {
+		if err := json.Unmarshal(obj.Status.Stack, &r); err != nil {
+			return r, fmt.Errorf("read what is known of the stack: %w", err)
+		}
+	}
+	r.StackID, r.Status, r.StatusReason = obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason
+	return r, nil
+}
+
+// setRecord writes what the engine remembers into the status.
+func setRecord(obj *v1alpha1.Object, r stack.Record) error {
+	obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason = r.StackID, r.Status, r.StatusReason
+	r.StackID, r.Status, r.StatusReason = "", "", ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write what is known of the stack: %w", err)
+	}
+	if string(data) == "{}" {
+		data = nil
+	}
+	obj.Status.Stack = data
+	return nil
+}
+
+// allowed reads which dangerous changes the object's owner permits.
+func allowed(obj *v1alpha1.Object) policy.Allow {
+	var allow policy.Allow
+	for word := range strings.SplitSeq(obj.Annotations[v1alpha1.AllowAnnotation], ",") {
+		switch strings.TrimSpace(word) {
+		case "replace":
+			allow.Replace = true
+		case "remove":
+			allow.Remove = true
+		}
+	}
+	return allow
+}
+
+// outputDigest is a short hash of an object's output.
+func outputDigest(output map[string]v1alpha1.Value) string {
+	if len(output) == 0 {
+		return ""
+	}
+	return digestOf(output)
+}

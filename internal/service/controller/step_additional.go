@@ -1,0 +1,149 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// additionalStep makes the ConfigMaps, Secrets and Services from the outputs.
+type additionalStep struct{ kind *kind }
+
+// Name returns the step's name.
+func (s additionalStep) Name() string { return "additional" }
+
+// EnsureCreated makes what is missing, corrects what was changed, removes what is no longer wanted.
+func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	made, err := s.make(ctx, obj)
+	if err != nil {
+		return additionalOutcome(err)
+	}
+	if err := s.remove(ctx, obj, made); err != nil {
+		return additionalOutcome(err)
+	}
+	obj.AdditionalResources = nil
+	if len(made.ConfigMaps)+len(made.Secrets)+len(made.Services) > 0 {
+		obj.AdditionalResources = made
+	}
+	return operatorkit.Done()
+}
+
+// make ensures all that the model asks for and returns the names it got.
+func (s additionalStep) make(ctx context.Context, obj *v1alpha1.Object) (*v1alpha1.AdditionalResources, error) {
+	m, made := s.kind.model.Load(), &v1alpha1.AdditionalResources{}
+	if len(m.ConfigMaps)+len(m.Secrets)+len(m.Services) == 0 {
+		return made, nil
+	}
+	in, _, err := s.kind.inputs(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	services, err := render.Services(m, obj, in.facts)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	names := map[string]string{}
+	for _, want := range services {
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, serviceContent(want))
+		if err != nil {
+			return nil, err
+		}
+		made.Services = append(made.Services, name)
+		names[want.ID] = name
+	}
+	configMaps, err := render.ConfigMaps(m, obj, in.facts, names)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	if made.ConfigMaps, err = s.ensureData(ctx, obj, configMaps, configMapContent); err != nil {
+		return nil, err
+	}
+	secrets, err := render.Secrets(m, obj, in.facts, names)
+	if err != nil {
+		return nil, &invalidError{err}
+	}
+	made.Secrets, err = s.ensureData(ctx, obj, secrets, secretContent)
+	return made, err
+}
+
+func (s additionalStep) ensureData(
+	ctx context.Context, obj *v1alpha1.Object, wanted []render.Data, make func(map[string]string) content,
+) ([]string, error) {
+	var names []string
+	for _, want := range wanted {
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, make(want.Values))
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// EnsureDeleted removes all that was made, so that it is gone even where nobody collects garbage.
+func (s additionalStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	if err := s.remove(ctx, obj, &v1alpha1.AdditionalResources{}); err != nil {
+		return additionalOutcome(err)
+	}
+	return operatorkit.Done()
+}
+
+// remove deletes what was made before and is not wanted any more.
+func (s additionalStep) remove(ctx context.Context, obj *v1alpha1.Object, wanted *v1alpha1.AdditionalResources) error {
+	had := obj.AdditionalResources
+	if had == nil {
+		return nil
+	}
+	for _, group := range []struct {
+		had, wanted []string
+		empty       func() client.Object
+	}{
+		{had.ConfigMaps, wanted.ConfigMaps, configMapContent(nil).empty},
+		{had.Secrets, wanted.Secrets, secretContent(nil).empty},
+		{had.Services, wanted.Services, serviceContent(render.Service{}).empty},
+	} {
+		for _, name := range group.had {
+			if slices.Contains(group.wanted, name) {
+				continue
+			}
+			if err := s.kind.service.removeOwned(ctx, obj, name, group.empty()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// invalidError is an error in the model's texts.
+type invalidError struct{ error }
+
+// Unwrap returns the error in the texts.
+func (e *invalidError) Unwrap() error { return e.error }
+
+// takenError says that neither of the names that something may have is free.
+type takenError struct{ kind, name, other string }
+
+// Error says which names are taken.
+func (e *takenError) Error() string {
+	return fmt.Sprintf("%s %s and %s exist already and are not this object's; rename or delete one of them", e.kind, e.name, e.other)
+}
+
+func additionalOutcome(err error) operatorkit.Outcome {
+	switch e := err.(type) { //nolint:errorlint // both are made in this file and never wrapped
+	case *invalidError:
+		return operatorkit.Stall("InvalidAdditionalResources", sentence("What the ModelDefinition says of additional resources must be corrected", e.error))
+	case *takenError:
+		return operatorkit.Stall("NameTaken", e.Error()+".")
+	}
+	if apierrors.IsForbidden(err) {
+		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a right that it needs", err))
+	}
+	return operatorkit.Fail(err)
+}

@@ -1,0 +1,248 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// templateKind is the kind of the templates that users put in place of a kind's own.
+const templateKind = "CloudFormationTemplate"
+
+// referencesStep waits for the objects that the spec names.
+type referencesStep struct{ kind *kind }
+
+// Name returns the step's name.
+func (s referencesStep) Name() string { return "references" }
+
+// EnsureCreated finds the named objects and says in a condition whether all are ready.
+func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	k := s.kind
+	targets, err := k.targets(obj)
+	if err != nil {
+		return operatorkit.Stall("InvalidReference", sentence("The references of the spec cannot be read", err))
+	}
+	if k.service.directory.refer(k.key(obj), targets) {
+		k.service.wake(k.service.directory.siblings(k.key(obj))...)
+	}
+	if len(targets) == 0 {
+		operatorkit.RemoveCondition(obj, v1alpha1.ConditionReferencesResolved)
+		return operatorkit.Done()
+	}
+	_, missing, err := k.inputs(ctx, obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue,
+		Reason: "Resolved", Message: "Every object that the spec names is ready.",
+	}
+	if missing != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, missing.reason, missing.message
+	}
+	condition.LastTransitionTime = metav1.NewTime(k.service.options.Clock.Now())
+	operatorkit.SetCondition(obj, condition)
+	if missing != nil {
+		return operatorkit.Wait(0, missing.reason, missing.message)
+	}
+	return operatorkit.Done()
+}
+
+// EnsureDeleted has nothing to remove: named objects are not this one's.
+func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+// missing says which named object is not there or not ready.
+type missing struct{ reason, message string }
+
+// targets lists all objects that an object names, its template among them.
+func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
+	references, err := render.References(k.model.Load(), obj)
+	if err != nil {
+		return nil, err
+	}
+	var targets []objectKey
+	for _, r := range references {
+		targets = append(targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}})
+	}
+	template, err := templateOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	if template.Name != "" {
+		targets = append(targets, objectKey{Kind: templateKind, NamespacedName: template})
+	}
+	return targets, nil
+}
+
+// templateOf returns the CloudFormationTemplate that an object names, if it names one.
+func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
+	if !strings.Contains(string(obj.Spec), "cloudFormationTemplateName") {
+		return types.NamespacedName{}, nil
+	}
+	spec, err := render.Spec(obj)
+	if err != nil {
+		return types.NamespacedName{}, err
+	}
+	name, _ := spec["cloudFormationTemplateName"].(string)
+	namespace, _ := spec["cloudFormationTemplateNamespace"].(string)
+	if namespace == "" {
+		namespace = obj.Namespace
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// inputs gathers all that the object's stack is made from. Missing, if not nil, says what is not
+// there yet.
+func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missing, error) {
+	options := k.service.options
+	in := inputs{facts: render.Facts{Region: options.Region, AccountID: options.AccountID, ClusterName: options.ClusterName}}
+	references, err := render.References(k.model.Load(), obj)
+	if err != nil {
+		return in, nil, err
+	}
+	facts, lack, err := k.resolve(ctx, obj, references)
+	if err != nil || lack != nil {
+		return in, lack, err
+	}
+	in.facts.References = facts
+	if len(references) > 0 {
+		if in.facts.Siblings, err = k.siblings(ctx, obj, references); err != nil {
+			return in, nil, err
+		}
+	}
+	in.override, lack, err = k.override(ctx, obj)
+	return in, lack, err
+}
+
+// resolve reads the outputs of the objects that references name.
+func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string]map[string]any, *missing, error) {
+	if len(references) == 0 {
+		return nil, nil, nil
+	}
+	facts := map[string]map[string]any{}
+	for _, r := range references {
+		target, lack, err := k.service.find(ctx, r.Kind, types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName})
+		if err != nil || lack != nil {
+			return nil, lack, err
+		}
+		facts[r.Name] = render.ReferenceFacts(target)
+	}
+	return facts, nil, nil
+}
+
+// find returns another object once it is ready or has been, and has outputs.
+func (s *service) find(ctx context.Context, kindName string, key types.NamespacedName) (*v1alpha1.Object, *missing, error) {
+	other := s.served(kindName)
+	if other == nil {
+		return nil, &missing{"KindNotServed", fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name)}, nil
+	}
+	target := &v1alpha1.Object{}
+	err := other.manager.cache.Get(ctx, key, target)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &missing{"ReferenceNotFound", fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace)}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("read %s %s: %w", kindName, key, err)
+	case target.DeletionTimestamp != nil:
+		return nil, &missing{"ReferenceDeleting", fmt.Sprintf("%s %s is being deleted.", kindName, key.Name)}, nil
+	case len(target.Output) == 0 || meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady) == nil:
+		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name)}, nil
+	}
+	return target, nil, nil
+}
+
+// siblings gathers, for each reference, the references of all objects of the kind that name the
+// same object. Those whose references are not ready yet are left out: they tell when they are.
+func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string][]any, error) {
+	siblings := map[string][]any{}
+	for _, r := range references {
+		target := objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}}
+		for _, key := range k.service.directory.dependents(target) {
+			if key.Kind != k.name {
+				continue
+			}
+			facts, err := k.sibling(ctx, key, r)
+			if err != nil {
+				return nil, err
+			}
+			if facts != nil {
+				siblings[r.Name] = append(siblings[r.Name], facts)
+			}
+		}
+	}
+	return siblings, nil
+}
+
+// sibling returns the references of one object that names the same object by the same reference.
+func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, error) {
+	other := &v1alpha1.Object{}
+	if err := k.manager.cache.Get(ctx, key.NamespacedName, other); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read %s %s: %w", k.name, key, err)
+	}
+	references, err := render.References(k.model.Load(), other)
+	if err != nil {
+		return nil, nil //nolint:nilerr // a sibling that is wrong in itself says so itself
+	}
+	same := false
+	for _, theirs := range references {
+		same = same || theirs == r
+	}
+	if !same {
+		return nil, nil
+	}
+	resolved, lack, err := k.resolve(ctx, other, references)
+	if err != nil || lack != nil {
+		return nil, err
+	}
+	facts := map[string]any{}
+	for name, outputs := range resolved {
+		facts[name] = outputs
+	}
+	return facts, nil
+}
+
+// override reads the template that the object names in place of its kind's own.
+func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Override, *missing, error) {
+	key, err := templateOf(obj)
+	if err != nil || key.Name == "" {
+		return nil, nil, err
+	}
+	template := &v1alpha1.CloudFormationTemplate{}
+	err = k.service.manager.GetClient().Get(ctx, key, template)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &missing{"TemplateNotFound", fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace)}, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("read CloudFormationTemplate %s: %w", key, err)
+	case template.Data.Template == "":
+		return nil, &missing{"TemplateEmpty", fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace)}, nil
+	}
+	return &render.Override{File: templateFile(template), Template: template.Data.Template}, nil, nil
+}
+
+// templateFile is what messages call a template.
+func templateFile(template *v1alpha1.CloudFormationTemplate) string {
+	if template.Data.Key != "" {
+		return template.Data.Key
+	}
+	return template.Name
+}
+
+// sentence puts an error behind a beginning.
+func sentence(beginning string, err error) string {
+	return beginning + ": " + strings.TrimSuffix(err.Error(), ".") + "."
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// stackStep keeps the object's stack as the spec wants it and takes its outputs over.
+type stackStep struct{ kind *kind }
+
+// Name returns the step's name.
+func (s stackStep) Name() string { return "stack" }
+
+// EnsureCreated brings the stack one step nearer to what the spec says.
+func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	k := s.kind
+	k.service.directory.own(k.stackName(obj), k.key(obj), obj.UID)
+	in, lack, err := k.inputs(ctx, obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if lack != nil {
+		return operatorkit.Wait(0, lack.reason, lack.message)
+	}
+	digest, err := in.digest(obj, k.version.Load())
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
+	if untouched && k.memo.holds(obj.UID, digest) {
+		return operatorkit.Done()
+	}
+	k.memo.drop(obj.UID)
+	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
+	if err != nil {
+		return invalid(err)
+	}
+	outcome := s.ensure(ctx, obj, desired, !untouched)
+	if outcome.IsDone() {
+		if digest, err = in.digest(obj, k.version.Load()); err != nil {
+			return operatorkit.Fail(err)
+		}
+		k.memo.keep(obj.UID, digest)
+	}
+	return outcome
+}
+
+// invalid says what is wrong with a template.
+func invalid(err error) operatorkit.Outcome {
+	var problems cfntemplate.Problems
+	if errors.As(err, &problems) {
+		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", problems))
+	}
+	return operatorkit.Stall("InvalidTemplate", sentence("The template cannot be rendered", err))
+}
+
+// ensure asks the engine and takes over what it says.
+func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *render.Desired, refresh bool) operatorkit.Outcome {
+	k := s.kind
+	known, err := record(obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	result, err := k.service.options.Engine.Ensure(ctx, k.service.options.Target, stack.Desired{
+		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters,
+		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
+		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
+		Allow: allowed(obj), Refresh: refresh,
+	}, known)
+	obj.Status.StackName = desired.Name
+	if recordErr := setRecord(obj, result.Record); recordErr != nil {
+		return operatorkit.Fail(recordErr)
+	}
+	if result.Outputs != nil {
+		output := render.Outputs(k.model.Load(), result.Outputs)
+		if len(output) == 0 {
+			output = nil
+		}
+		obj.Output, obj.Status.OutputDigest = output, outputDigest(output)
+	}
+	return outcome(result, err)
+}
+
+// EnsureDeleted deletes the stack unless the object says to keep it.
+func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	k := s.kind
+	if obj.Annotations[v1alpha1.DeletionPolicyAnnotation] == v1alpha1.DeletionPolicyRetain {
+		return operatorkit.Done()
+	}
+	known, err := record(obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	name := k.stackName(obj)
+	k.service.directory.own(name, k.key(obj), obj.UID)
+	k.memo.drop(obj.UID)
+	result, err := k.service.options.Engine.Delete(ctx, k.service.options.Target, name, known, stack.DeleteOptions{
+		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName),
+	})
+	if recordErr := setRecord(obj, result.Record); recordErr != nil {
+		return operatorkit.Fail(recordErr)
+	}
+	return outcome(result, err)
+}
+
+// outcome says in the kit's words what the engine found.
+func outcome(result stack.Result, err error) operatorkit.Outcome {
+	if err != nil {
+		return operatorkit.Fail(err).Explain(result.Reason, result.Message)
+	}
+	switch result.State {
+	case stack.Ready:
+		return operatorkit.Done().Explain(result.Reason, result.Message).LookAgain(result.RequeueAfter)
+	case stack.Gone:
+		return operatorkit.Done()
+	case stack.Stalled:
+		return operatorkit.Stall(result.Reason, result.Message)
+	case stack.InProgress, stack.Waiting:
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
+	default:
+		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.")
+	}
+}

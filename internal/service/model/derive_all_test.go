@@ -1,0 +1,44 @@
+package model_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// kindFor is the kind that the tests give a resource type: AWS::SQS::Queue is AWSSQSQueue.
+func kindFor(resourceType string) string { return strings.ReplaceAll(resourceType, "::", "") }
+
+// TestEveryResourceTypeIsAKind compiles a definition with nothing but a resource type for all of
+// AWS's types: each gets a structural schema that fits into one object of the API server.
+func TestEveryResourceTypeIsAKind(t *testing.T) {
+	registry := schema.Default()
+	names := registry.Names()
+	failed, largest, largestName := 0, 0, ""
+	for _, name := range names {
+		m, err := model.Compile(name, &v1alpha1.ModelDefinitionSpec{Kind: kindFor(name), ResourceType: name}, registry)
+		if err != nil {
+			failed++
+			t.Logf("%s: %v", name, err)
+			continue
+		}
+		data, err := json.Marshal(m.CRD())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) > largest {
+			largest, largestName = len(data), name
+		}
+		if len(data) > 1_000_000 {
+			t.Errorf("%s: the CustomResourceDefinition has %d bytes, more than etcd likes", name, len(data))
+		}
+	}
+	t.Logf("%d of %d types are kinds; the largest is %s with %d bytes", len(names)-failed, len(names), largestName, largest)
+	if failed*20 > len(names) {
+		t.Errorf("%d of %d types cannot be kinds, more than 1 in 20", failed, len(names))
+	}
+}
