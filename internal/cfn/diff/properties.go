@@ -1,0 +1,242 @@
+package diff
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// properties gathers the changed properties of one resource.
+type properties struct {
+	// t is the resource's type, nil if it is not known.
+	t       *schema.Type
+	changes []PropertyChange
+}
+
+// compare notes the differences between two values at a path, as deep in the
+// tree as they are.
+func (w *properties) compare(path []string, old, desired *template.Node) {
+	at := w.schema(path)
+	switch {
+	case equal(old, desired, at):
+	case old != nil && desired != nil && old.Kind == template.Map && desired.Kind == template.Map:
+		for _, key := range keys(old, desired) {
+			w.compare(append(slices.Clone(path), key), old.Get(key), desired.Get(key))
+		}
+	case old != nil && desired != nil && old.Kind == template.List && desired.Kind == template.List:
+		w.lists(path, old, desired, at)
+	default:
+		w.note(path, old, desired)
+	}
+}
+
+func (w *properties) lists(path []string, old, desired *template.Node, at *schema.Property) {
+	if at != nil && at.Unordered && sameElements(old, desired) {
+		// Another order of a list without order: CloudFormation updates the
+		// resource, and nothing is replaced.
+		w.changes = append(w.changes, PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired})
+		return
+	}
+	if len(old.Items) != len(desired.Items) {
+		w.note(path, old, desired)
+		return
+	}
+	for i := range old.Items {
+		w.compare(append(slices.Clone(path), itoa(i)), old.Items[i], desired.Items[i])
+	}
+}
+
+func sameElements(a, b *template.Node) bool {
+	if len(a.Items) != len(b.Items) {
+		return false
+	}
+	rest := slices.Clone(b.Items)
+	for _, item := range a.Items {
+		i := slices.IndexFunc(rest, func(other *template.Node) bool { return equal(item, other, nil) })
+		if i < 0 {
+			return false
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return true
+}
+
+func (w *properties) schema(path []string) *schema.Property {
+	if w.t == nil {
+		return nil
+	}
+	return w.t.At(path)
+}
+
+// note adds a change and says what it does to the resource.
+func (w *properties) note(path []string, old, desired *template.Node) {
+	change := PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired}
+	if w.t != nil && !hiddenFromUs(desired) {
+		change.ForcesReplacement = replaces(w.t.CreateOnly, path, old, desired)
+		change.MayReplace = !change.ForcesReplacement && replaces(w.t.ConditionalCreateOnly, path, old, desired)
+	}
+	w.changes = append(w.changes, change)
+}
+
+// hiddenFromUs reports whether a value differs only perhaps, since
+// CloudFormation does not show the deployed one. The digest of what was
+// applied tells whether to update at all; claiming a replacement would block
+// every other update.
+func hiddenFromUs(n *template.Node) bool {
+	text, _ := n.Scalar()
+	return strings.Contains(text, MaybeNewSecret)
+}
+
+// replaces reports whether a change at path changes a property that one of
+// the pointers names: at or above path, or below it with another value.
+func replaces(pointers, path []string, old, desired *template.Node) bool {
+	for _, pointer := range pointers {
+		below, ok := remainder(strings.Split(pointer, "/"), path)
+		if ok && (len(below) == 0 || !slices.EqualFunc(valuesAt(old, below), valuesAt(desired, below),
+			func(a, b *template.Node) bool { return equal(a, b, nil) })) {
+			return true
+		}
+	}
+	return false
+}
+
+// remainder returns what of a pointer is below path, and whether the two are
+// on one line at all.
+func remainder(pointer, path []string) ([]string, bool) {
+	for len(pointer) > 0 && len(path) > 0 {
+		_, err := strconv.Atoi(path[0])
+		switch {
+		case pointer[0] == "*" || pointer[0] == path[0]:
+			pointer, path = pointer[1:], path[1:]
+		case err == nil:
+			// Some schemas leave out the * for the elements of an array.
+			path = path[1:]
+		default:
+			return nil, false
+		}
+	}
+	return pointer, true
+}
+
+// valuesAt returns the values that a pointer finds below n.
+func valuesAt(n *template.Node, pointer []string) []*template.Node {
+	switch {
+	case n == nil:
+		return nil
+	case len(pointer) == 0, n.Kind == template.Intrinsic:
+		return []*template.Node{n}
+	case n.Kind == template.List:
+		var found []*template.Node
+		below := pointer
+		if pointer[0] == "*" {
+			below = pointer[1:]
+		}
+		for _, item := range n.Items {
+			found = append(found, valuesAt(item, below)...)
+		}
+		return found
+	case n.Kind == template.Map && pointer[0] == "*":
+		var found []*template.Node
+		for _, key := range keys(n, nil) {
+			found = append(found, valuesAt(n.Get(key), pointer[1:])...)
+		}
+		return found
+	default:
+		return valuesAt(n.Get(pointer[0]), pointer[1:])
+	}
+}
+
+func keys(a, b *template.Node) []string {
+	var all []string
+	for _, n := range []*template.Node{a, b} {
+		if n == nil {
+			continue
+		}
+		for i := range n.Fields {
+			all = append(all, n.Fields[i].Key)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// attributes compares what a resource has beside its properties. DependsOn
+// and Condition have no effect of their own.
+func (w *properties) attributes(old, desired *side, id string) {
+	a, b := old.resources[id], desired.resources[id]
+	for _, one := range []struct {
+		name         string
+		old, desired *template.Node
+	}{
+		{"CreationPolicy", old.resolver.node(a.CreationPolicy), desired.resolver.node(b.CreationPolicy)},
+		{"DeletionPolicy", textNode(a.DeletionPolicy), textNode(b.DeletionPolicy)},
+		{"Metadata", old.resolver.node(a.Metadata), desired.resolver.node(b.Metadata)},
+		{"UpdatePolicy", old.resolver.node(a.UpdatePolicy), desired.resolver.node(b.UpdatePolicy)},
+		{"UpdateReplacePolicy", textNode(a.UpdateReplacePolicy), textNode(b.UpdateReplacePolicy)},
+	} {
+		if !equal(one.old, one.desired, nil) {
+			w.changes = append(w.changes, PropertyChange{Path: "." + one.name, Old: one.old, New: one.desired})
+		}
+	}
+}
+
+func textNode(text string) *template.Node {
+	if text == "" {
+		return nil
+	}
+	return template.NewString(text)
+}
+
+// equal reports whether CloudFormation takes two values for the same: scalars
+// by their text, numbers and booleans by their value where the schema wants
+// these.
+func equal(a, b *template.Node, at *schema.Property) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.IsScalar() && b.IsScalar() {
+		return equalScalars(a, b, at)
+	}
+	if a.Kind != b.Kind {
+		return false
+	}
+	switch a.Kind {
+	case template.List:
+		return slices.EqualFunc(a.Items, b.Items, func(x, y *template.Node) bool { return equal(x, y, nil) })
+	case template.Map:
+		for _, key := range keys(a, b) {
+			if !equal(a.Get(key), b.Get(key), nil) {
+				return false
+			}
+		}
+		return true
+	case template.Intrinsic:
+		return a.Func == b.Func && equal(a.Arg, b.Arg, nil)
+	default:
+		return true
+	}
+}
+
+func equalScalars(a, b *template.Node, at *schema.Property) bool {
+	x, _ := a.Scalar()
+	y, _ := b.Scalar()
+	if x == y {
+		return true
+	}
+	numeric := a.Kind == template.Number && b.Kind == template.Number
+	if at != nil && len(at.Types) > 0 && !at.Allows("string") {
+		if at.Allows("boolean") && strings.EqualFold(x, y) {
+			return true
+		}
+		numeric = true
+	}
+	if !numeric {
+		return false
+	}
+	m, errM := strconv.ParseFloat(x, 64)
+	n, errN := strconv.ParseFloat(y, 64)
+	return errM == nil && errN == nil && m == n
+}

@@ -1,0 +1,452 @@
+package diff
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// resolver puts what is known of one side in the place of intrinsics:
+// parameters, mappings, conditions and what can be computed from these. What
+// only AWS knows stays an intrinsic.
+type resolver struct {
+	t *template.Template
+	// values of the parameters, with secrets hidden.
+	values map[string]string
+	// conditions evaluated so far.
+	conditions map[string]truth
+}
+
+// truth is the value of a condition as far as it is known.
+type truth int
+
+const (
+	unknown truth = iota
+	yes
+	no
+	// evaluating marks a condition that needs itself.
+	evaluating
+)
+
+func newResolver(t *template.Template, values map[string]string) *resolver {
+	return &resolver{t: t, values: values, conditions: map[string]truth{}}
+}
+
+// node returns n with everything known put in, nil for AWS::NoValue.
+func (r *resolver) node(n *template.Node) *template.Node {
+	if n == nil || n.IsNoValue() {
+		return nil
+	}
+	switch n.Kind {
+	case template.List:
+		return r.list(n)
+	case template.Map:
+		resolved := &template.Node{Kind: template.Map, Pos: n.Pos, Fields: make([]template.Field, 0, len(n.Fields))}
+		for _, field := range n.Fields {
+			if value := r.node(field.Value); value != nil {
+				resolved.Fields = append(resolved.Fields, template.Field{Key: field.Key, KeyPos: field.KeyPos, Value: value})
+			}
+		}
+		return resolved
+	case template.Intrinsic:
+		return r.call(n)
+	default:
+		return n
+	}
+}
+
+func (r *resolver) list(n *template.Node) *template.Node {
+	resolved := &template.Node{Kind: template.List, Pos: n.Pos, Items: make([]*template.Node, 0, len(n.Items))}
+	for _, item := range n.Items {
+		if value := r.node(item); value != nil {
+			resolved.Items = append(resolved.Items, value)
+		}
+	}
+	return resolved
+}
+
+func (r *resolver) call(n *template.Node) *template.Node {
+	if n.Func == "Fn::GetAtt" || n.Arg == nil {
+		return n
+	}
+	switch n.Func {
+	case "Ref":
+		if value, ok := r.parameter(n.Arg.Text); ok {
+			return value
+		}
+		return n
+	case "Fn::If":
+		return r.choose(n)
+	case "Fn::Sub":
+		return r.sub(n)
+	}
+	arg := r.node(n.Arg)
+	if arg == nil {
+		arg = n.Arg
+	}
+	if value := r.compute(n.Func, arg); value != nil {
+		return value
+	}
+	return &template.Node{Kind: template.Intrinsic, Pos: n.Pos, Func: n.Func, Arg: arg}
+}
+
+// parameter returns what a Ref to a parameter gives.
+func (r *resolver) parameter(name string) (*template.Node, bool) {
+	parameter := r.t.Parameters[name]
+	value, ok := r.values[name]
+	if parameter == nil || !ok {
+		return nil, false
+	}
+	if !parameter.IsList() || parameter.IsSSM() {
+		return template.NewString(value), true
+	}
+	list := template.NewList()
+	if value != "" {
+		for one := range strings.SplitSeq(value, ",") {
+			list.Items = append(list.Items, template.NewString(strings.TrimSpace(one)))
+		}
+	}
+	return list, true
+}
+
+func (r *resolver) choose(n *template.Node) *template.Node {
+	if n.Arg.Kind != template.List || len(n.Arg.Items) != 3 {
+		return n
+	}
+	switch r.condition(n.Arg.Items[0].Text) {
+	case yes:
+		return r.node(n.Arg.Items[1])
+	case no:
+		return r.node(n.Arg.Items[2])
+	default:
+		branches := []*template.Node{n.Arg.Items[0]}
+		for _, branch := range n.Arg.Items[1:] {
+			resolved := r.node(branch)
+			if resolved == nil {
+				resolved = template.NewRef("AWS::NoValue")
+			}
+			branches = append(branches, resolved)
+		}
+		return &template.Node{Kind: template.Intrinsic, Pos: n.Pos, Func: n.Func, Arg: template.NewList(branches...)}
+	}
+}
+
+// compute returns the result of a function of literals, nil if it cannot.
+func (r *resolver) compute(function string, arg *template.Node) *template.Node {
+	if arg.Kind != template.List {
+		return nil
+	}
+	switch {
+	case function == "Fn::FindInMap" && len(arg.Items) >= 3:
+		return r.findInMap(arg.Items)
+	case function == "Fn::Join" && len(arg.Items) == 2:
+		return joined(arg.Items[0], arg.Items[1])
+	case function == "Fn::Split" && len(arg.Items) == 2:
+		delimiter, ok1 := arg.Items[0].Scalar()
+		text, ok2 := arg.Items[1].Scalar()
+		if !ok1 || !ok2 || delimiter == "" {
+			return nil
+		}
+		return template.FromInterface(strings.Split(text, delimiter))
+	case function == "Fn::Select" && len(arg.Items) == 2:
+		text, _ := arg.Items[0].Scalar()
+		index, err := strconv.Atoi(text)
+		if err != nil || arg.Items[1].Kind != template.List || index < 0 || index >= len(arg.Items[1].Items) {
+			return nil
+		}
+		return arg.Items[1].Items[index]
+	default:
+		return nil
+	}
+}
+
+func (r *resolver) findInMap(keys []*template.Node) *template.Node {
+	level := r.t.Mappings
+	for _, key := range keys[:3] {
+		name, ok := key.Scalar()
+		if !ok {
+			return nil
+		}
+		level = level.Get(name)
+	}
+	return level
+}
+
+func joined(delimiter, list *template.Node) *template.Node {
+	between, ok := delimiter.Scalar()
+	if !ok || list.Kind != template.List {
+		return nil
+	}
+	parts := make([]string, len(list.Items))
+	for i, item := range list.Items {
+		if parts[i], ok = item.Scalar(); !ok {
+			return nil
+		}
+	}
+	return template.NewString(strings.Join(parts, between))
+}
+
+// sub puts known variables into a Fn::Sub's text. What is left is written in
+// one way, so that the same text compares equal however it was made.
+func (r *resolver) sub(n *template.Node) *template.Node {
+	text, variables := n.SubArguments()
+	if text == nil {
+		return n
+	}
+	var out strings.Builder
+	left := &template.Node{Kind: template.Map}
+	literal := true
+	for _, part := range template.ParseSub(text.Text) {
+		if part.Variable == "" {
+			out.WriteString(escapeSub(part.Literal))
+			continue
+		}
+		value := r.variable(part.Variable, variables)
+		if known, ok := value.Scalar(); ok {
+			out.WriteString(escapeSub(known))
+			continue
+		}
+		literal = false
+		out.WriteString("${" + part.Variable + "}")
+		if value != nil && left.Get(part.Variable) == nil {
+			left.Fields = append(left.Fields, template.Field{Key: part.Variable, Value: value})
+		}
+	}
+	if literal {
+		var plain strings.Builder
+		for _, part := range template.ParseSub(out.String()) {
+			plain.WriteString(part.Literal)
+		}
+		return template.NewString(plain.String())
+	}
+	arg := template.NewString(out.String())
+	if len(left.Fields) > 0 {
+		arg = template.NewList(arg, left)
+	}
+	return &template.Node{Kind: template.Intrinsic, Pos: n.Pos, Func: n.Func, Arg: arg}
+}
+
+// variable returns what a variable of Fn::Sub stands for, nil if only AWS
+// knows and the text itself names it.
+func (r *resolver) variable(name string, variables *template.Node) *template.Node {
+	if own := variables.Get(name); own != nil {
+		return r.node(own)
+	}
+	value, _ := r.parameter(name)
+	return value
+}
+
+func escapeSub(text string) string {
+	parts := strings.Split(text, "${")
+	for i := 1; i < len(parts); i++ {
+		if strings.Contains(parts[i], "}") {
+			parts[i] = "!" + parts[i]
+		}
+	}
+	return strings.Join(parts, "${")
+}
+
+// condition evaluates a condition by name.
+func (r *resolver) condition(name string) truth {
+	if known, ok := r.conditions[name]; ok {
+		return known
+	}
+	r.conditions[name] = evaluating
+	value := r.evaluate(r.t.Conditions[name])
+	r.conditions[name] = value
+	return value
+}
+
+func (r *resolver) evaluate(n *template.Node) truth {
+	if n == nil {
+		return unknown
+	}
+	if n.Kind == template.Bool {
+		return truthOf(n.Bool)
+	}
+	if n.Kind != template.Intrinsic || n.Arg == nil {
+		return unknown
+	}
+	switch n.Func {
+	case "Condition":
+		if known := r.condition(n.Arg.Text); known != evaluating {
+			return known
+		}
+		return unknown
+	case "Fn::Equals":
+		return r.equals(n.Arg.Items)
+	case "Fn::Not":
+		return r.all(n.Arg.Items, yes, no)
+	case "Fn::And":
+		return r.all(n.Arg.Items, no, yes)
+	case "Fn::Or":
+		if value := r.all(n.Arg.Items, yes, no); value != unknown {
+			return negate(value)
+		}
+	}
+	return unknown
+}
+
+func truthOf(value bool) truth {
+	if value {
+		return yes
+	}
+	return no
+}
+
+func negate(value truth) truth {
+	switch value {
+	case yes:
+		return no
+	case no:
+		return yes
+	default:
+		return value
+	}
+}
+
+// all is no if a condition has the value decisive, yes if all have the other
+// one, unknown otherwise.
+func (r *resolver) all(conditions []*template.Node, decisive, other truth) truth {
+	result := yes
+	for _, condition := range conditions {
+		switch r.evaluate(condition) {
+		case decisive:
+			return no
+		case other:
+		default:
+			result = unknown
+		}
+	}
+	return result
+}
+
+func (r *resolver) equals(sides []*template.Node) truth {
+	if len(sides) != 2 {
+		return unknown
+	}
+	left, right := r.node(sides[0]), r.node(sides[1])
+	if left == nil || right == nil {
+		return unknown
+	}
+	a, okA := left.Scalar()
+	b, okB := right.Scalar()
+	switch {
+	case okA && okB:
+		return truthOf(a == b)
+	case template.Equal(left, right):
+		return yes
+	case left.Kind == template.List && right.Kind == template.List && !computed(left) && !computed(right):
+		return no
+	default:
+		return unknown
+	}
+}
+
+// computed reports whether something in n is known only to AWS.
+func computed(n *template.Node) bool {
+	found := false
+	n.Walk(func(one *template.Node) bool {
+		found = found || one.Kind == template.Intrinsic
+		return !found
+	})
+	return found
+}
+
+// Hidden is how CloudFormation shows the value of a parameter with NoEcho.
+const Hidden = "****"
+
+// values returns the effective parameter values of both sides, secrets
+// hidden but told apart where they differ.
+func values(deployed, desired Side) (before, after map[string]string) {
+	before, after = effective(deployed), effective(desired)
+	for name := range after {
+		if !secret(deployed.Template, name) && !secret(desired.Template, name) {
+			continue
+		}
+		old, existed := before[name]
+		switch {
+		case existed && old == after[name]:
+			after[name] = Hidden
+		case existed && old == Hidden:
+			after[name] = MaybeNewSecret
+		default:
+			after[name] = NewSecret
+		}
+		if existed {
+			before[name] = Hidden
+		}
+	}
+	for name := range before {
+		if secret(deployed.Template, name) {
+			before[name] = Hidden
+		}
+	}
+	return before, after
+}
+
+// What a plan shows in place of a secret.
+const (
+	// NewSecret stands for a secret that differs from the deployed one.
+	NewSecret = "**** (new value)"
+	// MaybeNewSecret stands for a secret where CloudFormation hides the deployed one.
+	MaybeNewSecret = "**** (perhaps a new value)"
+)
+
+func secret(t *template.Template, name string) bool {
+	return t != nil && t.Parameters[name] != nil && t.Parameters[name].NoEcho
+}
+
+// effective returns a side's parameter values with the defaults put in.
+func effective(side Side) map[string]string {
+	all := map[string]string{}
+	if side.Template == nil {
+		return all
+	}
+	for name, parameter := range side.Template.Parameters {
+		if value, ok := side.Parameters[name]; ok {
+			all[name] = value
+		} else if value, ok := parameter.Default.Scalar(); ok {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// mentions lists the paths below n at which one of the named resources is
+// referred to, with the resource.
+func mentions(n *template.Node, named func(string) bool) []mention {
+	var found []mention
+	var walk func(n *template.Node, path []string)
+	walk = func(n *template.Node, path []string) {
+		switch {
+		case n == nil:
+		case n.Kind == template.Map:
+			for _, field := range n.Fields {
+				walk(field.Value, append(slices.Clone(path), field.Key))
+			}
+		case n.Kind == template.List:
+			for i, item := range n.Items {
+				walk(item, append(slices.Clone(path), strconv.Itoa(i)))
+			}
+		case n.Kind == template.Intrinsic:
+			for _, ref := range n.References() {
+				if named(ref.Target) {
+					found = append(found, mention{path: path, target: ref.Target, value: n})
+					return
+				}
+			}
+		}
+	}
+	walk(n, nil)
+	return found
+}
+
+// mention is a use of a resource in a property of another.
+type mention struct {
+	path   []string
+	target string
+	value  *template.Node
+}

@@ -1,0 +1,92 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+func plan(t *testing.T, old, desired string) *diff.Plan {
+	t.Helper()
+	side := func(resources string) diff.Side {
+		parsed, err := template.Parse("t", []byte("Resources: {"+resources+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return diff.Side{Template: parsed}
+	}
+	return diff.Compare(side(old), side(desired), schema.Default())
+}
+
+func TestCheck(t *testing.T) {
+	const keep = "K: {Type: AWS::SNS::Topic}, "
+	for _, c := range []struct {
+		reason, old, desired string
+		allow                policy.Allow
+		want                 []policy.Refusal
+	}{
+		{"adding is harmless", keep, keep + "Q: {Type: AWS::SQS::Queue}", policy.Allow{}, nil},
+		{"so is a change in place", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: 1}}", policy.Allow{}, nil},
+		{
+			"a queue holds messages", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, FifoQueue: true}}", policy.Allow{},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced by an empty one because FifoQueue and QueueName change, and its data lost. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
+		},
+		{"a person consents", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a}}", policy.Allow{Replace: true}, nil},
+		{
+			"consent to removal is not consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, UpdateReplacePolicy: Retain, Properties: {QueueName: a}}", policy.Allow{Remove: true},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced by an empty one because QueueName changes, and the old one kept beside it. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
+		},
+		{
+			"only AWS knows whether a table is replaced",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {KeySchema: [{AttributeName: a, KeyType: HASH}]}}",
+			"T: {Type: AWS::DynamoDB::Table, Properties: {KeySchema: [{AttributeName: b, KeyType: HASH}]}}", policy.Allow{},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulMayBeReplaced, Message: "T (AWS::DynamoDB::Table) may be replaced by an empty one because KeySchema/0/AttributeName changes, and its data lost. Undo the change, or accept a replacement with the annotation service-operator.aws/allow: replace."}},
+		},
+		{
+			"a table leaves the template", keep + "T: {Type: AWS::DynamoDB::Table}", keep, policy.Allow{Replace: true},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::DynamoDB::Table) would be removed, and its data lost. Put it back, or accept the removal with the annotation service-operator.aws/allow: remove."}},
+		},
+		{
+			"a snapshot is not the database", keep + "T: {Type: AWS::RDS::DBCluster}", keep, policy.Allow{},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::RDS::DBCluster) would be removed, and only a snapshot kept of its data. Put it back, or accept the removal with the annotation service-operator.aws/allow: remove."}},
+		},
+		{"it is retained", keep + "T: {Type: AWS::DynamoDB::Table, DeletionPolicy: Retain}", keep, policy.Allow{}, nil},
+		{"a person consents to removal", keep + "T: {Type: AWS::DynamoDB::Table}", keep, policy.Allow{Remove: true}, nil},
+		{"a topic holds nothing", keep + "T: {Type: AWS::SNS::Topic}", keep, policy.Allow{}, nil},
+		{
+			"CloudFormation refuses another type, whatever is allowed", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SNS::Topic}", policy.Allow{Replace: true, Remove: true},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.TypeChange, Message: "CloudFormation cannot turn Q from AWS::SQS::Queue into AWS::SNS::Topic. Give the new resource another logical id."}},
+		},
+	} {
+		if d := cmp.Diff(c.want, policy.Check(plan(t, c.old, c.desired), c.allow)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.reason, d)
+		}
+	}
+}
+
+func TestParseAllow(t *testing.T) {
+	for _, c := range []struct {
+		reason, value string
+		want          policy.Allow
+		err           string
+	}{
+		{"no annotation", "", policy.Allow{}, ""},
+		{"one word", "replace", policy.Allow{Replace: true}, ""},
+		{"two words with spaces", " remove , replace", policy.Allow{Replace: true, Remove: true}, ""},
+		{"a misspelt word is no consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow knows replace and remove, not removal"},
+	} {
+		got, err := policy.ParseAllow(c.value)
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if got != c.want || message != c.err {
+			t.Errorf("%s: got %v, %q", c.reason, got, message)
+		}
+	}
+}
