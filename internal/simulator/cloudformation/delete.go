@@ -1,0 +1,142 @@
+package cloudformation
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+// deletion is how the stack is being deleted.
+type deletion struct {
+	// retain names resources to be left alone.
+	retain map[string]bool
+	// force leaves alone whatever cannot be deleted.
+	force bool
+	// onFailure says that the deletion follows a failed creation.
+	onFailure bool
+}
+
+// beginDelete starts the deletion, from whatever the stack is doing.
+func (s *stack) beginDelete(d *deletion) {
+	s.abandon()
+	s.deleting = d
+	s.setStatus(types.StackStatusDeleteInProgress, "User Initiated")
+	s.post(s.deleteAll)
+}
+
+// teardownOrder has every member, those that need others first.
+func (s *stack) teardownOrder() map[string][]string {
+	return reversed(slices.Collect(maps.Keys(s.members)), s.revision.dependencies)
+}
+
+func (s *stack) deleteAll() {
+	if s.status != types.StackStatusDeleteInProgress {
+		return
+	}
+	s.startWalk(s.teardownOrder(), s.deleteStep, true, func(failed []string) {
+		failed = append(failed, s.deleteLeftovers()...)
+		if len(failed) > 0 {
+			text := failureText("delete", failed)
+			s.setStatus(types.StackStatusDeleteFailed, text)
+			s.operationEnded(false, text)
+			return
+		}
+		now := s.engine.now()
+		s.deleted = &now
+		s.space.forget(s)
+		s.setStatus(types.StackStatusDeleteComplete, "")
+		s.operationEnded(true, "")
+	})
+}
+
+// deleteLeftovers tries what clean-ups of former updates left behind.
+func (s *stack) deleteLeftovers() []string {
+	var failed []string
+	for _, m := range s.leftovers {
+		r := s.request(m, newUUID())
+		r.Properties = m.properties
+		out := s.call(OpDelete, m, r, deleteWith)
+		if out.err != nil && !isNotFound(out.err) {
+			failed = append(failed, m.id)
+		}
+	}
+	if len(failed) == 0 {
+		s.leftovers = nil
+	}
+	return failed
+}
+
+func deleteWith(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {
+	return resource.Result{}, p.Delete(ctx, r)
+}
+
+// deleteStep deletes one member on the way to the stack's end.
+func (s *stack) deleteStep(st *step) {
+	m := s.members[st.id]
+	policy := ""
+	if m.definition != nil {
+		policy = m.definition.DeletionPolicy
+	}
+	keep := policy == "Retain" || policy == "RetainExceptOnCreate" && !s.deleting.onFailure || s.deleting.retain[m.id]
+	s.remove(st, m, keep)
+}
+
+// rollbackDeleteStep deletes one member of a failed creation.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
+func (s *stack) rollbackDeleteStep(st *step) {
+	m := s.members[st.id]
+	keep := m.definition != nil && m.definition.DeletionPolicy == "Retain" && !s.settings.retainExceptOnCreate
+	s.remove(st, m, keep)
+}
+
+// remove deletes a member's physical resource, or skips it when it is to be kept.
+func (s *stack) remove(st *step, m *member, keep bool) {
+	switch {
+	case m.status == types.ResourceStatusDeleteComplete || m.status == types.ResourceStatusDeleteSkipped:
+		st.succeed()
+		return
+	case m.physicalID == "":
+		s.setMember(m, types.ResourceStatusDeleteComplete, "")
+		st.succeed()
+		return
+	case keep:
+		s.setMember(m, types.ResourceStatusDeleteSkipped, "")
+		st.succeed()
+		return
+	}
+	s.setMember(m, types.ResourceStatusDeleteInProgress, "")
+	if own, ok := s.own(m.kind); ok {
+		own.remove(m, func(reason string) { s.removed(st, m, reason) })
+		return
+	}
+	r := s.request(m, st.token)
+	r.Properties = m.properties
+	out := s.call(OpDelete, m, r, deleteWith)
+	reason := ""
+	if out.err != nil && !isNotFound(out.err) {
+		reason = handlerText(out.err, st.token)
+	}
+	s.after(out.latency, func() { s.removed(st, m, reason) })
+}
+
+func (s *stack) removed(st *step, m *member, reason string) {
+	if !st.active() {
+		return
+	}
+	if reason == "" {
+		s.setMember(m, types.ResourceStatusDeleteComplete, "")
+		st.succeed()
+		return
+	}
+	if s.deleting != nil && s.deleting.force {
+		s.setMember(m, types.ResourceStatusDeleteSkipped, reason)
+		st.succeed()
+		return
+	}
+	s.setMember(m, types.ResourceStatusDeleteFailed, reason)
+	st.fail()
+}

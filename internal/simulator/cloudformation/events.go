@@ -1,0 +1,158 @@
+package cloudformation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/google/uuid"
+)
+
+const stackType = "AWS::CloudFormation::Stack"
+
+func newUUID() string { return uuid.NewString() }
+
+// setStatus moves the stack and records the event.
+func (s *stack) setStatus(status types.StackStatus, reason string) {
+	s.status, s.reason = status, reason
+	s.record(types.StackEvent{
+		EventId:              aws.String(newUUID()),
+		LogicalResourceId:    aws.String(s.name),
+		PhysicalResourceId:   aws.String(s.id),
+		ResourceType:         aws.String(stackType),
+		ResourceStatus:       types.ResourceStatus(status),
+		ResourceStatusReason: optional(reason),
+	})
+}
+
+// setMember moves a resource and records the event.
+func (s *stack) setMember(m *member, status types.ResourceStatus, reason string) {
+	m.status, m.reason, m.changed = status, reason, s.engine.now()
+	now := m.changed.UTC().Format("2006-01-02T15:04:05.000Z")
+	event := types.StackEvent{
+		EventId:              aws.String(m.id + "-" + string(status) + "-" + now + "-" + fmt.Sprint(len(s.events))),
+		LogicalResourceId:    aws.String(m.id),
+		PhysicalResourceId:   aws.String(m.physicalID),
+		ResourceType:         aws.String(m.kind),
+		ResourceStatus:       status,
+		ResourceStatusReason: optional(reason),
+	}
+	if m.properties != nil {
+		event.ResourceProperties = aws.String(compact(m.properties))
+	}
+	s.record(event)
+}
+
+func (s *stack) record(event types.StackEvent) {
+	now := s.engine.now()
+	event.StackId, event.StackName = aws.String(s.id), aws.String(s.name)
+	event.Timestamp = &now
+	event.ClientRequestToken = optional(s.token)
+	s.events = append(s.events, event)
+	s.outbox = append(s.outbox, event)
+}
+
+// flush publishes what was recorded, in order, without the stack's lock. Only
+// the goroutine that runs the stack calls it.
+func (s *stack) flush() {
+	s.mu.Lock()
+	events := s.outbox
+	s.outbox = nil
+	var topics []string
+	if s.revision != nil {
+		topics = s.revision.notificationARNs
+	}
+	s.mu.Unlock()
+	for i := range events {
+		s.publish(&events[i])
+		s.notify(&events[i], topics)
+	}
+}
+
+// Details of events on EventBridge:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/events-detail-reference.html
+type statusDetails struct {
+	Status string `json:"status"`
+	Reason string `json:"status-reason"`
+}
+
+type stackDetail struct {
+	StackID string        `json:"stack-id"`
+	Details statusDetails `json:"status-details"`
+	Token   string        `json:"client-request-token,omitempty"`
+}
+
+type resourceDetail struct {
+	StackID    string        `json:"stack-id"`
+	LogicalID  string        `json:"logical-resource-id"`
+	PhysicalID string        `json:"physical-resource-id"`
+	Details    statusDetails `json:"status-details"`
+	Type       string        `json:"resource-type"`
+	Token      string        `json:"client-request-token,omitempty"`
+}
+
+func (s *stack) publish(event *types.StackEvent) {
+	publish := s.engine.options.Publish
+	if publish == nil {
+		return
+	}
+	details := statusDetails{Status: string(event.ResourceStatus), Reason: aws.ToString(event.ResourceStatusReason)}
+	token := aws.ToString(event.ClientRequestToken)
+	detailType, detail := "CloudFormation Stack Status Change", any(stackDetail{StackID: s.id, Details: details, Token: token})
+	if aws.ToString(event.PhysicalResourceId) != s.id {
+		detailType = "CloudFormation Resource Status Change"
+		detail = resourceDetail{
+			StackID: s.id, LogicalID: aws.ToString(event.LogicalResourceId), PhysicalID: aws.ToString(event.PhysicalResourceId),
+			Details: details, Type: aws.ToString(event.ResourceType), Token: token,
+		}
+	}
+	publish(s.background(), s.space.account, s.space.region, "aws.cloudformation", detailType, []string{s.id}, detail)
+}
+
+// notify sends an event to the stack's SNS topics, in the form that
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cfn-console-create-stack.html
+// calls notification options: one line a field.
+func (s *stack) notify(event *types.StackEvent, topics []string) {
+	if s.engine.options.Notify == nil || len(topics) == 0 {
+		return
+	}
+	var text strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&text, "%s='%s'\n", name, value) }
+	token := aws.ToString(event.ClientRequestToken)
+	if token == "" {
+		token = "null"
+	}
+	line("StackId", s.id)
+	line("Timestamp", event.Timestamp.UTC().Format("2006-01-02T15:04:05.000Z"))
+	line("EventId", aws.ToString(event.EventId))
+	line("LogicalResourceId", aws.ToString(event.LogicalResourceId))
+	line("Namespace", s.space.account)
+	line("PhysicalResourceId", aws.ToString(event.PhysicalResourceId))
+	line("ResourceProperties", aws.ToString(event.ResourceProperties))
+	line("ResourceStatus", string(event.ResourceStatus))
+	line("ResourceStatusReason", aws.ToString(event.ResourceStatusReason))
+	line("ResourceType", aws.ToString(event.ResourceType))
+	line("StackName", s.name)
+	line("ClientRequestToken", token)
+	for _, topic := range topics {
+		// A topic that is gone does not stop the stack.
+		_ = s.engine.options.Notify(s.background(), s.space.account, s.space.region, topic, "AWS CloudFormation Notification", text.String())
+	}
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func compact(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "{}"
+	}
+	return string(data)
+}

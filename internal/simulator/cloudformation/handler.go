@@ -1,0 +1,147 @@
+package cloudformation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+// outcome is what came of calling a provider.
+type outcome struct {
+	resource.Result
+
+	err     error
+	latency time.Duration
+}
+
+// call asks the provider of a member's type to do something, subject to faults.
+// The stack's lock is released meanwhile.
+func (s *stack) call(operation string, m *member, r resource.Request, do func(context.Context, resource.Provider, resource.Request) (resource.Result, error)) outcome {
+	effect := s.faults(fault.CallInfo{
+		Service: "cloudformation", Operation: operation, ResourceType: m.kind, Name: m.id, PhysicalID: m.physicalID,
+	})
+	action := simulated.Action(m.kind, operation)
+	service, verb, _ := strings.Cut(action, ":")
+	called := s.faults(fault.CallInfo{Service: service, Operation: verb, Name: nameOf(m, r)})
+	out := outcome{latency: s.engine.latency(m.kind, operation) + effect.Latency + called.Latency}
+	failure := s.failure(effect, action)
+	if failure == nil {
+		failure = s.failure(called, action)
+	}
+	if failure != nil && !effect.AfterEffect && !called.AfterEffect {
+		out.err = failure
+		return out
+	}
+	provider := s.engine.provider(m.kind)
+	s.outside(func() { out.Result, out.err = do(s.background(), provider, r) })
+	if out.err == nil && failure != nil {
+		out.err = failure
+	}
+	return out
+}
+
+func nameOf(m *member, r resource.Request) string {
+	if m.physicalID != "" {
+		return m.physicalID
+	}
+	parts := strings.Split(m.kind, "::")
+	if name, ok := r.Properties[parts[len(parts)-1]+"Name"].(string); ok {
+		return name
+	}
+	return m.id
+}
+
+// failure is the error that a fault asks for, nil for none.
+func (s *stack) failure(effect fault.Effect, action string) error {
+	switch {
+	case effect.Deny:
+		return resource.Errorf(resource.AccessDenied, "%s (Service: %s, Status Code: 403, Request ID: %s)",
+			fault.DenialMessage(s.caller(), action, ""), title(action), newUUID())
+	case effect.Failure != nil:
+		return resource.Errorf(handlerCode(effect.Failure.Code), "%s (Service: %s, Status Code: %d, Request ID: %s)",
+			effect.Failure.Message, title(action), effect.Failure.Status, newUUID())
+	case effect.HangUp:
+		return resource.Errorf(resource.InternalFailure, "Internal Failure")
+	}
+	return nil
+}
+
+func title(action string) string {
+	service, _, _ := strings.Cut(action, ":")
+	return strings.ToUpper(service[:1]) + service[1:]
+}
+
+// handlerCode maps a service's error code to a handler's.
+func handlerCode(code string) string {
+	switch code {
+	case "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequestsException":
+		return resource.ThrottlingError
+	case "AccessDenied", "AccessDeniedException":
+		return resource.AccessDenied
+	case "ValidationError", "ValidationException", "InvalidParameterValue":
+		return resource.InvalidRequest
+	case resource.AlreadyExists, resource.NotFound, resource.InvalidRequest, resource.ResourceConflict, resource.NotStabilized,
+		resource.ServiceLimit, resource.NotUpdatable, resource.ServiceInternal, resource.InternalFailure:
+		return code
+	}
+	return resource.GeneralService
+}
+
+// caller is in whose name the stack's resources are made.
+func (s *stack) caller() string {
+	if role := s.settings.roleARN; role != "" {
+		name := role[strings.LastIndexByte(role, '/')+1:]
+		return "arn:" + s.engine.partition() + ":sts::" + s.space.account + ":assumed-role/" + name + "/AWSCloudFormation"
+	}
+	if s.principal != "" {
+		return s.principal
+	}
+	return "arn:" + s.engine.partition() + ":iam::" + s.space.account + ":root"
+}
+
+// handlerText is how CloudFormation shows what a resource handler answered.
+func handlerText(err error, token string) string {
+	var handlerErr *resource.Error
+	if !errors.As(err, &handlerErr) {
+		return err.Error()
+	}
+	return fmt.Sprintf("Resource handler returned message: \"%s\" (RequestToken: %s, HandlerErrorCode: %s)",
+		handlerErr.Message, token, handlerErr.Code)
+}
+
+func isNotFound(err error) bool {
+	var handlerErr *resource.Error
+	return errors.As(err, &handlerErr) && handlerErr.Code == resource.NotFound
+}
+
+// request is what a provider is told about a member.
+func (s *stack) request(m *member, token string) resource.Request {
+	return resource.Request{
+		Account: s.space.account, Region: s.space.region, StackID: s.id, StackName: s.name, LogicalID: m.id,
+		Token: token, PhysicalID: m.physicalID,
+	}
+}
+
+// tagsFor are the tags that CloudFormation puts on every resource:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-resource-tags.html
+func (s *stack) tagsFor(rev *revision, id string) map[string]string {
+	out := make(map[string]string, len(rev.tags)+3)
+	for _, t := range rev.tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	maps.Copy(out, map[string]string{
+		"aws:cloudformation:stack-name": s.name,
+		"aws:cloudformation:stack-id":   s.id,
+		"aws:cloudformation:logical-id": id,
+	})
+	return out
+}

@@ -1,0 +1,271 @@
+package cloudformation
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Limits: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+const (
+	maxBody      = 51200
+	maxURLBody   = 1 << 20
+	maxResources = 500
+	maxItems     = 200 // parameters, outputs, mappings
+	maxTags      = 50
+)
+
+// input is what a call says a stack shall be.
+type input struct {
+	templateBody, templateURL string
+	usePrevious               bool
+	parameters                map[string]eval.Given
+	tags                      []types.Tag
+	keepTags                  bool // tags were not given: keep the stack's
+	capabilities              []types.Capability
+	notificationARNs          []string
+	keepTopics                bool
+	resourceTypes             []string
+	nested                    bool
+}
+
+// invalid is a ValidationError with AWS's sentence.
+func invalid(format string, args ...any) *wire.Error {
+	return wire.Errorf("ValidationError", format, args...)
+}
+
+// messageOf is an error's sentence without its code.
+func messageOf(err error) string {
+	var wireErr *wire.Error
+	if errors.As(err, &wireErr) {
+		return wireErr.Message
+	}
+	return err.Error()
+}
+
+// refused turns the errors of evaluation into ValidationErrors.
+func refused(err error) error {
+	var evalErr *eval.Error
+	if errors.As(err, &evalErr) {
+		return invalid("%s", evalErr.Message)
+	}
+	return err
+}
+
+// revise makes a revision of what a call asks for, or the error that AWS would
+// answer: template, parameters, conditions, rules, capabilities, limits.
+func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revision) (*revision, error) {
+	parsed, err := e.source(ctx, in, previous)
+	if err != nil {
+		return nil, err
+	}
+	rev := &revision{
+		template: parsed.template, body: parsed.body, processed: parsed.processed, dependencies: parsed.dependencies,
+		tags: in.tags, capabilities: in.capabilities, notificationARNs: in.notificationARNs,
+	}
+	if in.keepTags && previous != nil {
+		rev.tags = previous.tags
+	}
+	if in.keepTopics && previous != nil {
+		rev.notificationARNs = previous.notificationARNs
+	}
+	if err := checkTags(rev.tags); err != nil {
+		return nil, err
+	}
+	var before map[string]eval.ParameterValue
+	if previous != nil {
+		before = previous.parameters
+	}
+	rev.parameters, err = eval.ResolveParameters(eval.ParameterInput{
+		Template: rev.template, Given: in.parameters, Previous: before, ReadSSM: e.ssmReader(ctx, s.space.place),
+	})
+	if err != nil {
+		return nil, refused(err)
+	}
+	sc := s.staticScope(rev)
+	if err := sc.CheckRules(); err != nil {
+		return nil, refused(err)
+	}
+	if err := sc.EvaluateConditions(); err != nil {
+		return nil, refused(err)
+	}
+	rev.conditions = sc.Conditions
+	if err := checkCapabilities(rev, in.capabilities); err != nil {
+		return nil, err
+	}
+	return rev, checkResourceTypes(rev.template, in.resourceTypes)
+}
+
+func (e *Engine) ssmReader(ctx context.Context, p place) func(string) (string, error) {
+	if e.options.SSMParameter == nil {
+		return nil
+	}
+	return func(name string) (string, error) { return e.options.SSMParameter(ctx, p.account, p.region, name) }
+}
+
+// source finds the template's text and parses it.
+func (e *Engine) source(ctx context.Context, in input, previous *revision) (*parsedTemplate, error) {
+	switch {
+	case in.usePrevious && previous != nil:
+		if in.templateBody != "" || in.templateURL != "" {
+			return nil, invalid("You cannot specify both usePreviousTemplate and Template Body/URL.")
+		}
+		return e.parse(previous.body)
+	case in.templateBody != "" && in.templateURL != "":
+		return nil, invalid("Specify exactly one of 'TemplateBody' or 'TemplateUrl'")
+	case in.templateBody != "":
+		if len(in.templateBody) > maxBody {
+			return nil, invalid("1 validation error detected: Value at 'templateBody' failed to satisfy constraint: Member must have length less than or equal to %d", maxBody)
+		}
+		return e.parse(in.templateBody)
+	case in.templateURL != "":
+		body, err := e.fetch(ctx, in.templateURL)
+		if err != nil {
+			return nil, err
+		}
+		if len(body) > maxURLBody {
+			return nil, invalid("Template may not exceed %d bytes in size.", maxURLBody)
+		}
+		return e.parse(body)
+	}
+	return nil, invalid("Either Template URL or Template Body must be specified.")
+}
+
+// fetch reads an S3 object by URL: virtual-hosted, path style and s3://.
+func (e *Engine) fetch(ctx context.Context, address string) (string, error) {
+	bucket, key, ok := s3Object(address)
+	if !ok {
+		return "", invalid("TemplateURL must be a supported URL.")
+	}
+	if e.options.FetchS3 == nil {
+		return "", invalid("S3 error: The specified bucket does not exist")
+	}
+	body, err := e.options.FetchS3(ctx, bucket, key)
+	if err != nil {
+		return "", invalid("S3 error: %s\nFor more information check http://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html", messageOf(err))
+	}
+	return string(body), nil
+}
+
+func s3Object(address string) (bucket, key string, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "", "", false
+	}
+	path := strings.TrimPrefix(u.Path, "/")
+	if u.Scheme == "s3" {
+		return u.Host, path, path != ""
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", "", false
+	}
+	host := u.Hostname()
+	if name, rest, found := strings.Cut(host, ".s3"); found && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "-")) {
+		return name, path, path != ""
+	}
+	bucket, key, _ = strings.Cut(path, "/")
+	return bucket, key, bucket != "" && key != ""
+}
+
+func checkTags(tags []types.Tag) error {
+	if len(tags) > maxTags {
+		return invalid("Number of tags should not exceed %d", maxTags)
+	}
+	seen := map[string]bool{}
+	for _, t := range tags {
+		key := aws.ToString(t.Key)
+		switch {
+		case seen[key]:
+			return invalid("Duplicate tag keys found. Please note that Tag keys are case sensitive.")
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			return invalid("aws: prefixed tag key names are not allowed for external use.")
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+func checkResourceTypes(t *template.Template, allowed []string) error {
+	if len(allowed) == 0 {
+		return nil
+	}
+	for id, r := range t.Resources {
+		if !slices.ContainsFunc(allowed, func(pattern string) bool { return typeAllowed(pattern, r.Type) }) {
+			return invalid("Resource type %s of resource %s is not in the list of allowed resource types", r.Type, id)
+		}
+	}
+	return nil
+}
+
+func typeAllowed(pattern, kind string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(kind, prefix)
+	}
+	return pattern == kind
+}
+
+// capabilitiesOf are those that a template needs, and why.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/control-access-with-iam.html#using-iam-capabilities
+func capabilitiesOf(t *template.Template) ([]types.Capability, string) {
+	named := map[string]string{
+		"AWS::IAM::Group": "GroupName", "AWS::IAM::InstanceProfile": "InstanceProfileName", "AWS::IAM::Role": "RoleName",
+		"AWS::IAM::User": "UserName", "AWS::IAM::ManagedPolicy": "ManagedPolicyName", "AWS::IAM::Policy": "",
+		"AWS::IAM::AccessKey": "", "AWS::IAM::UserToGroupAddition": "", "AWS::IAM::RolePolicy": "", "AWS::IAM::UserPolicy": "",
+		"AWS::IAM::GroupPolicy": "",
+	}
+	var found []string
+	hasName := false
+	for _, r := range t.Resources {
+		property, isIAM := named[r.Type]
+		if !isIAM {
+			continue
+		}
+		if !slices.Contains(found, r.Type) {
+			found = append(found, r.Type)
+		}
+		if property != "" && r.Properties.Get(property) != nil {
+			hasName = true
+		}
+	}
+	var out []types.Capability
+	slices.Sort(found)
+	reason := ""
+	if len(found) > 0 {
+		reason = "The following resource(s) require capabilities: [" + strings.Join(found, ", ") + "]"
+		if hasName {
+			out = append(out, types.CapabilityCapabilityNamedIam)
+		} else {
+			out = append(out, types.CapabilityCapabilityIam)
+		}
+	}
+	if len(t.Transforms) > 0 {
+		out = append(out, types.CapabilityCapabilityAutoExpand)
+	}
+	return out, reason
+}
+
+func checkCapabilities(rev *revision, given []types.Capability) error {
+	needed, _ := capabilitiesOf(rev.template)
+	for _, capability := range needed {
+		have := slices.Contains(given, capability) ||
+			capability == types.CapabilityCapabilityIam && slices.Contains(given, types.CapabilityCapabilityNamedIam)
+		if capability == types.CapabilityCapabilityAutoExpand && onlyLanguageExtensions(rev.template) {
+			have = true
+		}
+		if !have {
+			return wire.Errorf("InsufficientCapabilitiesException", "Requires capabilities : [%s]", capability)
+		}
+	}
+	return nil
+}
+
+func asWire(err error, target **wire.Error) bool { return errors.As(err, target) }

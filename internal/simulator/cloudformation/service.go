@@ -1,0 +1,79 @@
+package cloudformation
+
+import (
+	"context"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Service returns the CloudFormation API.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html
+func (e *Engine) Service() *wire.Service {
+	return &wire.Service{
+		Name:         "cloudformation",
+		Protocols:    []wire.Protocol{wire.Query},
+		APIVersion:   "2010-05-15",
+		XMLNamespace: "http://cloudformation.amazonaws.com/doc/2010-05-15/",
+		Operations: map[string]wire.Operation{
+			"CreateStack":                       wire.Op(e.createStack),
+			"UpdateStack":                       wire.Op(e.updateStack),
+			"DeleteStack":                       wire.Op(e.deleteStack),
+			"CancelUpdateStack":                 wire.Op(e.cancelUpdateStack),
+			"ContinueUpdateRollback":            wire.Op(e.continueUpdateRollback),
+			"RollbackStack":                     wire.Op(e.rollbackStack),
+			"UpdateTerminationProtection":       wire.Op(e.updateTerminationProtection),
+			"SetStackPolicy":                    wire.Op(e.setStackPolicy),
+			"GetStackPolicy":                    wire.Op(e.getStackPolicy),
+			"SignalResource":                    wire.Op(e.signalResource),
+			"DescribeStacks":                    wire.Op(e.describeStacks),
+			"ListStacks":                        wire.Op(e.listStacks),
+			"DescribeStackEvents":               wire.Op(e.describeStackEvents),
+			"DescribeStackResource":             wire.Op(e.describeStackResource),
+			"DescribeStackResources":            wire.Op(e.describeStackResources),
+			"ListStackResources":                wire.Op(e.listStackResources),
+			"DescribeAccountLimits":             wire.Op(e.describeAccountLimits),
+			"GetTemplate":                       wire.Op(e.getTemplate),
+			"GetTemplateSummary":                wire.Op(e.getTemplateSummary),
+			"ValidateTemplate":                  wire.Op(e.validateTemplate),
+			"CreateChangeSet":                   wire.Op(e.createChangeSet),
+			"DescribeChangeSet":                 wire.Op(e.describeChangeSet),
+			"ExecuteChangeSet":                  wire.Op(e.executeChangeSet),
+			"DeleteChangeSet":                   wire.Op(e.deleteChangeSet),
+			"ListChangeSets":                    wire.Op(e.listChangeSets),
+			"ListExports":                       wire.Op(e.listExports),
+			"ListImports":                       wire.Op(e.listImports),
+			"DetectStackDrift":                  wire.Op(e.detectStackDrift),
+			"DetectStackResourceDrift":          wire.Op(e.detectStackResourceDrift),
+			"DescribeStackDriftDetectionStatus": wire.Op(e.describeStackDriftDetectionStatus),
+			"DescribeStackResourceDrifts":       wire.Op(e.describeStackResourceDrifts),
+			"DescribeType":                      wire.Op(e.describeType),
+			"ListTypes":                         wire.Op(e.listTypes),
+		},
+	}
+}
+
+// here is the space of a call's account and region.
+func (e *Engine) here(ctx context.Context) *space {
+	c := wire.CallFrom(ctx)
+	return e.space(place{account: c.Account, region: c.Region})
+}
+
+// theStack finds a stack of the caller's and locks it. missing is the sentence
+// of the error when there is none; it has one %s for the name.
+func (e *Engine) theStack(ctx context.Context, nameOrID *string, missing string) (s *stack, unlock func(), err error) {
+	if nameOrID == nil || *nameOrID == "" {
+		return nil, nil, invalid("1 validation error detected: Value null at 'stackName' failed to satisfy constraint: Member must not be null")
+	}
+	s = e.here(ctx).find(*nameOrID)
+	if s == nil {
+		return nil, nil, invalid(missing, *nameOrID)
+	}
+	s.mu.Lock()
+	return s, s.mu.Unlock, nil
+}
+
+// The sentences for a stack that does not exist; AWS has two.
+const (
+	noStackWithID = "Stack with id %s does not exist"
+	noStack       = "Stack [%s] does not exist"
+)

@@ -1,0 +1,241 @@
+package cloudformation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+)
+
+// signal is what came for a resource that waits.
+type signal struct {
+	ok           bool
+	reason, data string
+}
+
+// waiting is a resource that waits for signals.
+type waiting struct {
+	count int
+	done  func()
+	fail  func(reason string)
+	// condition says that it is a wait condition, which has its own texts.
+	condition bool
+	// minimum is MinSuccessfulInstancesPercent.
+	minimum int
+}
+
+// awaitSignals completes a created resource once its creation policy is met.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-creationpolicy.html
+func (s *stack) awaitSignals(st *step, m *member, running, complete, failed types.ResourceStatus) {
+	finish := func() {
+		s.setMember(m, complete, "")
+		st.succeed()
+	}
+	if m.definition == nil || m.definition.CreationPolicy == nil {
+		finish()
+		return
+	}
+	v, err := s.scope(s.revision).Value(m.definition.CreationPolicy)
+	policy, _ := v.(map[string]any)
+	if err != nil || policy == nil {
+		finish()
+		return
+	}
+	signals, ok := policy["ResourceSignal"].(map[string]any)
+	if !ok {
+		finish()
+		return
+	}
+	count, timeout, minimum := 1, 5*time.Minute, 100
+	if n, err := strconv.Atoi(textProperty(signals, "Count")); err == nil {
+		count = n
+	}
+	if d, ok := isoDuration(textProperty(signals, "Timeout")); ok {
+		timeout = d
+	}
+	if scaling, ok := policy["AutoScalingCreationPolicy"].(map[string]any); ok {
+		if n, err := strconv.Atoi(textProperty(scaling, "MinSuccessfulInstancesPercent")); err == nil {
+			minimum = n
+		}
+	}
+	if count == 0 {
+		finish()
+		return
+	}
+	fail := func(reason string) {
+		s.setMember(m, failed, reason)
+		st.fail()
+	}
+	s.wait(st, m, &waiting{count: count, minimum: minimum, done: finish, fail: fail}, timeout, running)
+}
+
+// wait lets a step go on when enough signals came, or fail at its timeout.
+func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration, running types.ResourceStatus) {
+	m.waiting = w
+	s.after(timeout, func() {
+		if m.waiting != w || !st.active() {
+			return
+		}
+		m.waiting = nil
+		if w.condition {
+			w.fail(fmt.Sprintf("WaitCondition timed out. Received %d conditions when expecting %d", len(m.signals), w.count))
+			return
+		}
+		w.fail(fmt.Sprintf("Failed to receive %d resource signal(s) within the specified duration", w.count-len(m.signals)))
+	})
+	s.settle(st, m, running)
+}
+
+// settle looks at the signals that a waiting member has.
+func (s *stack) settle(st *step, m *member, _ types.ResourceStatus) {
+	w := m.waiting
+	if w == nil || st != nil && !st.active() {
+		return
+	}
+	good, bad := 0, 0
+	for id, sig := range m.signals {
+		if sig.ok {
+			good++
+			continue
+		}
+		bad++
+		if w.condition {
+			m.waiting = nil
+			w.fail(fmt.Sprintf("WaitCondition received failed message: '%s' for uniqueId: %s", sig.reason, id))
+			return
+		}
+	}
+	needed := (w.count*w.minimum + 99) / 100
+	if w.condition {
+		needed = w.count
+	}
+	switch {
+	case good >= needed && good+bad >= w.count:
+		m.waiting = nil
+		w.done()
+	case w.count-bad < needed:
+		m.waiting = nil
+		w.fail(fmt.Sprintf("Received %d FAILURE signal(s) out of %d.  Unable to satisfy %d%% MinSuccessfulInstancesPercent requirement",
+			bad, w.count, w.minimum))
+	}
+}
+
+// isoDuration reads an ISO 8601 duration such as PT1H30M.
+func isoDuration(text string) (time.Duration, bool) {
+	rest, ok := strings.CutPrefix(text, "PT")
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(strings.ToLower(rest))
+	return d, err == nil
+}
+
+// receive takes a signal for a resource of the stack.
+func (s *stack) receive(m *member, id string, sig signal) {
+	if m.signals == nil {
+		m.signals = map[string]signal{}
+	}
+	if _, again := m.signals[id]; again {
+		return
+	}
+	m.signals[id] = sig
+	if m.kind != waitConditionType {
+		word := "SUCCESS"
+		if !sig.ok {
+			word = "FAILURE"
+		}
+		s.setMember(m, m.status, "Received "+word+" signal with UniqueId "+id)
+	}
+	s.post(func() { s.settle(nil, m, m.status) })
+}
+
+// createHandle makes a wait condition handle: a URL that takes signals.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
+func (s *stack) createHandle(st *step, m *member, running, complete types.ResourceStatus, _ func(string)) {
+	endpoint := s.endpoint
+	if endpoint == "" {
+		endpoint = "https://cloudformation-waitcondition-" + s.space.region + ".s3.amazonaws.com"
+	}
+	path := WaitConditionPath + url.PathEscape(s.id+"/"+m.id) + "/" + newUUID()
+	m.physicalID = endpoint + path
+	s.engine.handles.Store(path, handle{stack: s, url: m.physicalID})
+	s.setMember(m, running, "Resource creation Initiated")
+	s.setMember(m, complete, "")
+	st.succeed()
+}
+
+// handle is where a wait condition handle's URL leads.
+type handle struct {
+	stack *stack
+	url   string
+}
+
+// WaitConditionPath is where the URLs of wait condition handles begin. Requests
+// below it go to [Engine.WaitConditions].
+const WaitConditionPath = "/waitcondition/"
+
+// createWaitCondition waits for signals at its handle.
+func (s *stack) createWaitCondition(st *step, m *member, running, complete types.ResourceStatus, fail func(string)) {
+	count, timeout := 1, 0
+	if n, err := strconv.Atoi(textProperty(m.properties, "Count")); err == nil {
+		count = n
+	}
+	if n, err := strconv.Atoi(textProperty(m.properties, "Timeout")); err == nil {
+		timeout = n
+	}
+	m.physicalID = s.id[:strings.LastIndexByte(s.id, ':')] + ":waitcondition/" + s.name + "/" + newUUID() + "/" + m.id
+	s.setMember(m, running, "Resource creation Initiated")
+	done := func() {
+		data := map[string]string{}
+		for id, sig := range m.signals {
+			data[id] = sig.data
+		}
+		m.attributes = map[string]any{"Data": compact(data)}
+		s.setMember(m, complete, "")
+		st.succeed()
+	}
+	s.wait(st, m, &waiting{count: count, condition: true, minimum: 100, done: done, fail: fail}, time.Duration(timeout)*time.Second, running)
+}
+
+// WaitConditions serves the URLs of wait condition handles.
+func (e *Engine) WaitConditions() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, ok := e.handles.Load(r.URL.EscapedPath())
+		if !ok || r.Method != http.MethodPut {
+			http.Error(w, "no such wait condition handle", http.StatusNotFound)
+			return
+		}
+		var message struct{ Status, Reason, UniqueId, Data string } //nolint:revive // the names are the protocol's
+		body, err := io.ReadAll(io.LimitReader(r.Body, 4096))
+		if err == nil {
+			err = json.Unmarshal(body, &message)
+		}
+		if err != nil || message.UniqueId == "" || message.Status != "SUCCESS" && message.Status != "FAILURE" {
+			http.Error(w, "the body must be JSON with Status, Reason, UniqueId and Data", http.StatusBadRequest)
+			return
+		}
+		h := v.(handle) //nolint:forcetypeassert,errcheck // only handles are stored
+		sig := signal{ok: message.Status == "SUCCESS", reason: message.Reason, data: message.Data}
+		h.stack.post(func() { h.stack.signalHandle(h.url, message.UniqueId, sig) })
+	})
+}
+
+// signalHandle passes a signal to the wait conditions of a handle.
+func (s *stack) signalHandle(url, id string, sig signal) {
+	for _, m := range s.members {
+		if m.kind != waitConditionType {
+			continue
+		}
+		if text, ok := eval.Scalar(m.properties["Handle"]); ok && text == url {
+			s.receive(m, id, sig)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package simulated_test
+
+import (
+	"testing"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+// TestEveryTypeCanBeMadeAndDeleted holds the share of resource types for which
+// minimal properties can be made up and that live through create, read and
+// delete. Those that cannot are logged with the reason.
+func TestEveryTypeCanBeMadeAndDeleted(t *testing.T) {
+	registry := schema.Default()
+	names := registry.Names()
+	store := simulated.NewStore(registry)
+	failed := 0
+	for _, name := range names {
+		if err := liveOnce(t, registry, store, name); err != nil {
+			failed++
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	rate := 100 * float64(len(names)-failed) / float64(len(names))
+	t.Logf("%d of %d types (%.1f%%)", len(names)-failed, len(names), rate)
+	if rate < 95 {
+		t.Errorf("only %.1f%% of the types can be made and deleted, want at least 95%%", rate)
+	}
+}
+
+func liveOnce(t *testing.T, registry *schema.Registry, store *simulated.Store, name string) error {
+	t.Helper()
+	rt, _ := registry.Type(name)
+	properties, err := simulated.MinimalProperties(rt)
+	if err != nil {
+		return err
+	}
+	p := store.Provider(name)
+	r := resource.Request{Account: "123456789012", Region: "us-east-1", StackName: "all", LogicalID: "It", Properties: properties}
+	made, err := p.Create(t.Context(), r)
+	if err != nil {
+		return err
+	}
+	r.PhysicalID = made.PhysicalID
+	if _, err := p.Read(t.Context(), r); err != nil {
+		return err
+	}
+	return p.Delete(t.Context(), r)
+}

@@ -1,0 +1,285 @@
+package simulated
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+// made is a resource with an identity.
+type made struct {
+	resource.Result
+
+	// identifier is the primary identifier as messages show it.
+	identifier string
+}
+
+// refs are the types whose Ref is not their primary identifier.
+var refs = map[string]string{
+	"AWS::Events::Rule": "Name",
+	"AWS::EC2::EIP":     "PublicIp",
+}
+
+// identify makes up what AWS would answer: the primary identifier, from the
+// properties where they name it, and the read-only attributes.
+func identify(t *schema.Type, r resource.Request) made {
+	n := &namer{t: t, r: r, values: map[string]any{}}
+	for name, value := range r.Properties {
+		n.values[name] = value
+	}
+	for _, path := range t.PrimaryIdentifier {
+		n.ensure(path)
+	}
+	for _, path := range t.ReadOnly {
+		n.ensure(path)
+	}
+	attributes := map[string]any{}
+	for name, value := range n.values {
+		flatten(attributes, name, value)
+	}
+	parts := make([]string, 0, len(t.PrimaryIdentifier))
+	for _, path := range t.PrimaryIdentifier {
+		parts = append(parts, fmt.Sprint(attributes[dotted(path)]))
+	}
+	id := strings.Join(parts, "|")
+	if id == "" {
+		id = generatedName(r, 0)
+	}
+	physical := id
+	if name, ok := refs[t.Name]; ok {
+		n.ensure(name)
+		physical = fmt.Sprint(n.values[name])
+		attributes[name] = n.values[name]
+	}
+	return made{Result: resource.Result{PhysicalID: physical, Attributes: attributes}, identifier: id}
+}
+
+// refreshed returns the attributes after an update: what the properties now
+// say, and what was made up before.
+func refreshed(t *schema.Type, attributes, properties map[string]any) map[string]any {
+	out := maps.Clone(attributes)
+	for name, value := range properties {
+		if !slices.Contains(t.ReadOnly, name) {
+			flatten(out, name, value)
+		}
+	}
+	return out
+}
+
+func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
+
+// flatten puts a value and its members into attributes under dotted names.
+func flatten(attributes map[string]any, name string, value any) {
+	attributes[name] = value
+	if object, ok := value.(map[string]any); ok {
+		for key, item := range object {
+			flatten(attributes, name+"."+key, item)
+		}
+	}
+}
+
+// namer makes up values for one resource.
+type namer struct {
+	t      *schema.Type
+	r      resource.Request
+	values map[string]any
+}
+
+// ensure gives the property at a path a value, unless it has one.
+func (n *namer) ensure(path string) {
+	if strings.Contains(path, "*") {
+		return
+	}
+	parts := strings.Split(path, "/")
+	object, p := n.values, n.t.Root
+	for i, part := range parts {
+		p = n.t.Resolve(member(n.t, n.t.Resolve(p), part, 0))
+		if i == len(parts)-1 {
+			if _, given := object[part]; !given {
+				object[part] = n.value(path, part, p, 0)
+			}
+			return
+		}
+		next, ok := object[part].(map[string]any)
+		if !ok {
+			if _, given := object[part]; given {
+				return
+			}
+			next = map[string]any{}
+		}
+		next = maps.Clone(next)
+		object[part] = next
+		object = next
+	}
+}
+
+// value makes up a value of a read-only property.
+func (n *namer) value(path, name string, p *schema.Property, depth int) any {
+	if p == nil {
+		return n.text(name, &schema.Property{})
+	}
+	if len(p.Enum) > 0 {
+		return p.Enum[0]
+	}
+	switch kindOf(p) {
+	case "object":
+		out := map[string]any{}
+		for field, child := range p.Properties {
+			if resolved := n.t.Resolve(child); depth < 3 && resolved != nil {
+				out[field] = n.value(path+"/"+field, field, resolved, depth+1)
+			}
+		}
+		return out
+	case "array":
+		return []any{}
+	case "integer", "number":
+		g := generator{t: n.t}
+		return g.number(p)
+	case "boolean":
+		return false
+	}
+	return n.text(name, p)
+}
+
+// text makes up a string: the first of what AWS would choose that the schema
+// allows.
+func (n *namer) text(name string, p *schema.Property) string {
+	maximum := 0
+	if p.MaxLength != nil {
+		maximum = *p.MaxLength
+	}
+	for _, candidate := range n.guesses(name, maximum) {
+		tooLong := p.MaxLength != nil && len(candidate) > *p.MaxLength
+		tooShort := p.MinLength != nil && len(candidate) < *p.MinLength
+		if !tooLong && !tooShort && (p.Pattern == "" || Matches(p.Pattern, candidate)) {
+			return candidate
+		}
+	}
+	g := generator{t: n.t, seed: rand.IntN(1 << 20)} //nolint:gosec // a name, not a secret
+	if made, err := g.text(p, name); err == nil {
+		return fmt.Sprint(made)
+	}
+	return randomHex(17)
+}
+
+func (n *namer) guesses(name string, maximum int) []string {
+	generated := generatedName(n.r, maximum)
+	lower := strings.ToLower(generated)
+	parts := strings.Split(n.t.Name, "::")
+	service, kind := serviceOf(n.t.Name), strings.ToLower(parts[len(parts)-1])
+	id := prefixOf(n.t.Name, name) + randomHex(17)
+	switch {
+	case strings.HasSuffix(name, "Arn") || strings.HasSuffix(name, "ARN") || name == "Id" && strings.Contains(n.t.Name, "SecretsManager"):
+		return []string{n.arn(service, kind, false), n.arn(service, kind, true)}
+	case strings.HasSuffix(name, "Name") && !strings.Contains(name, "Domain"):
+		return []string{generated, lower, alphanumeric(lower)}
+	case strings.Contains(name, "DomainName") || strings.HasSuffix(name, "Address") || strings.Contains(name, "Endpoint") || strings.Contains(name, "DNSName"):
+		return []string{shorten(lower, 40) + "." + service + "." + n.r.Region + ".amazonaws.com"}
+	case strings.HasSuffix(name, "Url") || strings.HasSuffix(name, "URL") || strings.HasSuffix(name, "Uri"):
+		return []string{"https://" + service + "." + n.r.Region + ".amazonaws.com/" + n.r.Account + "/" + generated}
+	case strings.HasSuffix(name, "Time") || strings.HasSuffix(name, "At") || strings.HasSuffix(name, "Date"):
+		return []string{"2024-01-01T00:00:00Z", "1704067200"}
+	case strings.HasSuffix(name, "Port"):
+		return []string{"443"}
+	case strings.HasSuffix(name, "AccountId") || strings.HasSuffix(name, "OwnerId"):
+		return []string{n.r.Account}
+	case strings.HasSuffix(name, "Ip") || strings.HasSuffix(name, "IpAddress"):
+		return []string{fmt.Sprintf("203.0.%d.%d", rand.IntN(256), rand.IntN(256))} //nolint:gosec // no secret
+	case strings.HasSuffix(name, "Status") || strings.HasSuffix(name, "State"):
+		return []string{"ACTIVE"}
+	case strings.HasSuffix(name, "Version"):
+		return []string{"1"}
+	case strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "Identifier"):
+		return []string{id, uuid.NewString(), randomHex(10), strings.ToUpper("Z" + randomHex(13)), lower, n.arn(service, kind, false)}
+	}
+	return []string{generated, lower, id, uuid.NewString(), n.arn(service, kind, false)}
+}
+
+// arn makes up the resource's ARN. It names the resource by the name it was
+// given, so that a second resource of that name is found to exist.
+func (n *namer) arn(service, kind string, bare bool) string {
+	region := n.r.Region
+	if isGlobal(n.t.Name) {
+		region = ""
+	}
+	name := n.givenName()
+	if name == "" {
+		name = generatedName(n.r, 0)
+	}
+	if !bare {
+		name = kind + "/" + name
+	}
+	return "arn:aws:" + service + ":" + region + ":" + n.r.Account + ":" + name
+}
+
+// givenName is the property that names the resource, if it is given.
+func (n *namer) givenName() string {
+	parts := strings.Split(n.t.Name, "::")
+	for _, name := range []string{parts[len(parts)-1] + "Name", "Name", parts[len(parts)-1] + "Identifier"} {
+		if v, ok := n.values[name].(string); ok {
+			return v
+		}
+	}
+	for _, path := range n.t.PrimaryIdentifier {
+		if v, ok := n.values[path].(string); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// generatedName is the physical name that CloudFormation makes up:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
+func generatedName(r resource.Request, maximum int) string {
+	suffix := "-" + strings.ToUpper(randomBase36(12))
+	if maximum <= 0 || maximum > 255 {
+		maximum = 255
+	}
+	head := r.StackName + "-" + r.LogicalID
+	if room := maximum - len(suffix); room > 0 && len(head) > room {
+		half := max(room/2, 1)
+		head = shorten(r.StackName, half) + "-" + shorten(r.LogicalID, max(room-half-1, 0))
+	}
+	return strings.TrimPrefix(head+suffix, "-")
+}
+
+func shorten(s string, maximum int) string {
+	if len(s) > maximum {
+		return s[:maximum]
+	}
+	return s
+}
+
+func alphanumeric(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+func randomBase36(n int) string { return randomOf("abcdefghijklmnopqrstuvwxyz0123456789", n) }
+
+func randomHex(n int) string { return randomOf("0123456789abcdef", n) }
+
+func randomOf(alphabet string, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = alphabet[rand.IntN(len(alphabet))] //nolint:gosec // a name, not a secret
+	}
+	return string(b)
+}
+
+// GeneratedName is the physical name that CloudFormation makes up for a
+// resource of a stack.
+func GeneratedName(stackName, logicalID string) string {
+	return generatedName(resource.Request{StackName: stackName, LogicalID: logicalID}, 0)
+}

@@ -1,0 +1,95 @@
+package simulated
+
+import "strings"
+
+// services are the ARN service names that differ from the lower-case second
+// part of the type's name.
+// https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
+var services = map[string]string{
+	"ElasticLoadBalancingV2": "elasticloadbalancing", "ApplicationAutoScaling": "application-autoscaling",
+	"CertificateManager": "acm", "StepFunctions": "states", "Cognito": "cognito-idp", "KinesisFirehose": "firehose",
+	"KinesisAnalyticsV2": "kinesisanalytics", "EFS": "elasticfilesystem", "EMR": "elasticmapreduce", "SSO": "sso",
+	"OpenSearchService": "es", "Elasticsearch": "es", "MSK": "kafka", "AmazonMQ": "mq", "DAX": "dax",
+	"ACMPCA": "acm-pca", "ServiceCatalogAppRegistry": "servicecatalog", "ResourceGroups": "resource-groups",
+	"Bedrock": "bedrock", "IoT": "iot", "APS": "aps", "VpcLattice": "vpc-lattice", "NetworkFirewall": "network-firewall",
+	"AppRunner": "apprunner", "DirectoryService": "ds", "CloudWatch": "cloudwatch", "ApiGatewayV2": "apigateway",
+}
+
+// serviceOf returns the service's name in ARNs and actions.
+func serviceOf(resourceType string) string {
+	parts := strings.Split(resourceType, "::")
+	if len(parts) < 2 {
+		return "cloudformation"
+	}
+	if s, ok := services[parts[1]]; ok {
+		return s
+	}
+	return strings.ToLower(parts[1])
+}
+
+// isGlobal tells whether a type's resources belong to no region.
+func isGlobal(resourceType string) bool {
+	for _, prefix := range []string{"AWS::IAM::", "AWS::Route53::", "AWS::CloudFront::", "AWS::Organizations::"} {
+		if strings.HasPrefix(resourceType, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixes are the beginnings of identifiers that people know by sight.
+var prefixes = map[string]string{
+	"AWS::EC2::VPC": "vpc-", "AWS::EC2::Subnet": "subnet-", "AWS::EC2::SecurityGroup": "sg-", "AWS::EC2::Instance": "i-",
+	"AWS::EC2::Volume": "vol-", "AWS::EC2::InternetGateway": "igw-", "AWS::EC2::NatGateway": "nat-",
+	"AWS::EC2::RouteTable": "rtb-", "AWS::EC2::LaunchTemplate": "lt-", "AWS::EC2::EIP": "eipalloc-",
+	"AWS::EC2::NetworkInterface": "eni-", "AWS::EC2::VPCEndpoint": "vpce-", "AWS::EC2::NetworkAcl": "acl-",
+	"AWS::EC2::TransitGateway": "tgw-", "AWS::EC2::DHCPOptions": "dopt-", "AWS::EC2::VPCPeeringConnection": "pcx-",
+	"AWS::EC2::CustomerGateway": "cgw-", "AWS::EC2::VPNGateway": "vgw-", "AWS::EFS::FileSystem": "fs-",
+	"AWS::EFS::AccessPoint": "fsap-", "AWS::EC2::SubnetRouteTableAssociation": "rtbassoc-", "AWS::EC2::FlowLog": "fl-",
+}
+
+// idPrefixes are the same by the attribute's name.
+var idPrefixes = map[string]string{
+	"AllocationId": "eipalloc-", "VpcId": "vpc-", "SubnetId": "subnet-", "GroupId": "sg-", "InstanceId": "i-",
+	"VolumeId": "vol-", "NetworkInterfaceId": "eni-", "RouteTableId": "rtb-", "DefaultNetworkAcl": "acl-",
+	"DefaultSecurityGroup": "sg-",
+}
+
+func prefixOf(resourceType, attribute string) string {
+	if p, ok := idPrefixes[attribute]; ok {
+		return p
+	}
+	if p, ok := prefixes[resourceType]; ok {
+		return p
+	}
+	return ""
+}
+
+// verbs are the actions that a type's operation needs where they are not
+// simply <service>:<operation><kind>.
+var verbs = map[string]string{
+	"AWS::EC2::Instance/Create": "ec2:RunInstances", "AWS::EC2::Instance/Delete": "ec2:TerminateInstances",
+	"AWS::EC2::EIP/Create": "ec2:AllocateAddress", "AWS::EC2::EIP/Delete": "ec2:ReleaseAddress",
+	"AWS::SNS::Subscription/Create": "sns:Subscribe", "AWS::SNS::Subscription/Delete": "sns:Unsubscribe",
+	"AWS::SNS::Topic/Update": "sns:SetTopicAttributes", "AWS::SQS::Queue/Update": "sqs:SetQueueAttributes",
+	"AWS::SQS::QueuePolicy/Create": "sqs:SetQueueAttributes", "AWS::SQS::QueuePolicy/Update": "sqs:SetQueueAttributes",
+	"AWS::SQS::QueuePolicy/Delete": "sqs:SetQueueAttributes", "AWS::S3::BucketPolicy/Create": "s3:PutBucketPolicy",
+	"AWS::S3::BucketPolicy/Update": "s3:PutBucketPolicy", "AWS::S3::BucketPolicy/Delete": "s3:DeleteBucketPolicy",
+	"AWS::S3::Bucket/Update":   "s3:PutBucketTagging",
+	"AWS::Events::Rule/Create": "events:PutRule", "AWS::Events::Rule/Update": "events:PutRule",
+	"AWS::KMS::Key/Delete": "kms:ScheduleKeyDeletion", "AWS::KMS::Key/Update": "kms:PutKeyPolicy",
+	"AWS::SSM::Parameter/Create": "ssm:PutParameter", "AWS::SSM::Parameter/Update": "ssm:PutParameter",
+	"AWS::ElastiCache::CacheCluster/Update": "elasticache:ModifyCacheCluster",
+	"AWS::ECR::Repository/Update":           "ecr:PutImageScanningConfiguration",
+	"AWS::Lambda::Permission/Create":        "lambda:AddPermission", "AWS::Lambda::Permission/Delete": "lambda:RemovePermission",
+}
+
+// Action names what a caller must be allowed to do for an operation on a type,
+// as in "sqs:CreateQueue".
+func Action(resourceType, operation string) string {
+	if v, ok := verbs[resourceType+"/"+operation]; ok {
+		return v
+	}
+	parts := strings.Split(resourceType, "::")
+	return serviceOf(resourceType) + ":" + operation + parts[len(parts)-1]
+}

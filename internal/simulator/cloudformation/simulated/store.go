@@ -1,0 +1,167 @@
+package simulated
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+// Store holds the simulated resources of all accounts and regions.
+type Store struct {
+	registry *schema.Registry
+	shards   sync.Map // shardKey → *shard
+}
+
+type shardKey struct{ account, region, resourceType string }
+
+type shard struct {
+	mu    sync.Mutex
+	items map[string]*item
+}
+
+// item is one simulated resource.
+type item struct {
+	properties map[string]any
+	attributes map[string]any
+}
+
+// NewStore returns an empty store.
+func NewStore(registry *schema.Registry) *Store { return &Store{registry: registry} }
+
+func (s *Store) shard(r resource.Request, resourceType string) *shard {
+	key := shardKey{account: r.Account, region: r.Region, resourceType: resourceType}
+	if isGlobal(resourceType) {
+		key.region = ""
+	}
+	if v, ok := s.shards.Load(key); ok {
+		return v.(*shard) //nolint:forcetypeassert,errcheck // only shards are stored
+	}
+	v, _ := s.shards.LoadOrStore(key, &shard{items: map[string]*item{}})
+	return v.(*shard) //nolint:forcetypeassert,errcheck // only shards are stored
+}
+
+// Provider returns what makes the resources of a type.
+func (s *Store) Provider(resourceType string) resource.Provider {
+	p := &provider{store: s, resourceType: resourceType}
+	if resourceType == cacheClusterType {
+		return &cacheCluster{provider: p}
+	}
+	return p
+}
+
+// Change edits a simulated resource behind CloudFormation's back, so that it
+// drifts. It reports whether there is such a resource.
+func (s *Store) Change(account, region, resourceType, physicalID string, edit func(properties map[string]any)) bool {
+	sh := s.shard(resource.Request{Account: account, Region: region}, resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	it, ok := sh.items[physicalID]
+	if !ok {
+		return false
+	}
+	properties := maps.Clone(it.properties)
+	edit(properties)
+	it.properties = properties
+	return true
+}
+
+// Remove deletes a simulated resource behind CloudFormation's back. It reports
+// whether there was such a resource.
+func (s *Store) Remove(account, region, resourceType, physicalID string) bool {
+	sh := s.shard(resource.Request{Account: account, Region: region}, resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	_, ok := sh.items[physicalID]
+	delete(sh.items, physicalID)
+	return ok
+}
+
+// Len counts the simulated resources of a type.
+func (s *Store) Len(account, region, resourceType string) int {
+	sh := s.shard(resource.Request{Account: account, Region: region}, resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return len(sh.items)
+}
+
+// provider implements [resource.Provider] for one type.
+type provider struct {
+	store        *Store
+	resourceType string
+}
+
+func (p *provider) schema() (*schema.Type, error) {
+	t, ok := p.store.registry.Type(p.resourceType)
+	if !ok {
+		return nil, resource.Errorf(resource.InvalidRequest, "Resource type %s is not supported", p.resourceType)
+	}
+	return t, nil
+}
+
+// Create makes up the resource's identifier and attributes and keeps it.
+func (p *provider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
+	t, err := p.schema()
+	if err != nil {
+		return resource.Result{}, err
+	}
+	made := identify(t, r)
+	sh := p.store.shard(r, p.resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if _, exists := sh.items[made.PhysicalID]; exists {
+		return resource.Result{}, resource.Errorf(resource.AlreadyExists,
+			"Resource of type '%s' with identifier '%s' already exists.", p.resourceType, made.identifier)
+	}
+	sh.items[made.PhysicalID] = &item{properties: r.Properties, attributes: made.Attributes}
+	return made.Result, nil
+}
+
+// Update replaces the properties; identifier and attributes stay.
+func (p *provider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
+	t, err := p.schema()
+	if err != nil {
+		return resource.Result{}, err
+	}
+	sh := p.store.shard(r, p.resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	it, ok := sh.items[r.PhysicalID]
+	if !ok {
+		return resource.Result{}, p.missing(r)
+	}
+	it.properties = r.Properties
+	it.attributes = refreshed(t, it.attributes, r.Properties)
+	return resource.Result{PhysicalID: r.PhysicalID, Attributes: it.attributes}, nil
+}
+
+// Delete forgets the resource.
+func (p *provider) Delete(_ context.Context, r resource.Request) error {
+	sh := p.store.shard(r, p.resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if _, ok := sh.items[r.PhysicalID]; !ok {
+		return p.missing(r)
+	}
+	delete(sh.items, r.PhysicalID)
+	return nil
+}
+
+// Read returns the resource's properties as they are now.
+func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
+	sh := p.store.shard(r, p.resourceType)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	it, ok := sh.items[r.PhysicalID]
+	if !ok {
+		return nil, p.missing(r)
+	}
+	return maps.Clone(it.properties), nil
+}
+
+func (p *provider) missing(r resource.Request) error {
+	return resource.Errorf(resource.NotFound,
+		"Resource of type '%s' with identifier '%s' was not found.", p.resourceType, r.PhysicalID)
+}
