@@ -44,12 +44,18 @@ func liveFrom(s *types.Stack) *live {
 	return l
 }
 
+// What change marks begin with.
+const (
+	createdMark = "created "
+	updatedMark = "updated "
+)
+
 // changeMark is a text that differs after every change of a stack.
 func changeMark(s *types.Stack) string {
 	if s.LastUpdatedTime != nil {
-		return "updated " + s.LastUpdatedTime.UTC().Format(time.RFC3339Nano)
+		return updatedMark + s.LastUpdatedTime.UTC().Format(time.RFC3339Nano)
 	}
-	return "created " + aws.ToTime(s.CreationTime).UTC().Format(time.RFC3339Nano)
+	return createdMark + aws.ToTime(s.CreationTime).UTC().Format(time.RFC3339Nano)
 }
 
 func (l *live) carries(tags map[string]string) bool {
@@ -220,8 +226,10 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 
 // settleApplied settles the record of a stack whose last operation succeeded.
 func (v *visit) settleApplied(found *live, old Record) {
+	// The answer to a creation sent again may be a stack that was updated since: then it is not known what is deployed.
+	overtaken := old.Status == string(types.StackStatusCreateInProgress) && !strings.HasPrefix(found.changed, createdMark)
 	switch {
-	case old.PendingDigest != "" && found.changed != old.Changed:
+	case old.PendingDigest != "" && found.changed != old.Changed && !overtaken:
 		v.record.Digest = old.PendingDigest
 		v.engine.memory.commit(found.id)
 		v.record.Attempts, v.record.RollbackAttempts, v.record.RollbackFor = 0, 0, ""

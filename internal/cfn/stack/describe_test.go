@@ -1,0 +1,77 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// crowd is a script whose budget has run dry: a hundred calls wait, and a listing takes until it is let go.
+type crowd struct {
+	*script
+	gate chan struct{}
+}
+
+func (c *crowd) Waiting(awsapi.Target, string) int                  { return 100 }
+func (c *crowd) CloudFormation(awsapi.Target) awsapi.CloudFormation { return c }
+func (c *crowd) DescribeStacks(ctx context.Context, in *cloudformation.DescribeStacksInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
+	if in.StackName == nil {
+		<-c.gate
+	}
+	return c.script.DescribeStacks(ctx, in)
+}
+
+func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
+	s := newScript(t)
+	const stacks = 50
+	var ids []string
+	for i := range stacks {
+		desired := desire(t, 1)
+		desired.Name = fmt.Sprintf("jobs-%d", i)
+		result, err := s.engine().Ensure(t.Context(), awsapi.Target{}, desired, Record{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.end(types.StackStatusCreateComplete, "")
+		ids = append(ids, result.Record.StackID)
+	}
+	s.forgetCalls()
+	c := &crowd{script: s, gate: make(chan struct{})}
+	d := &describer{clients: c, targets: map[awsapi.Target]*batches{}}
+	var group sync.WaitGroup
+	for _, id := range ids {
+		group.Go(func() {
+			found, err := d.describe(t.Context(), awsapi.Target{}, id, false)
+			if err != nil || found == nil || found.id != id {
+				t.Errorf("%s: found %+v, error %v", id, found, err)
+			}
+		})
+	}
+	close(c.gate)
+	group.Wait()
+	if len(s.calls) > stacks/2 {
+		t.Errorf("%d calls for %d looks, want them answered together", len(s.calls), stacks)
+	}
+}
+
+func TestADeletedStackIsLookedUpByItself(t *testing.T) {
+	s := newScript(t)
+	_, record := made(t, s)
+	s.end(types.StackStatusDeleteComplete, "")
+	c := &crowd{script: s, gate: make(chan struct{})}
+	close(c.gate)
+	d := &describer{clients: c, targets: map[awsapi.Target]*batches{}}
+	found, err := d.describe(t.Context(), awsapi.Target{}, record.StackID, false)
+	if err != nil || found == nil || found.status != types.StackStatusDeleteComplete {
+		t.Errorf("found %+v, error %v, want the deleted stack, which no listing shows", found, err)
+	}
+	if found, err := d.describe(t.Context(), awsapi.Target{}, record.StackID, true); err != nil || found != nil {
+		t.Errorf("found %+v, error %v, want nothing: it was being deleted and the listing lacks it", found, err)
+	}
+}
