@@ -46,7 +46,7 @@ type ModelDefinitionList struct {
 type ModelDefinitionSpec struct {
 	// Kind is the kind of the objects, in CamelCase, for example KinesisStream.
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=59
 	Kind string `json:"kind"`
 
 	// Plural is the plural used in URLs; the kind in lower case and an s when empty.

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,19 +66,23 @@ type derivedOutput struct {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html.
 const maxOutputs = 200
 
-// deriveOutputs lists the outputs of a derived kind.
+// deriveOutputs lists the outputs of a derived kind. What identifies the resource is Ref, unless it
+// is an attribute: for some older types Ref is not what the schema calls the identifier.
 func deriveOutputs(resource *schema.Type) []derivedOutput {
 	identifier := "id"
 	if len(resource.PrimaryIdentifier) == 1 && !strings.Contains(resource.PrimaryIdentifier[0], "/") {
 		identifier = FieldName(resource.PrimaryIdentifier[0])
 	}
-	out := []derivedOutput{{
-		ModelOutput: v1alpha1.ModelOutput{
-			Name: identifier, From: PascalName(identifier), Type: v1alpha1.OutputString,
-			Description: "What identifies the resource (CloudFormation's Ref of " + resource.Name + ").",
-		},
-		value: fmt.Sprintf("{Ref: %s}", resourceID),
-	}}
+	var out []derivedOutput
+	if identifier == "id" || !slices.Contains(resource.ReadOnly, resource.PrimaryIdentifier[0]) {
+		out = append(out, derivedOutput{
+			ModelOutput: v1alpha1.ModelOutput{
+				Name: identifier, From: PascalName(identifier), Type: v1alpha1.OutputString,
+				Description: "What identifies the resource (CloudFormation's Ref of " + resource.Name + ").",
+			},
+			value: fmt.Sprintf("{Ref: %s}", resourceID),
+		})
+	}
 	paths := slices.Sorted(slices.Values(resource.ReadOnly))
 	for _, path := range paths {
 		attribute, kind := readOnlyAttribute(resource, path)
@@ -184,14 +189,16 @@ func outputType(kind string) v1alpha1.OutputType {
 }
 
 // nameProperty returns the property that holds the resource's name when it is the object's to
-// give: a text that need not be set, called Name, XName or XIdentifier, which identifies the
-// resource or repeats its type's name (QueueName of AWS::SQS::Queue).
+// give: a text that need not be set, which identifies the resource, repeats its type's name
+// (QueueName of AWS::SQS::Queue) or is called Name and cannot change.
 func nameProperty(resource *schema.Type) string {
 	short := resource.Name[strings.LastIndex(resource.Name, ":")+1:]
-	for name, p := range resource.Root.Properties {
+	for _, name := range slices.Sorted(maps.Keys(resource.Root.Properties)) {
+		p := resource.Root.Properties[name]
 		identifies := slices.Equal(resource.PrimaryIdentifier, []string{name}) &&
 			(strings.HasSuffix(name, "Name") || name == short+"Identifier" || name == short+"Id")
-		if !identifies && name != short+"Name" {
+		named := name == short+"Name" || name == "Name" && slices.Contains(resource.CreateOnly, name)
+		if !identifies && !named {
 			continue
 		}
 		p = resource.Resolve(p)

@@ -225,6 +225,9 @@ func syntaxProblem(name string, err error) error {
 			*field, message = value, after
 		}
 	}
+	if position.Line > 0 && position.Column == 0 {
+		position.Column = 1
+	}
 	message = strings.TrimSpace(message)
 	// "executing "name" at <.spec.x>: error calling quoteYAML: why" says why in its last part.
 	message = strings.TrimPrefix(message, fmt.Sprintf("executing %q at ", name))

@@ -1,0 +1,324 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/service/controller"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+const (
+	region      = "eu-west-1"
+	account     = "123456789012"
+	clusterName = "test"
+	// patience bounds every wait; nothing here takes long unless it is broken.
+	patience = 20 * time.Second
+)
+
+// world is a namespace of a real API server, AWS on loopback and an operator between them.
+type world struct {
+	t         *testing.T
+	cluster   *controlplane.ControlPlane
+	client    client.Client
+	namespace string
+	sim       *simulator.Simulator
+	endpoint  string
+	stop      func()
+}
+
+// newWorld starts an operator with a simulator of its own in a new namespace. Latency may be nil.
+func newWorld(t *testing.T, latency func(resourceType, operation string) time.Duration) *world {
+	t.Helper()
+	w := &world{t: t, cluster: controlplanetest.Shared(t)}
+	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.client = c
+	w.namespace = controlplanetest.Namespace(t, w.cluster)
+	w.sim = simulator.New(simulator.Options{Region: region, Latency: latency, Faults: &fault.Injector{}})
+	server := httptest.NewServer(w.sim.Handler())
+	w.endpoint = server.URL
+	t.Cleanup(func() {
+		w.sim.Close()
+		server.Close()
+	})
+	w.startOperator()
+	return w
+}
+
+// startOperator runs an operator until w.stop is called or the test ends.
+func (w *world) startOperator() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	stopped := false
+	w.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the operator ended badly: %v", err)
+		}
+	}
+	w.t.Cleanup(w.stop)
+	mgr, err := w.operator(ctx)
+	if err != nil {
+		done <- nil
+		w.t.Fatal(err)
+	}
+	go func() { done <- mgr.Start(ctx) }()
+}
+
+func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{
+		Region: region, EndpointURL: w.endpoint, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	err = controller.Setup(ctx, mgr, controller.Options{
+		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
+		WatchNamespaces: []string{w.namespace},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, mgr.Add(events)
+}
+
+// apply creates the objects of a YAML document, or replaces what they specify.
+func (w *world) apply(manifests string) {
+	w.t.Helper()
+	if err := w.tryApply(manifests); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) tryApply(manifests string) error {
+	for _, obj := range w.decode(manifests) {
+		if err := w.client.Patch(w.t.Context(), obj, client.Apply, client.FieldOwner("test"), client.ForceOwnership); err != nil { //nolint:staticcheck // the objects are unstructured
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) decode(manifests string) []*unstructured.Unstructured {
+	w.t.Helper()
+	reader := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		obj := &unstructured.Unstructured{}
+		err := reader.Decode(&obj.Object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if len(obj.Object) == 0 {
+			continue
+		}
+		if obj.GetAPIVersion() == "" {
+			obj.SetAPIVersion("service-operator.aws/v1alpha1")
+		}
+		if obj.GetKind() != "ModelDefinition" {
+			obj.SetNamespace(w.namespace)
+		}
+		objects = append(objects, obj)
+	}
+}
+
+// get reads an object of the group.
+func (w *world) get(kind, name string) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("service-operator.aws/v1alpha1")
+	obj.SetKind(kind)
+	key := client.ObjectKey{Namespace: w.namespace, Name: name}
+	if kind == "ModelDefinition" {
+		key.Namespace = ""
+	}
+	return obj, w.client.Get(w.t.Context(), key, obj)
+}
+
+// eventually waits until check has nothing to complain about.
+func (w *world) eventually(what string, check func() error) {
+	w.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			w.t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// condition waits until an object's condition has a status and, unless it is empty, a reason.
+func (w *world) condition(kind, name, conditionType, status, reason string) *metav1.Condition {
+	w.t.Helper()
+	var found *metav1.Condition
+	w.eventually(fmt.Sprintf("%s %s is %s=%s %s", kind, name, conditionType, status, reason), func() error {
+		obj, err := w.get(kind, name)
+		if err != nil {
+			return err
+		}
+		found = findCondition(obj, conditionType)
+		if found == nil || string(found.Status) != status || reason != "" && found.Reason != reason || found.ObservedGeneration != obj.GetGeneration() {
+			return fmt.Errorf("generation %d, status %v", obj.GetGeneration(), show(obj.Object["status"]))
+		}
+		return nil
+	})
+	return found
+}
+
+// ready waits until an object is ready, and returns it.
+func (w *world) ready(kind, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	w.condition(kind, name, "Ready", "True", "")
+	obj, err := w.get(kind, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return obj
+}
+
+func findCondition(obj *unstructured.Unstructured, conditionType string) *metav1.Condition {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var conditions []metav1.Condition
+	for _, item := range list {
+		c := metav1.Condition{}
+		if m, ok := item.(map[string]any); ok {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m, &c); err == nil {
+				conditions = append(conditions, c)
+			}
+		}
+	}
+	return meta.FindStatusCondition(conditions, conditionType)
+}
+
+// change patches an object the way kubectl patch does.
+func (w *world) change(kind, name, mergePatch string) {
+	w.t.Helper()
+	obj, err := w.get(kind, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.client.Patch(w.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(mergePatch))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// delete deletes an object and waits until it is gone.
+func (w *world) delete(kind, name string) {
+	w.t.Helper()
+	obj, err := w.get(kind, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.client.Delete(w.t.Context(), obj); err != nil {
+		w.t.Fatal(err)
+	}
+	w.gone(kind, name)
+}
+
+func (w *world) gone(kind, name string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%s %s is gone", kind, name), func() error {
+		obj, err := w.get(kind, name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%w, status %s", errors.Join(err, errStill), show(obj.Object["status"]))
+	})
+}
+
+var errStill = errors.New("it is still there")
+
+// awsConfig is how tests talk to the simulator themselves.
+func (w *world) awsConfig() aws.Config {
+	return aws.Config{
+		Region: region, BaseEndpoint: aws.String(w.endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}
+}
+
+// stacks returns the names and statuses of the stacks that exist and are not the operator's own.
+func (w *world) stacks() map[string]string {
+	w.t.Helper()
+	out, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stacks := map[string]string{}
+	for _, s := range out.Stacks {
+		if !strings.HasPrefix(aws.ToString(s.StackName), "aws-operator-events") {
+			stacks[aws.ToString(s.StackName)] = string(s.StackStatus)
+		}
+	}
+	return stacks
+}
+
+func show(value any) string {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%v", value)
+	return out.String()
+}
+
+func nested(obj *unstructured.Unstructured, path ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	return value
+}

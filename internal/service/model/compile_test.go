@@ -1,0 +1,108 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// TestBadDefinitions are definitions that a person must correct, with what the person is told.
+func TestBadDefinitions(t *testing.T) {
+	for _, c := range []struct{ reason, spec, want string }{
+		{"nothing to make a stack from", "{kind: Thing}", "give resourceType, template, or both"},
+		{"an unknown type is corrected", "{kind: Thing, resourceType: 'AWS::SQS::Qeue'}", "did you mean AWS::SQS::Queue?"},
+		{"an unknown output is corrected", "{kind: Thing, resourceType: 'AWS::SQS::Queue', outputs: [{name: queueUrll}]}", "did you mean queueUrl?"},
+		{"a schema that no API server takes", "{kind: Thing, template: 'Resources: {}', schema: {type: object, properties: {a: {}}}}", "spec.schema"},
+		{"a field that every kind has", "{kind: Thing, template: 'Resources: {}', schema: {type: object, properties: {rollbackCount: {type: integer}}}}", "rollbackCount is a field that every kind has"},
+		{"a template that is no template", "{kind: Thing, template: 'a: {{ if }}'}", "thing.spec.template:1"},
+		{"a text that is no template", "{kind: Thing, template: 'Resources: {}', additionalResources: {configMaps: [{data: {a: '{{ nope }}'}}]}}", "spec.additionalResources.configMaps[0].data.a:1"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			spec := &v1alpha1.ModelDefinitionSpec{}
+			if err := yaml.UnmarshalStrict([]byte(c.spec), spec); err != nil {
+				t.Fatal(err)
+			}
+			_, err := model.Compile("thing", spec, schema.Default())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+// TestDerivedStream shows what a definition with only a resource type becomes.
+func TestDerivedStream(t *testing.T) {
+	m, err := model.Compile("streams", &v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"}, schema.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.Schema.Properties["arn"]; ok {
+		t.Error("the spec has arn, which AWS sets")
+	}
+	if got := m.Schema.Properties["shardCount"]; got.Type != "integer" || *got.Minimum != 1 {
+		t.Errorf("shardCount is %+v", got)
+	}
+	if got := m.Schema.Properties["streamModeDetails"].Properties["streamMode"].Enum; len(got) != 2 {
+		t.Errorf("streamMode has values %v, want 2", got)
+	}
+	rendered, err := m.Template.Execute(map[string]any{
+		"name": "events", "namespace": "default",
+		"spec": map[string]any{"shardCount": int64(2), "streamModeDetails": map[string]any{"streamMode": "PROVISIONED"}, "rollbackCount": int64(1)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `Resources:
+  Resource:
+    Type: AWS::Kinesis::Stream
+    Properties: {"Name": "events", "ShardCount": 2, "StreamModeDetails": {"StreamMode": "PROVISIONED"}}
+Outputs:
+  Name: {Value: {Ref: Resource}}
+  Arn: {Value: {Fn::GetAtt: [Resource, Arn]}}
+`
+	if rendered != want {
+		t.Errorf("the template is\n%swant\n%s", rendered, want)
+	}
+}
+
+// TestNameProperty shows which property gets the object's name.
+func TestNameProperty(t *testing.T) {
+	for resourceType, want := range map[string]string{
+		"AWS::SQS::Queue":          `"QueueName": "x"`,
+		"AWS::RDS::DBInstance":     `"DBInstanceIdentifier": "x"`,
+		"AWS::Lambda::Function":    `"FunctionName": "x"`,
+		"AWS::S3::BucketPolicy":    `Properties: {}`, // Bucket names another resource
+		"AWS::SNS::Subscription":   `Properties: {}`, // has no name
+		"AWS::KMS::Key":            `Properties: {}`, // has no name
+		"AWS::ElastiCache::User":   `Properties: {}`, // its identifier must be given
+		"AWS::Logs::LogGroup":      `"LogGroupName": "x"`,
+		"AWS::SSM::Parameter":      `"Name": "x"`,
+		"AWS::EC2::SecurityGroup":  `Properties: {}`, // GroupName repeats only part of the type
+		"AWS::CloudWatch::Alarm":   `"AlarmName": "x"`,
+		"AWS::Events::Rule":        `"Name": "x"`,
+		"AWS::IAM::ManagedPolicy":  `"ManagedPolicyName": "x"`,
+		"AWS::IAM::Role":           `"RoleName": "x"`,
+		"AWS::DynamoDB::Table":     `"TableName": "x"`,
+		"AWS::ECR::Repository":     `"RepositoryName": "x"`,
+		"AWS::Kinesis::Stream":     `"Name": "x"`,
+		"AWS::EC2::VPC":            `Properties: {}`,
+		"AWS::Route53::HostedZone": `"Name": "x"`, // zones are named by DNS names, as objects may be
+	} {
+		m, err := model.Compile("m", &v1alpha1.ModelDefinitionSpec{Kind: "Thing", ResourceType: resourceType}, schema.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered, err := m.Template.Execute(map[string]any{"name": "x", "spec": map[string]any{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(rendered, want) {
+			t.Errorf("%s: the template is\n%swant %s in it", resourceType, rendered, want)
+		}
+	}
+}
