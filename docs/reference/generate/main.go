@@ -1,0 +1,134 @@
+// Command generate writes docs/reference/kinds.md from the built-in models, so
+// that the reference cannot say anything else than the API server.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/catalog"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+//go:generate go run . ../kinds.md
+
+const head = `# Built-in kinds
+
+Group and version: ` + "`service-operator.aws/v1alpha1`" + `. All are namespaced and in the category
+` + "`aws`" + ` (` + "`kubectl get aws`" + `). The name in AWS is the object's. Made from the models by
+` + "`make generate`" + `; ` + "`kubectl explain`" + ` says the same.
+
+Every kind also has ` + "`spec.rollbackCount`" + ` (how many times a stack that fails to be created is tried; 3 when it is 0),
+` + "`spec.cloudFormationTemplateName` and `spec.cloudFormationTemplateNamespace`" + ` (a CloudFormationTemplate to use in
+place of the kind's own), and the same [status](status.md).
+`
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: generate FILE")
+	}
+	models, err := catalog.Models(schema.Default())
+	if err != nil {
+		return fmt.Errorf("read the catalog: %w", err)
+	}
+	var page bytes.Buffer
+	page.WriteString(head)
+	for _, m := range models {
+		write(&page, m)
+	}
+	page.WriteString(`
+## CloudFormationTemplate
+
+Short names: ` + "`cft`, `cfts`, `cfn`, `cfns`, `cloudformation`" + `. ` + "`data.template`" + ` is a CloudFormation template that
+objects may use in place of their kind's own, ` + "`data.key`" + ` its name in messages. It is checked when it is applied and
+stays in the cluster: nothing is uploaded. ` + "`output.url`" + ` is where the API server serves it.
+
+Such a template receives, each only if it declares it, the parameters ` + "`Namespace`, `ResourceVersion`, `ResourceName`," + `
+` + "`ClusterName`" + ` and the fields of the object's spec in PascalCase.
+`)
+	if err := os.WriteFile(args[0], page.Bytes(), 0o644); err != nil { //nolint:gosec // A page of documentation is for everybody.
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// write describes one kind.
+func write(page *bytes.Buffer, m *model.Model) {
+	fmt.Fprintf(page, "\n## %s\n\n%s\n\nShort names: %s.\n", m.Kind, m.Description, code(m.ShortNames))
+	if len(m.Schema.Properties) > 0 {
+		page.WriteString("\n| field of `spec` | type | |\n| --- | --- | --- |\n")
+		fields(page, "", m.Schema)
+	}
+	page.WriteString("\n| field of `output` | |\n| --- | --- |\n")
+	for _, output := range m.Outputs {
+		fmt.Fprintf(page, "| `%s` | %s |\n", output.Name, output.Description)
+	}
+	var makes []string
+	for _, c := range m.ConfigMaps {
+		makes = append(makes, "a ConfigMap with "+code(slices.Sorted(maps.Keys(c.Values))))
+	}
+	for _, s := range m.Secrets {
+		makes = append(makes, "a Secret with "+code(slices.Sorted(maps.Keys(s.Values))))
+	}
+	for range m.Services {
+		makes = append(makes, "an ExternalName Service")
+	}
+	if len(makes) > 0 {
+		fmt.Fprintf(page, "\nMakes %s.\n", strings.Join(makes, ", and "))
+	}
+	var waits []string
+	for _, reference := range m.References {
+		waits = append(waits, reference.Kind)
+	}
+	if len(waits) > 0 {
+		fmt.Fprintf(page, "\nWaits for the %s that it names.\n", strings.Join(waits, " and the "))
+	}
+}
+
+// fields describes the properties of a schema, and those below them.
+func fields(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		kind := property.Type
+		if len(property.Enum) > 0 {
+			kind = enum(property.Enum)
+		}
+		if property.Minimum != nil && property.Maximum != nil {
+			kind += fmt.Sprintf(", %.0f to %.0f", *property.Minimum, *property.Maximum)
+		}
+		if slices.Contains(s.Required, name) {
+			kind += ", required"
+		}
+		fmt.Fprintf(page, "| `%s%s` | %s | %s |\n", path, name, kind, property.Description)
+		fields(page, path+name+".", &property)
+	}
+}
+
+// enum lists the values that a user writes: texts. The empty one of old manifests is not worth telling.
+func enum(values []apiextensionsv1.JSON) string {
+	var all []string
+	for _, value := range values {
+		if text, ok := strings.CutPrefix(string(value.Raw), `"`); ok && text != `"` {
+			all = append(all, "`"+strings.TrimSuffix(text, `"`)+"`")
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func code(words []string) string {
+	return "`" + strings.Join(words, "`, `") + "`"
+}
