@@ -18,7 +18,7 @@ import (
 )
 
 // within is how long the whole demo may take once the environment is up.
-const within = 5 * time.Minute
+const within = 2 * time.Minute
 
 // Command returns the verb.
 func Command() *cobra.Command {

@@ -12,8 +12,8 @@ import (
 )
 
 // unread are the attributes that no person reads in a line: they repeat what
-// another says, or link lines for machines.
-var unread = []string{"controller", "controllerGroup", "controllerKind", "reconcileID"}
+// controllerKind, namespace and name say, or link lines for machines.
+var unread = []string{"controller", "controllerGroup", "object", "reconcileID"}
 
 // textHandler writes lines like
 //

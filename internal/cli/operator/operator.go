@@ -44,7 +44,7 @@ aws-operator-events, through which CloudFormation tells it what happens.`,
   aws-operator operator
 
   # In a cluster, three replicas of which one works:
-  aws-operator operator --leader-elect --aws-region eu-central-1 --cluster-name payments
+  aws-operator operator --leader-elect --aws-region eu-west-1 --cluster-name payments
 
   # Slower on CloudFormation than the default, faster on everything else:
   aws-operator operator --aws-api-budget cloudformation=2,*=20`,

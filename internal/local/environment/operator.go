@@ -47,7 +47,7 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	}
 	e.state.OperatorPID = e.operator.PID()
 	e.state.Metrics = "http://" + metrics + "/metrics"
-	return fmt.Sprintf("process %d, log in %s", e.operator.PID(), e.folder.path(operatorLog)), nil
+	return fmt.Sprintf("process %d, log in %s", e.operator.PID(), operatorLog), nil
 }
 
 func (e *Environment) awaitOperator(ctx context.Context, url string) error {
@@ -96,5 +96,5 @@ func (e *Environment) OperatorLog() string {
 	if e.operator == nil {
 		return "  (none runs)"
 	}
-	return e.operator.LastWords(40)
+	return e.operator.LastWords(15)
 }

@@ -1,0 +1,86 @@
+# The aws command line on every simulated service.
+source test/interop/lib.sh
+need aws
+export AWS_PAGER="" AWS_DEFAULT_OUTPUT=text
+
+is "sts: who am I" "$(aws sts get-caller-identity --query Account)" 123456789012
+
+# SQS
+url=$(aws sqs create-queue --queue-name interop --attributes VisibilityTimeout=45 --query QueueUrl)
+is "sqs: attributes are kept" "$(aws sqs get-queue-attributes --queue-url "$url" --attribute-names VisibilityTimeout --query Attributes.VisibilityTimeout)" 45
+aws sqs send-message --queue-url "$url" --message-body hello >/dev/null
+is "sqs: a message arrives" "$(aws sqs receive-message --queue-url "$url" --wait-time-seconds 5 --query 'Messages[0].Body')" hello
+fails "sqs: a queue that is not there" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name nothing
+
+# SNS to SQS
+topic=$(aws sns create-topic --name interop --query TopicArn)
+queue_arn=$(aws sqs get-queue-attributes --queue-url "$url" --attribute-names QueueArn --query Attributes.QueueArn)
+policy=$(printf '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}]}' "$queue_arn" "$topic")
+aws sqs set-queue-attributes --queue-url "$url" --attributes "$(jq -n --arg p "$policy" '{Policy: $p}' 2>/dev/null || printf '{"Policy":"%s"}' "${policy//\"/\\\"}")"
+aws sns subscribe --topic-arn "$topic" --protocol sqs --notification-endpoint "$queue_arn" --attributes RawMessageDelivery=true >/dev/null
+aws sns publish --topic-arn "$topic" --message 'through the topic' >/dev/null
+is "sns: a message reaches the queue" "$(aws sqs receive-message --queue-url "$url" --wait-time-seconds 5 --query 'Messages[0].Body')" 'through the topic'
+aws sns delete-topic --topic-arn "$topic"
+aws sqs delete-queue --queue-url "$url"
+
+# DynamoDB
+aws dynamodb create-table --table-name interop --billing-mode PAY_PER_REQUEST \
+  --attribute-definitions AttributeName=id,AttributeType=S --key-schema AttributeName=id,KeyType=HASH >/dev/null
+aws dynamodb wait table-exists --table-name interop
+aws dynamodb put-item --table-name interop --item '{"id":{"S":"a"},"n":{"N":"7"}}'
+is "dynamodb: an item is read back" "$(aws dynamodb get-item --table-name interop --key '{"id":{"S":"a"}}' --query Item.n.N)" 7
+is "dynamodb: scan" "$(aws dynamodb scan --table-name interop --query Count)" 1
+fails "dynamodb: a condition that does not hold" ConditionalCheckFailed aws dynamodb put-item --table-name interop \
+  --item '{"id":{"S":"a"}}' --condition-expression 'attribute_not_exists(id)'
+aws dynamodb delete-table --table-name interop >/dev/null
+
+# S3
+aws s3 mb s3://interop-bucket >/dev/null
+echo content >"$WORK/file"
+aws s3 cp --quiet "$WORK/file" s3://interop-bucket/folder/file
+is "s3: an object is read back" "$(aws s3 cp --quiet s3://interop-bucket/folder/file -)" content
+is "s3: list" "$(aws s3api list-objects-v2 --bucket interop-bucket --query 'Contents[0].Key')" folder/file
+fails "s3: a bucket that is not empty stays" BucketNotEmpty aws s3 rb s3://interop-bucket
+aws s3 rb --force s3://interop-bucket >/dev/null
+
+# The others
+uri=$(aws ecr create-repository --repository-name interop --query repository.repositoryUri)
+like "ecr: the repository's address" "$uri" "^123456789012\.dkr\.ecr\.$AWS_REGION\.amazonaws\.com/interop$"
+aws ecr delete-repository --repository-name interop >/dev/null
+key=$(aws kms create-key --query KeyMetadata.KeyId)
+printf secret >"$WORK/plain"
+aws kms encrypt --key-id "$key" --plaintext "fileb://$WORK/plain" --query CiphertextBlob | base64 -d >"$WORK/cipher"
+is "kms: what is encrypted is decrypted" "$(aws kms decrypt --ciphertext-blob "fileb://$WORK/cipher" --query Plaintext | base64 -d)" secret
+aws ssm put-parameter --name /interop --type SecureString --value s3cret >/dev/null
+is "ssm: a parameter is read back" "$(aws ssm get-parameter --name /interop --with-decryption --query Parameter.Value)" s3cret
+aws iam create-role --role-name interop --assume-role-policy-document '{"Version":"2012-10-17","Statement":[]}' >/dev/null
+is "iam: a role" "$(aws iam get-role --role-name interop --query Role.Arn)" arn:aws:iam::123456789012:role/interop
+aws iam delete-role --role-name interop
+aws events put-rule --name interop --event-pattern '{"source":["aws.cloudformation"]}' >/dev/null
+is "eventbridge: a rule" "$(aws events describe-rule --name interop --query State)" ENABLED
+aws events delete-rule --name interop
+
+# CloudFormation
+cat >"$WORK/stack.yaml" <<'YAML'
+Parameters:
+  Name: {Type: String}
+Resources:
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties: {QueueName: !Ref Name}
+  Topic:
+    Type: AWS::SNS::Topic
+    Properties: {TopicName: !Sub "${Name}-topic"}
+Outputs:
+  Arn: {Value: !GetAtt Queue.Arn}
+YAML
+like "cloudformation: a template is validated" "$(aws cloudformation validate-template --template-body "file://$WORK/stack.yaml")" Name
+aws cloudformation create-stack --stack-name interop --template-body "file://$WORK/stack.yaml" --parameters ParameterKey=Name,ParameterValue=of-stack >/dev/null
+aws cloudformation wait stack-create-complete --stack-name interop
+is "cloudformation: outputs" "$(aws cloudformation describe-stacks --stack-name interop --query 'Stacks[0].Outputs[0].OutputValue')" \
+  "arn:aws:sqs:$AWS_REGION:123456789012:of-stack"
+like "cloudformation: the queue is real" "$(aws sqs get-queue-url --queue-name of-stack)" of-stack
+like "cloudformation: events" "$(aws cloudformation describe-stack-events --stack-name interop)" CREATE_COMPLETE
+aws cloudformation delete-stack --stack-name interop
+aws cloudformation wait stack-delete-complete --stack-name interop
+fails "cloudformation: the queue went with the stack" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name of-stack

@@ -1,0 +1,51 @@
+# What the scripts share. They are run by run.sh, which sets the environment.
+set -euo pipefail
+
+# need COMMAND: skip the script where the command is not installed.
+need() {
+  command -v "$1" >/dev/null && "$1" --version >/dev/null 2>&1 || { echo "$1 is not installed"; exit 75; }
+}
+
+# is WHAT GOT WANT: fail unless the two are the same.
+is() {
+  if [[ $2 != "$3" ]]; then
+    echo "FAILED $1: got '$2', want '$3'"
+    exit 1
+  fi
+  echo "ok     $1"
+}
+
+# like WHAT GOT PATTERN: fail unless the text matches the extended pattern.
+like() {
+  if ! grep -Eq -- "$3" <<<"$2"; then
+    echo "FAILED $1: got '$2', want something like '$3'"
+    exit 1
+  fi
+  echo "ok     $1"
+}
+
+# fails WHAT PATTERN COMMAND…: fail unless the command fails and says so.
+fails() {
+  local what=$1 pattern=$2 said
+  shift 2
+  if said=$("$@" 2>&1); then
+    echo "FAILED $what: it succeeded: $said"
+    exit 1
+  fi
+  like "$what" "$said" "$pattern"
+}
+
+# eventually WHAT COMMAND…: wait up to 60 s for the command to succeed.
+eventually() {
+  local what=$1 end=$((SECONDS + 60))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    if ((SECONDS > end)); then
+      echo "FAILED $what: not within 60 s; at last:"
+      "$@" || true
+      exit 1
+    fi
+    sleep 0.2
+  done
+  echo "ok     $what"
+}

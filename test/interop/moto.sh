@@ -1,0 +1,72 @@
+# moto, another simulator of AWS, made by other people: the same calls to both
+# must get the same answers where both implement them.
+source test/interop/lib.sh
+need moto_server
+need aws
+export AWS_PAGER="" AWS_DEFAULT_OUTPUT=json AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+moto_server -H 127.0.0.1 -p "$port" >"$WORK/moto-server.log" 2>&1 &
+server=$!
+trap 'kill $server 2>/dev/null; wait $server 2>/dev/null || true' EXIT
+moto=http://127.0.0.1:$port
+eventually "moto serves" curl -fs "$moto/moto-api/"
+
+# same WHAT COMMAND…: the answers of both, normalised, are the same.
+same() {
+  local what=$1 ours theirs
+  shift
+  ours=$("$@" 2>&1 | normal) || true
+  theirs=$(AWS_ENDPOINT_URL=$moto "$@" 2>&1 | normal) || true
+  if [[ $ours != "$theirs" ]]; then
+    echo "FAILED $what: ours < > theirs"
+    diff <(echo "$ours") <(echo "$theirs") || true
+    exit 1
+  fi
+  echo "ok     $what"
+}
+
+# What differs by nature: addresses, identifiers and the words of messages.
+normal() {
+  sed -E 's#https?://[^/" ]+#URL#g; s/[0-9a-f]{8}-[0-9a-f-]{27}/ID/g; s/(An error occurred \([A-Za-z.]+\)).*/\1/; s/123456789012/ACCOUNT/g'
+}
+
+cat >"$WORK/both.yaml" <<'YAML'
+Parameters:
+  Name: {Type: String, Default: both}
+Conditions:
+  Never: !Equals [a, b]
+Resources:
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Ref Name
+      AttributeDefinitions: [{AttributeName: k, AttributeType: S}]
+      KeySchema: [{AttributeName: k, KeyType: HASH}]
+      ProvisionedThroughput: {ReadCapacityUnits: 2, WriteCapacityUnits: 3}
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties: {QueueName: !Join ["-", [!Ref Name, queue]], VisibilityTimeout: 33}
+  Absent:
+    Type: AWS::SNS::Topic
+    Condition: Never
+Outputs:
+  TableArn: {Value: !GetAtt Table.Arn}
+  QueueUrl: {Value: !Ref Queue}
+  Split: {Value: !Select [1, !Split ["-", a-b-c]]}
+YAML
+for url in "$AWS_ENDPOINT_URL" "$moto"; do
+  AWS_ENDPOINT_URL=$url aws cloudformation create-stack --stack-name both --template-body "file://$WORK/both.yaml" >/dev/null
+  AWS_ENDPOINT_URL=$url aws cloudformation wait stack-create-complete --stack-name both
+done
+same "cloudformation: outputs" aws cloudformation describe-stacks --stack-name both --query 'sort_by(Stacks[0].Outputs, &OutputKey)[].[OutputKey, OutputValue]'
+same "cloudformation: resources" aws cloudformation list-stack-resources --stack-name both \
+  --query 'sort_by(StackResourceSummaries, &LogicalResourceId)[].[LogicalResourceId, PhysicalResourceId, ResourceType, ResourceStatus]'
+same "dynamodb: the table's keys and capacity" aws dynamodb describe-table --table-name both \
+  --query 'Table.[TableName, TableStatus, KeySchema, AttributeDefinitions, ProvisionedThroughput.ReadCapacityUnits, ProvisionedThroughput.WriteCapacityUnits]'
+same "dynamodb: an item" aws dynamodb put-item --table-name both --item '{"k":{"S":"a"}}' --return-values ALL_OLD
+same "dynamodb: a table that is not there" aws dynamodb describe-table --table-name nothing
+same "sqs: the queue's timeout" aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name both-queue --query QueueUrl --output text)" \
+  --attribute-names VisibilityTimeout
+same "cloudformation: a stack that is not there" aws cloudformation describe-stacks --stack-name nothing
+same "s3: a bucket that is not there" aws s3api head-bucket --bucket nothing-there

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Tries what people use with AWS and Kubernetes on the operator and its
+# simulator: each client in a script of its own beside this one. A client that is
+# not installed is skipped, and the summary says so.
+#
+#   test/interop/run.sh            all
+#   test/interop/run.sh aws moto    these
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+CLIENTS=(kubectl aws python-sdk cfn-lint moto terraform)
+[[ $# -eq 0 ]] || CLIENTS=("$@")
+
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/aws-operator-interop-XXXXXX")
+export WORK OPERATOR="$PWD/bin/aws-operator"
+finish() {
+  "$OPERATOR" local down --dir "$WORK/local" >/dev/null 2>&1 || true
+  rm -rf "$WORK"
+}
+trap finish EXIT
+
+# A script that cannot run exits with this and says why in its last line.
+SKIPPED=75
+
+"$OPERATOR" local up --detach --latency 100ms --dir "$WORK/local"
+export KUBECONFIG="$WORK/local/kubeconfig"
+# shellcheck disable=SC1091 # written a moment ago
+source "$WORK/local/aws.env"
+
+summary=() failed=0
+for client in "${CLIENTS[@]}"; do
+  script=$(ls "test/interop/$client".*)
+  echo; echo "== $client"
+  started=$SECONDS code=0
+  case $script in
+    *.py) python=$(command -v python3) && "$python" "$script" 2>&1 | tee "$WORK/$client.log" || code=$? ;;
+    *) bash "$script" 2>&1 | tee "$WORK/$client.log" || code=$? ;;
+  esac
+  case $code in
+    0) result="passed in $((SECONDS - started)) s" ;;
+    "$SKIPPED") result="SKIPPED: $(tail -n 1 "$WORK/$client.log" 2>/dev/null)" ;;
+    *) result="FAILED (see above)" failed=1 ;;
+  esac
+  summary+=("$(printf '  %-10s %s' "$client" "$result")")
+done
+
+echo; echo "== summary"; printf '%s\n' "${summary[@]}"
+if [[ $failed -ne 0 ]]; then
+  echo; echo "the operator's last words:"; tail -n 40 "$WORK/local/operator.log"
+fi
+exit $failed
