@@ -86,6 +86,15 @@ func (g *generator) anyBranch(p *schema.Property, branches []*schema.Property, n
 	for _, branch := range branches {
 		candidates = append(candidates, g.merged(&bare, branch))
 	}
+	for _, branch := range branches { // an empty object may match several branches, one with a property does not
+		if b := g.t.Resolve(branch); b != nil {
+			for _, name := range slices.Sorted(maps.Keys(b.Properties)) {
+				whole := g.merged(&bare, branch)
+				whole.Required = append(whole.Required, name)
+				candidates = append(candidates, whole)
+			}
+		}
+	}
 	var firstErr error
 	for _, candidate := range candidates {
 		v, err := g.make(candidate, name, depth+1)

@@ -1,12 +1,44 @@
 package simulated_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
+
+// TestMinimalPropertiesPassTheTemplateValidator holds that what is made up is
+// also what the operator would send.
+func TestMinimalPropertiesPassTheTemplateValidator(t *testing.T) {
+	registry := schema.Default()
+	names := registry.Names()
+	refused := 0
+	for _, name := range names {
+		rt, _ := registry.Type(name)
+		properties, err := simulated.MinimalProperties(rt)
+		if err != nil {
+			continue // counted below
+		}
+		body, err := json.Marshal(map[string]any{"Resources": map[string]any{"It": map[string]any{"Type": name, "Properties": properties}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := template.Parse("minimal", body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if problems := registry.Validate(parsed); len(problems) > 0 {
+			refused++
+			t.Logf("%s: %v", name, problems)
+		}
+	}
+	if share := float64(refused) / float64(len(names)); share > 0.02 {
+		t.Errorf("the validator refuses the minimal properties of %d types", refused)
+	}
+}
 
 // TestEveryTypeCanBeMadeAndDeleted holds the share of resource types for which
 // minimal properties can be made up and that live through create, read and
