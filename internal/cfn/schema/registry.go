@@ -39,7 +39,7 @@ type Registry struct {
 }
 
 // span is where in the data a type's schema is.
-type span struct{ start, end uint32 }
+type span struct{ start, end int }
 
 var defaultRegistry = &Registry{compressed: embedded}
 
@@ -76,6 +76,9 @@ func gunzip(compressed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack resource schemas: %w", err)
 	}
+	if len(compressed) < 4 {
+		return nil, errIndex
+	}
 	// The last four bytes say how long the data is, so that it is held once
 	// and not grown into twice the size.
 	size := binary.LittleEndian.Uint32(compressed[len(compressed)-4:])
@@ -110,7 +113,7 @@ func indexTypes(data []byte) (map[string]span, error) {
 		if end < 0 {
 			return nil, errIndex
 		}
-		index[string(data[nameStart:nameStart+length])] = span{uint32(start), uint32(end)} //nolint:gosec // gunzip bounds the data to 64 MiB
+		index[string(data[nameStart:nameStart+length])] = span{start, end}
 		at = end
 	}
 	return nil, errIndex

@@ -1,9 +1,13 @@
 package schema_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,11 +32,6 @@ func TestEveryTypeParses(t *testing.T) {
 		}
 		if !json.Valid(resource.JSON()) {
 			t.Errorf("%s: the bytes are not those of one schema", name)
-		}
-		for _, path := range slices.Concat(resource.CreateOnly, resource.ReadOnly, resource.PrimaryIdentifier) {
-			if resource.At(split(path)) == nil {
-				t.Logf("%s: nothing at %s", name, path)
-			}
 		}
 		resource.Walk(func(schema.Visit) bool { return true })
 	}
@@ -91,4 +90,114 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+func TestIsCreateOnly(t *testing.T) {
+	for _, c := range []struct {
+		reason, typeName, path string
+		want                   bool
+	}{
+		{"a create-only property", "AWS::SQS::Queue", "QueueName", true},
+		{"another", "AWS::SQS::Queue", "DelaySeconds", false},
+		{"within a create-only property", "AWS::EC2::Instance", "CpuOptions/CoreCount", true},
+		{"above a create-only property", "AWS::Batch::ComputeEnvironment", "ComputeResources", true},
+		{"beside one", "AWS::Batch::ComputeEnvironment", "ComputeResources/MaxvCpus", false},
+		{"an element of an array", "AWS::ApplicationAutoScaling::ScalableTarget", "ScheduledActions/0", false},
+	} {
+		resource, ok := schema.Default().Type(c.typeName)
+		if !ok {
+			t.Fatalf("there is no %s", c.typeName)
+		}
+		if got := resource.IsCreateOnly(split(c.path)); got != c.want {
+			t.Errorf("%s: %s of %s: got %v", c.reason, c.path, c.typeName, got)
+		}
+	}
+}
+
+func TestStatefulTypesExist(t *testing.T) {
+	for _, name := range schema.StatefulTypes() {
+		if _, ok := schema.Default().Type(name); !ok {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+func TestWalkPrintsATable(t *testing.T) {
+	table, _ := schema.Default().Type("AWS::DynamoDB::Table")
+	var lines strings.Builder
+	table.Walk(func(v schema.Visit) bool {
+		fmt.Fprintf(&lines, "%s %v", strings.Join(v.Path, "/"), v.Property.Types)
+		if v.Required {
+			lines.WriteString(" required")
+		}
+		if v.Ref != "" {
+			lines.WriteString(" " + v.Ref)
+		}
+		lines.WriteString("\n")
+		return true
+	})
+	golden(t, "walk-dynamodb-table.txt", []byte(lines.String()))
+}
+
+func TestWalkStopsAtRecursion(t *testing.T) {
+	resource, err := schema.ParseType("A::B::C", []byte(`{
+		"typeName": "A::B::C",
+		"properties": {"Tree": {"$ref": "#/definitions/Tree"}, "Leaf": {"$ref": "#/definitions/Leaf"}, "Gone": {"$ref": "#/definitions/Gone"}},
+		"definitions": {
+			"Leaf": {"type": "string"},
+			"Tree": {"type": "object", "properties": {"Name": {"$ref": "#/definitions/Leaf"}, "Branches": {"type": "array", "items": {"$ref": "#/definitions/Tree"}}}}
+		}
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	resource.Walk(func(v schema.Visit) bool {
+		path := strings.Join(v.Path, "/")
+		if v.Recursive {
+			path += " again"
+		}
+		paths = append(paths, path)
+		return true
+	})
+	want := []string{"Gone", "Leaf", "Tree", "Tree/Branches", "Tree/Branches/* again", "Tree/Name"}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Error(diff)
+	}
+	if !resource.Recursive(resource.Root.Properties["Tree"]) || resource.Recursive(resource.Root.Properties["Leaf"]) {
+		t.Error("Tree holds itself, Leaf does not")
+	}
+}
+
+func TestRegistriesThatAreNone(t *testing.T) {
+	for reason, data := range map[string][]byte{
+		"no gzip": []byte("x"), "nothing": nil, "no object": gzipped(t, "[1]"), "no objects within": gzipped(t, `{"a": 1}`), "cut short": gzipped(t, `{"a": {"b": "}"`),
+	} {
+		if _, err := schema.New(data); err == nil {
+			t.Errorf("%s: no error", reason)
+		}
+	}
+	registry, err := schema.New(gzipped(t, `{"A::B::C": {"properties": {"}\"{": {}}}, "A::B::Broken": {"properties": []}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := registry.Type("A::B::C"); !ok {
+		t.Error("braces in strings confuse the index")
+	}
+	if _, ok := registry.Type("A::B::Broken"); ok {
+		t.Error("a broken schema is a type")
+	}
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	writer := gzip.NewWriter(&out)
+	if _, err := writer.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"maps"
+	"slices"
+)
 
 // stateful lists the resource types whose loss loses data, keys or names that
 // others rely on, and that cannot be made anew from a template.
@@ -12,6 +15,8 @@ var stateful = map[string]bool{
 	"AWS::Backup::LogicallyAirGappedBackupVault": true,
 	"AWS::Cassandra::Keyspace":                   true,
 	"AWS::Cassandra::Table":                      true,
+	"AWS::CloudFormation::Stack":                 true,
+	"AWS::CloudFormation::StackSet":              true,
 	"AWS::CloudTrail::EventDataStore":            true,
 	"AWS::CodeArtifact::Domain":                  true,
 	"AWS::CodeArtifact::Repository":              true,
@@ -91,5 +96,8 @@ func (t *Type) IsStateful() bool { return IsStateful(t.Name) }
 
 // IsStateful reports it for a type that need not be known.
 func IsStateful(name string) bool {
-	return stateful[name] || name == "AWS::CloudFormation::Stack" || strings.HasPrefix(name, "AWS::CloudFormation::StackSet")
+	return stateful[name]
 }
+
+// StatefulTypes lists the types for which IsStateful holds, sorted.
+func StatefulTypes() []string { return slices.Sorted(maps.Keys(stateful)) }

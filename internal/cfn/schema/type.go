@@ -46,16 +46,16 @@ type Type struct {
 // document is a resource schema beside what a Property holds, after
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html.
 type document struct {
-	Definitions           map[string]*Property `json:"definitions"`
-	CreateOnly            []string             `json:"createOnlyProperties"`
-	ConditionalCreateOnly []string             `json:"conditionalCreateOnlyProperties"`
-	ReadOnly              []string             `json:"readOnlyProperties"`
-	WriteOnly             []string             `json:"writeOnlyProperties"`
-	Deprecated            []string             `json:"deprecatedProperties"`
-	PrimaryIdentifier     []string             `json:"primaryIdentifier"`
-	AdditionalIdentifiers [][]string           `json:"additionalIdentifiers"`
-	Taggable              *bool                `json:"taggable"`
-	Tagging               *struct {
+	Definitions                     map[string]*Property `json:"definitions"`
+	CreateOnlyProperties            []string             `json:"createOnlyProperties"`
+	ConditionalCreateOnlyProperties []string             `json:"conditionalCreateOnlyProperties"`
+	ReadOnlyProperties              []string             `json:"readOnlyProperties"`
+	WriteOnlyProperties             []string             `json:"writeOnlyProperties"`
+	DeprecatedProperties            []string             `json:"deprecatedProperties"`
+	PrimaryIdentifier               []string             `json:"primaryIdentifier"`
+	AdditionalIdentifiers           [][]string           `json:"additionalIdentifiers"`
+	Taggable                        *bool                `json:"taggable"`
+	Tagging                         *struct {
 		Taggable    *bool  `json:"taggable"`
 		TagProperty string `json:"tagProperty"`
 	} `json:"tagging"`
@@ -74,8 +74,8 @@ func ParseType(name string, raw []byte) (*Type, error) {
 	root.Types = []string{"object"}
 	t := &Type{
 		Name: name, Root: root, Definitions: doc.Definitions, Raw: raw, Required: root.Required,
-		CreateOnly: paths(doc.CreateOnly), ConditionalCreateOnly: paths(doc.ConditionalCreateOnly),
-		ReadOnly: paths(doc.ReadOnly), WriteOnly: paths(doc.WriteOnly), Deprecated: paths(doc.Deprecated),
+		CreateOnly: paths(doc.CreateOnlyProperties), ConditionalCreateOnly: paths(doc.ConditionalCreateOnlyProperties),
+		ReadOnly: paths(doc.ReadOnlyProperties), WriteOnly: paths(doc.WriteOnlyProperties), Deprecated: paths(doc.DeprecatedProperties),
 		PrimaryIdentifier: paths(doc.PrimaryIdentifier),
 	}
 	for _, set := range doc.AdditionalIdentifiers {
@@ -146,7 +146,7 @@ func (t *Type) IsReadOnly(path []string) bool {
 
 // touches reports whether one of the pointers is at or above path, or, with
 // below, at or below it.
-func touches(pointers []string, path []string, below bool) bool {
+func touches(pointers, path []string, below bool) bool {
 	for _, pointer := range pointers {
 		if pointerMatches(strings.Split(pointer, "/"), path, below) {
 			return true

@@ -36,7 +36,8 @@ func (t *Type) target(ref string) *Property {
 // merge returns the target of a $ref with the keywords that stand beside it.
 func merge(target, beside *Property) *Property {
 	merged := *target
-	if len(beside.Types) > 0 {
+	if len(target.Types) == 0 {
+		// Some schemas say "object" beside a $ref to a string: the target knows better.
 		merged.Types = beside.Types
 	}
 	if beside.Default != nil {
