@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -27,6 +28,22 @@ func (c *crowd) DescribeStacks(ctx context.Context, in *cloudformation.DescribeS
 	return c.script.DescribeStacks(ctx, in)
 }
 
+// await waits for a condition.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatal("the condition never came true")
+		}
+	}
+}
+
 func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
 	s := newScript(t)
 	const stacks = 50
@@ -45,7 +62,7 @@ func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
 	c := &crowd{script: s, gate: make(chan struct{})}
 	d := &describer{clients: c, targets: map[awsapi.Target]*batches{}}
 	var group sync.WaitGroup
-	for _, id := range ids {
+	look := func(id string) {
 		group.Go(func() {
 			found, err := d.describe(t.Context(), awsapi.Target{}, id, false)
 			if err != nil || found == nil || found.id != id {
@@ -53,10 +70,28 @@ func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
 			}
 		})
 	}
+	gathered := func() int { // -1 until the first listing runs
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		switch known := d.targets[awsapi.Target{}]; {
+		case known == nil:
+			return -1
+		case known.gathering == nil:
+			return 0
+		default:
+			return len(known.gathering.ids)
+		}
+	}
+	look(ids[0])
+	await(t, func() bool { return gathered() == 0 })
+	for _, id := range ids[1:] {
+		look(id)
+	}
+	await(t, func() bool { return gathered() == stacks-1 })
 	close(c.gate)
 	group.Wait()
-	if len(s.calls) > stacks/2 {
-		t.Errorf("%d calls for %d looks, want them answered together", len(s.calls), stacks)
+	if len(s.calls) != 2 {
+		t.Errorf("%d calls for %d looks, want two listings", len(s.calls), stacks)
 	}
 }
 

@@ -155,6 +155,9 @@ func (v *visit) notOurs(found *live) step {
 		v.found = nil
 		return goOn() // its status stays "none": done
 	}
+	if found.status == types.StackStatusReviewInProgress {
+		return end(v.stall(reasonNameTaken, "A stack named "+found.name+" waits for its first change set to be executed, and nothing says that it is this object's; delete that stack or rename the object."))
+	}
 	return end(v.stall(reasonNameTaken, "A stack named "+found.name+" exists and is not this object's, as its tags say; delete that stack or rename the object."))
 }
 
