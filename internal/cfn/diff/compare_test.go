@@ -265,3 +265,34 @@ func TestATemplateDoesNotDifferFromItself(t *testing.T) {
 		}
 	})
 }
+
+func FuzzCompare(f *testing.F) {
+	text, err := os.ReadFile("../template/testdata/parse/every-intrinsic.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text, "dev", "prod")
+	f.Add([]byte("Transform: A\nConditions: {C: !Not {a: b}}\nResources: {R: {Type: AWS::S3::Bucket, Properties: {Tags: !If !Ref a}}}"), "", "")
+	f.Add([]byte(`{"Resources": {"R": {"Type": "AWS::SQS::Queue", "Properties": {"Tags": [{"Fn::If": [1, null, {"Ref": {}}]}]}}}}`), "", "")
+	f.Fuzz(func(t *testing.T, data []byte, before, after string) {
+		parsed, err := template.Parse("t", data)
+		if err != nil {
+			return
+		}
+		parsed.Check()
+		schema.Default().Validate(parsed)
+		parameters := func(value string) map[string]string {
+			all := map[string]string{}
+			for name := range parsed.Parameters {
+				all[name] = value
+			}
+			return all
+		}
+		one := diff.Side{Template: parsed, Parameters: parameters(before)}
+		if plan := diff.Compare(one, one, schema.Default()); !plan.Empty() {
+			t.Errorf("a template differs from itself:\n%s", plan)
+		}
+		_ = diff.Compare(one, diff.Side{Template: parsed, Parameters: parameters(after)}, schema.Default()).String()
+		_ = diff.Compare(one, diff.Side{}, schema.Default()).String()
+	})
+}

@@ -11,7 +11,10 @@ import (
 // cycles, and CloudFormation's limits. Whether resource types and properties
 // exist is package schema's concern.
 func (t *Template) Check() Problems {
-	c := &checker{t: t, expanded: len(t.Transforms) > 0 || len(t.Macros) > 0}
+	c := &checker{t: t, expanded: len(t.Macros) > 0, extended: len(t.Transforms) > 0 || len(t.Macros) > 0}
+	for _, name := range t.Transforms {
+		c.expanded = c.expanded || name != languageExtensions
+	}
 	c.sections()
 	c.limits()
 	c.cycles()
@@ -26,7 +29,15 @@ type checker struct {
 	// expanded says that a macro may add what the template does not show, so
 	// that a name not found here may exist all the same.
 	expanded bool
+	// extended says that functions may stand where CloudFormation otherwise
+	// wants literals.
+	extended bool
 }
+
+// languageExtensions is the transform that adds functions and loops, but no
+// names other than those of its loops:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/transform-aws-languageextensions.html.
+const languageExtensions = "AWS::LanguageExtensions"
 
 func (c *checker) problem(pos Position, path, message, suggestion string) {
 	c.problems = append(c.problems, Problem{Pos: pos, Path: path, Message: message, Suggestion: suggestion})
@@ -139,7 +150,7 @@ func (c *checker) condition(name string, pos Position, path string) {
 }
 
 func (c *checker) isCondition(n *Node, path string) {
-	if n == nil || n.Kind == Bool || c.expanded {
+	if n == nil || n.Kind == Bool || c.extended {
 		return
 	}
 	if n.Kind == Intrinsic {
@@ -180,6 +191,8 @@ func (c *checker) value(n *Node, s scope) {
 		}
 	case Intrinsic:
 		c.call(n, s)
+	default:
+		// Scalars hold nothing to check.
 	}
 }
 

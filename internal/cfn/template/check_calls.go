@@ -25,6 +25,10 @@ func (c *checker) call(n *Node, s scope) {
 		c.reference(ref, s)
 	}
 	below := s.at(n.Func)
+	if function.maxArgs > 0 && n.Arg.Kind != List {
+		c.value(n.Arg, below)
+		return
+	}
 	switch n.Func {
 	case "Condition":
 		c.condition(n.Arg.Text, n.Pos, s.path)
@@ -75,7 +79,7 @@ func (c *checker) shape(n *Node, function *intrinsic, s scope) bool {
 	case function.maxArgs > 0:
 		// Language extensions compute argument lists, so a call is let through
 		// where the list could come from one.
-		ok = n.Arg.Kind == Intrinsic && c.expanded
+		ok = n.Arg.Kind == Intrinsic && c.extended
 	default:
 		ok = singleArgument(n)
 	}
@@ -131,7 +135,7 @@ func (c *checker) argumentKinds(n *Node, s scope) bool {
 
 func (c *checker) argument(n *Node, index int, what string, fits func(*Node) bool, s scope) {
 	arg := n.Arg.Items[index]
-	if fits(arg) || c.expanded && arg.Kind == Intrinsic {
+	if fits(arg) || c.extended && arg.Kind == Intrinsic {
 		return
 	}
 	c.problem(arg.Pos, s.path, fmt.Sprintf("argument %d of %s must be %s, not %s; it is written %s",
@@ -187,7 +191,7 @@ func notInVariable(r rune) bool {
 
 // findInMap checks the mapping's name and its keys as far as they are literal.
 func (c *checker) findInMap(n *Node, s scope) {
-	if n.Arg.Kind != List || c.expanded {
+	if c.expanded {
 		return
 	}
 	level, missing := c.t.Mappings, "there is no mapping "

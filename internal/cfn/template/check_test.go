@@ -52,6 +52,8 @@ func TestCheck(t *testing.T) {
 		{"a policy misspelt would lose data", "Resources:\n  R: {Type: T, DeletionPolicy: Retian}", "t:2:3: DeletionPolicy Retian of resource R is not one of Delete, Retain, RetainExceptOnCreate, Snapshot; did you mean Retain?"},
 		{"no resource at all", "Parameters: {P: {Type: String}}", "t:1:1: a template needs at least one resource"},
 		{"another version", "AWSTemplateFormatVersion: 2010-09-10\nResources:" + queue, "t:1:1: AWSTemplateFormatVersion 2010-09-10 is not known; the only one is 2010-09-09"},
+		{"language extensions add no names", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", "t:3:32: there is no parameter or resource Added"},
+		{"but compute arguments", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !If {Fn::Split: [a, b]}}}", ""},
 		{"a macro may add what is not seen", "Transform: MyMacro\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", ""},
 	} {
 		parsed, err := template.Parse("t", []byte(c.text))
