@@ -158,54 +158,6 @@ func fateOnRemoval(r *template.Resource) string {
 	}
 }
 
-// propagate adds the changes of resources that refer to replaced ones.
-func (c *comparison) propagate() {
-	for again := true; again; {
-		again = false
-		for _, id := range slices.Sorted(maps.Keys(c.new.resources)) {
-			if c.old.resources[id] != nil && c.follow(id) {
-				again = true
-			}
-		}
-	}
-}
-
-// follow adds to a resource the changes that follow from replacements
-// elsewhere; it reports whether any were added.
-func (c *comparison) follow(id string) bool {
-	replaced := func(other string) bool {
-		change := c.changes[other]
-		return other != id && change != nil && (change.Action == Replace || change.Action == MayReplace)
-	}
-	added := false
-	for _, use := range mentions(c.new.properties[id], replaced) {
-		change := c.changes[id]
-		if change == nil {
-			change = &Change{
-				LogicalID: id, Type: c.new.resources[id].Type, Action: Update, Stateful: schema.IsStateful(c.new.resources[id].Type),
-			}
-		}
-		path := strings.Join(use.path, "/")
-		if slices.ContainsFunc(change.Properties, func(one PropertyChange) bool { return covers(one.Path, path) }) {
-			continue
-		}
-		known, _ := c.registry.Type(change.Type)
-		change.Properties = append(change.Properties, PropertyChange{
-			Path: path, Old: use.value, New: use.value, Cause: use.target,
-			MayReplace: known != nil && (known.IsCreateOnly(use.path) || known.IsConditionalCreateOnly(use.path)),
-		})
-		c.changes[id] = change
-		c.settle(change)
-		added = true
-	}
-	return added
-}
-
-// covers reports whether a change at path is a change of what is at other.
-func covers(path, other string) bool {
-	return path == other || strings.HasPrefix(other, path+"/")
-}
-
 func (c *comparison) outputs() []string {
 	active := func(s *side) map[string]*template.Output {
 		all := map[string]*template.Output{}
