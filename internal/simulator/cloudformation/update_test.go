@@ -145,7 +145,7 @@ func TestContinuedRollbackSkipsResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.waitFor("skip", types.StackStatusUpdateRollbackFailed)
-	if err := again("Second"); err == nil {
+	if err := again("Nowhere"); err == nil {
 		t.Error("a resource that is not in UPDATE_FAILED was skipped")
 	}
 	if err := again("First"); err != nil {
