@@ -54,6 +54,8 @@ const (
 	consistency = 10 * time.Second
 	// staleLook is when to look again after a look that showed the status from before.
 	staleLook = 2 * time.Second
+	// soonestLook bounds from below when to look at a running operation again.
+	soonestLook = 50 * time.Millisecond
 	// maxSteps bounds the actions of one visit; most need one or two.
 	maxSteps = 8
 )

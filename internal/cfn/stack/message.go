@@ -59,7 +59,7 @@ func (v *visit) waitForCloudFormation() Result {
 	case status == types.StackStatusDeleteInProgress && v.goal == Present:
 		message = strings.TrimSpace("CloudFormation is deleting the stack, to be created anew. " + v.record.StatusReason)
 	}
-	return Result{State: InProgress, Reason: camel(string(status)), Message: message, RequeueAfter: max(staleLook, v.pollIn())}
+	return Result{State: InProgress, Reason: camel(string(status)), Message: message, RequeueAfter: max(soonestLook, v.pollIn())}
 }
 
 // lookAgain waits out a look that showed the stack from before the operation.

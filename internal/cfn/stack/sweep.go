@@ -13,6 +13,7 @@ import (
 // says, also for those that vanished. It finds what no event told. A full sweep costs one call for each hundred stacks or so.
 func (e *Engine) Sweep(ctx context.Context, target awsapi.Target) ([]Event, error) {
 	expected := e.watchlist.ours(target) // before the listing: what is made during it may be missing from it
+	mark, listed := e.watchlist.mark(), map[string]bool{}
 	var events []Event
 	_, err := listStacks(ctx, e.options.Clients.CloudFormation(target), func(s *types.Stack) {
 		if s.RootId != nil {
@@ -20,6 +21,7 @@ func (e *Engine) Sweep(ctx context.Context, target awsapi.Target) ([]Event, erro
 		}
 		id, saw := aws.ToString(s.StackId), sight{string(s.StackStatus), changeMark(s)}
 		delete(expected, id)
+		listed[id] = true
 		if e.watchlist.swept(id, target, saw) {
 			events = append(events, Event{
 				Target: target, StackID: id, StackName: aws.ToString(s.StackName),
@@ -35,6 +37,7 @@ func (e *Engine) Sweep(ctx context.Context, target awsapi.Target) ([]Event, erro
 			events = append(events, Event{Target: target, StackID: id, StackName: nameOf(id), Status: string(types.StackStatusDeleteComplete)})
 		}
 	}
+	e.watchlist.prune(target, listed, mark)
 	for _, event := range events {
 		e.watchlist.event(event)
 	}

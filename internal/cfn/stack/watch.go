@@ -167,3 +167,14 @@ func (w *watchlist) swept(id string, target awsapi.Target, saw sight) bool {
 	one.seen = saw
 	return one.ours && one.recorded != saw
 }
+
+// prune forgets the stacks of others that a sweep no longer sees: their events would add up for as long as the operator runs.
+func (w *watchlist) prune(target awsapi.Target, listed map[string]bool, mark uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, one := range w.stacks {
+		if !one.ours && one.target == target && !listed[id] && one.hintNumber <= mark {
+			delete(w.stacks, id)
+		}
+	}
+}
