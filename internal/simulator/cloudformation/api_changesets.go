@@ -2,6 +2,7 @@ package cloudformation
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +14,11 @@ import (
 
 func noChangeSet(name string) error {
 	return wire.Errorf("ChangeSetNotFound", "ChangeSet [%s] does not exist", name).WithStatus(404)
+}
+
+func isNoChangeSet(err error) bool {
+	var wireErr *wire.Error
+	return errors.As(err, &wireErr) && wireErr.Code == "ChangeSetNotFound"
 }
 
 func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSetInput) (*awscfn.CreateChangeSetOutput, error) {
@@ -212,11 +218,10 @@ func (e *Engine) executeChangeSet(ctx context.Context, in *awscfn.ExecuteChangeS
 
 func (e *Engine) deleteChangeSet(ctx context.Context, in *awscfn.DeleteChangeSetInput) (*awscfn.DeleteChangeSetOutput, error) {
 	s, cs, unlock, err := e.findChangeSet(ctx, in.ChangeSetName, in.StackName)
+	if isNoChangeSet(err) {
+		return &awscfn.DeleteChangeSetOutput{}, nil
+	}
 	if err != nil {
-		var wireErr *wire.Error
-		if asWire(err, &wireErr) && wireErr.Code == "ChangeSetNotFound" {
-			return &awscfn.DeleteChangeSetOutput{}, nil
-		}
 		return nil, err
 	}
 	defer unlock()

@@ -214,11 +214,11 @@ func (s *stack) sameTypes(rev *revision) error {
 }
 
 func (e *Engine) deleteStack(ctx context.Context, in *awscfn.DeleteStackInput) (*awscfn.DeleteStackOutput, error) {
+	if name := aws.ToString(in.StackName); name != "" && e.here(ctx).find(name) == nil {
+		return &awscfn.DeleteStackOutput{}, nil // deleting what is gone succeeds
+	}
 	s, unlock, err := e.theStack(ctx, in.StackName, noStackWithID)
 	if err != nil {
-		if in.StackName != nil && *in.StackName != "" {
-			return &awscfn.DeleteStackOutput{}, nil // deleting what is gone succeeds
-		}
 		return nil, err
 	}
 	defer unlock()

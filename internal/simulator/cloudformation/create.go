@@ -131,7 +131,7 @@ func (s *stack) make(st *step, m *member, running, complete, failed types.Resour
 	s.setMember(m, running, "Resource creation Initiated")
 	s.after(out.latency, func() {
 		if st.active() {
-			s.awaitSignals(st, m, running, complete, failed)
+			s.awaitSignals(st, m, complete, failed)
 		}
 	})
 }

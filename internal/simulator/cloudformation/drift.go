@@ -44,7 +44,7 @@ var driftDone = []types.StackStatus{
 // detect compares every member, or those named, with what its provider reads.
 func (s *stack) detect(d *driftDetection, only []string) {
 	now := s.engine.now()
-	drifted, checked := 0, 0
+	drifted, checked := int32(0), 0
 	for _, id := range slices.Sorted(maps.Keys(s.members)) {
 		m := s.members[id]
 		if m.physicalID == "" || len(only) > 0 && !slices.Contains(only, id) {
@@ -67,7 +67,7 @@ func (s *stack) detect(d *driftDetection, only []string) {
 	s.drift = driftState{status: result, checked: &now}
 	s.space.mu.Lock()
 	defer s.space.mu.Unlock()
-	d.status, d.result, d.drifted = types.StackDriftDetectionStatusDetectionComplete, result, int32(min(drifted, maxResources)) //nolint:gosec // bounded
+	d.status, d.result, d.drifted = types.StackDriftDetectionStatusDetectionComplete, result, drifted
 }
 
 // compare reads one member and says how it differs from its template.

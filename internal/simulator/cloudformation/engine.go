@@ -79,10 +79,10 @@ func New(options Options) *Engine {
 // space returns what an account has in a region.
 func (e *Engine) space(p place) *space {
 	if s, ok := e.spaces.Load(p); ok {
-		return s.(*space) //nolint:forcetypeassert,errcheck // only spaces are stored
+		return s.(*space)
 	}
 	s, _ := e.spaces.LoadOrStore(p, newSpace(p))
-	return s.(*space) //nolint:forcetypeassert,errcheck // only spaces are stored
+	return s.(*space)
 }
 
 func (e *Engine) now() time.Time { return e.options.Env.Clock.Now() }

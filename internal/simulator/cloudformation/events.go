@@ -71,42 +71,27 @@ func (s *stack) flush() {
 	}
 }
 
-// Details of events on EventBridge:
+// publish sends an event to EventBridge, with the details of
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/events-detail-reference.html
-type statusDetails struct {
-	Status string `json:"status"`
-	Reason string `json:"status-reason"`
-}
-
-type stackDetail struct {
-	StackID string        `json:"stack-id"`
-	Details statusDetails `json:"status-details"`
-	Token   string        `json:"client-request-token,omitempty"`
-}
-
-type resourceDetail struct {
-	StackID    string        `json:"stack-id"`
-	LogicalID  string        `json:"logical-resource-id"`
-	PhysicalID string        `json:"physical-resource-id"`
-	Details    statusDetails `json:"status-details"`
-	Type       string        `json:"resource-type"`
-	Token      string        `json:"client-request-token,omitempty"`
-}
-
 func (s *stack) publish(event *types.StackEvent) {
 	publish := s.engine.options.Publish
 	if publish == nil {
 		return
 	}
-	details := statusDetails{Status: string(event.ResourceStatus), Reason: aws.ToString(event.ResourceStatusReason)}
-	token := aws.ToString(event.ClientRequestToken)
-	detailType, detail := "CloudFormation Stack Status Change", any(stackDetail{StackID: s.id, Details: details, Token: token})
+	detailType, detail := "CloudFormation Stack Status Change", map[string]any{
+		"stack-id": s.id,
+		"status-details": map[string]any{
+			"status": string(event.ResourceStatus), "status-reason": aws.ToString(event.ResourceStatusReason),
+		},
+	}
+	if token := aws.ToString(event.ClientRequestToken); token != "" {
+		detail["client-request-token"] = token
+	}
 	if aws.ToString(event.PhysicalResourceId) != s.id {
 		detailType = "CloudFormation Resource Status Change"
-		detail = resourceDetail{
-			StackID: s.id, LogicalID: aws.ToString(event.LogicalResourceId), PhysicalID: aws.ToString(event.PhysicalResourceId),
-			Details: details, Type: aws.ToString(event.ResourceType), Token: token,
-		}
+		detail["logical-resource-id"] = aws.ToString(event.LogicalResourceId)
+		detail["physical-resource-id"] = aws.ToString(event.PhysicalResourceId)
+		detail["resource-type"] = aws.ToString(event.ResourceType)
 	}
 	publish(s.background(), s.space.account, s.space.region, "aws.cloudformation", detailType, []string{s.id}, detail)
 }

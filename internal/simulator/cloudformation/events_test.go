@@ -36,7 +36,7 @@ func TestEventsReachEventBridgeAndSNS(t *testing.T) {
 		data, _ := json.Marshal(v)
 		return string(data)
 	}
-	want := `{"stack-id":"` + *s.StackId + `","status-details":{"status":"CREATE_IN_PROGRESS","status-reason":"User Initiated"},"client-request-token":"tok"}`
+	want := `{"client-request-token":"tok","stack-id":"` + *s.StackId + `","status-details":{"status":"CREATE_IN_PROGRESS","status-reason":"User Initiated"}}`
 	if p := w.published[0]; p.detailType != "CloudFormation Stack Status Change" || text(p.detail) != want {
 		t.Errorf("%s %s\nwant %s", p.detailType, text(p.detail), want)
 	}

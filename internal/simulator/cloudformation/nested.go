@@ -111,7 +111,7 @@ func (s *stack) outputAttributes() map[string]any {
 	return out
 }
 
-func (s *stack) updateNested(st *step, m, before *member, fail func(string)) {
+func (s *stack) updateNested(st *step, m, _ *member, fail func(string)) {
 	s.moveNested(st, m, s.nestedInput(m), func(ok bool, child *stack, reason string) {
 		if !ok {
 			fail("Embedded stack " + child.id + " was not successfully updated: " + reason)
@@ -121,7 +121,6 @@ func (s *stack) updateNested(st *step, m, before *member, fail func(string)) {
 		st.succeed()
 	})
 	m.tags = s.tagsFor(s.revision, m.id)
-	_ = before
 }
 
 // moveNested updates the child of a member.

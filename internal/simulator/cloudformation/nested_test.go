@@ -125,7 +125,7 @@ func TestWaitCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := httptest.NewRequest(http.MethodPut, address.EscapedPath(), bytes.NewBufferString(`{"Status": "SUCCESS", "UniqueId": "one", "Data": "hello", "Reason": "ok"}`))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPut, address.EscapedPath(), bytes.NewBufferString(`{"Status": "SUCCESS", "UniqueId": "one", "Data": "hello", "Reason": "ok"}`))
 	answer := httptest.NewRecorder()
 	w.engine.WaitConditions().ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {

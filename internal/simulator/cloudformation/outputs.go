@@ -155,53 +155,63 @@ func (s *stack) checkImports() error {
 
 // imports are the names of the exports that a revision imports.
 func (s *stack) imports(rev *revision) ([]string, error) {
-	sc := s.staticScope(rev)
-	var names []string
-	var visit func(n *template.Node) error
-	visit = func(n *template.Node) error {
-		if n == nil {
-			return nil
-		}
-		if n.Kind == template.Intrinsic && n.Func == "Fn::ImportValue" {
-			v, err := sc.Value(n.Arg)
-			if err != nil {
-				return err
-			}
-			if name, ok := eval.Scalar(v); ok {
-				names = append(names, name)
-			}
-			return nil
-		}
-		if n.Kind == template.Intrinsic && n.Func == "Fn::If" && len(n.Arg.Items) == 3 {
-			if rev.conditions[n.Arg.Items[0].Text] {
-				return visit(n.Arg.Items[1])
-			}
-			return visit(n.Arg.Items[2])
-		}
-		for _, item := range n.Items {
-			if err := visit(item); err != nil {
-				return err
-			}
-		}
-		for _, f := range n.Fields {
-			if err := visit(f.Value); err != nil {
-				return err
-			}
-		}
-		return visit(n.Arg)
-	}
+	f := importFinder{scope: s.staticScope(rev)}
 	for id := range rev.activeIDs() {
-		if err := visit(rev.template.Resources[id].Properties); err != nil {
+		if err := f.visit(rev.template.Resources[id].Properties); err != nil {
 			return nil, err
 		}
 	}
 	for _, o := range rev.template.Outputs {
-		if o.Condition != "" && !rev.conditions[o.Condition] {
+		if !f.scope.Active(o.Condition) {
 			continue
 		}
-		if err := visit(o.Value); err != nil {
+		if err := f.visit(o.Value); err != nil {
 			return nil, err
 		}
 	}
-	return names, nil
+	return f.names, nil
+}
+
+// importFinder collects the names in Fn::ImportValue below nodes, in the
+// branches of Fn::If that hold.
+type importFinder struct {
+	scope *eval.Scope
+	names []string
+}
+
+func (f *importFinder) visit(n *template.Node) error {
+	if n == nil {
+		return nil
+	}
+	below := slices.Clone(n.Items)
+	for _, field := range n.Fields {
+		below = append(below, field.Value)
+	}
+	switch {
+	case n.Func == "Fn::ImportValue":
+		return f.found(n.Arg)
+	case n.Func == "Fn::If" && len(n.Arg.Items) == 3 && f.scope.Conditions[n.Arg.Items[0].Text]:
+		below = append(below, n.Arg.Items[1])
+	case n.Func == "Fn::If" && len(n.Arg.Items) == 3:
+		below = append(below, n.Arg.Items[2])
+	default:
+		below = append(below, n.Arg)
+	}
+	for _, node := range below {
+		if err := f.visit(node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *importFinder) found(arg *template.Node) error {
+	v, err := f.scope.Value(arg)
+	if err != nil {
+		return err
+	}
+	if name, ok := eval.Scalar(v); ok {
+		f.names = append(f.names, name)
+	}
+	return nil
 }

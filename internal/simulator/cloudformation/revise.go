@@ -267,5 +267,3 @@ func checkCapabilities(rev *revision, given []types.Capability) error {
 	}
 	return nil
 }
-
-func asWire(err error, target **wire.Error) bool { return errors.As(err, target) }

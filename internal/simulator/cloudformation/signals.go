@@ -23,6 +23,7 @@ type signal struct {
 
 // waiting is a resource that waits for signals.
 type waiting struct {
+	step  *step
 	count int
 	done  func()
 	fail  func(reason string)
@@ -34,7 +35,7 @@ type waiting struct {
 
 // awaitSignals completes a created resource once its creation policy is met.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-creationpolicy.html
-func (s *stack) awaitSignals(st *step, m *member, running, complete, failed types.ResourceStatus) {
+func (s *stack) awaitSignals(st *step, m *member, complete, failed types.ResourceStatus) {
 	finish := func() {
 		s.setMember(m, complete, "")
 		st.succeed()
@@ -74,11 +75,12 @@ func (s *stack) awaitSignals(st *step, m *member, running, complete, failed type
 		s.setMember(m, failed, reason)
 		st.fail()
 	}
-	s.wait(st, m, &waiting{count: count, minimum: minimum, done: finish, fail: fail}, timeout, running)
+	s.wait(st, m, &waiting{count: count, minimum: minimum, done: finish, fail: fail}, timeout)
 }
 
 // wait lets a step go on when enough signals came, or fail at its timeout.
-func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration, running types.ResourceStatus) {
+func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration) {
+	w.step = st
 	m.waiting = w
 	s.after(timeout, func() {
 		if m.waiting != w || !st.active() {
@@ -91,13 +93,13 @@ func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration, run
 		}
 		w.fail(fmt.Sprintf("Failed to receive %d resource signal(s) within the specified duration", w.count-len(m.signals)))
 	})
-	s.settle(st, m, running)
+	s.settle(m)
 }
 
 // settle looks at the signals that a waiting member has.
-func (s *stack) settle(st *step, m *member, _ types.ResourceStatus) {
+func (s *stack) settle(m *member) {
 	w := m.waiting
-	if w == nil || st != nil && !st.active() {
+	if w == nil || !w.step.active() {
 		return
 	}
 	good, bad := 0, 0
@@ -154,7 +156,7 @@ func (s *stack) receive(m *member, id string, sig signal) {
 		}
 		s.setMember(m, m.status, "Received "+word+" signal with UniqueId "+id)
 	}
-	s.post(func() { s.settle(nil, m, m.status) })
+	s.post(func() { s.settle(m) })
 }
 
 // createHandle makes a wait condition handle: a URL that takes signals.
@@ -202,7 +204,7 @@ func (s *stack) createWaitCondition(st *step, m *member, running, complete types
 		s.setMember(m, complete, "")
 		st.succeed()
 	}
-	s.wait(st, m, &waiting{count: count, condition: true, minimum: 100, done: done, fail: fail}, time.Duration(timeout)*time.Second, running)
+	s.wait(st, m, &waiting{count: count, condition: true, minimum: 100, done: done, fail: fail}, time.Duration(timeout)*time.Second)
 }
 
 // WaitConditions serves the URLs of wait condition handles.
@@ -213,18 +215,18 @@ func (e *Engine) WaitConditions() http.Handler {
 			http.Error(w, "no such wait condition handle", http.StatusNotFound)
 			return
 		}
-		var message struct{ Status, Reason, UniqueId, Data string } //nolint:revive // the names are the protocol's
+		var message struct{ Status, Reason, UniqueID, Data string }
 		body, err := io.ReadAll(io.LimitReader(r.Body, 4096))
 		if err == nil {
 			err = json.Unmarshal(body, &message)
 		}
-		if err != nil || message.UniqueId == "" || message.Status != "SUCCESS" && message.Status != "FAILURE" {
+		if err != nil || message.UniqueID == "" || message.Status != "SUCCESS" && message.Status != "FAILURE" {
 			http.Error(w, "the body must be JSON with Status, Reason, UniqueId and Data", http.StatusBadRequest)
 			return
 		}
-		h := v.(handle) //nolint:forcetypeassert,errcheck // only handles are stored
+		h := v.(handle)
 		sig := signal{ok: message.Status == "SUCCESS", reason: message.Reason, data: message.Data}
-		h.stack.post(func() { h.stack.signalHandle(h.url, message.UniqueId, sig) })
+		h.stack.post(func() { h.stack.signalHandle(h.url, message.UniqueID, sig) })
 	})
 }
 

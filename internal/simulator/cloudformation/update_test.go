@@ -75,8 +75,8 @@ func two(first, second, more string) string {
 func TestFailedUpdateRollsBack(t *testing.T) {
 	w := newWorld(t, nil)
 	w.createAndWait("undo", two("1", "1", ""))
-	new := `, "Third": {"Type": "AWS::SQS::Queue"}, "Fourth": {"Type": "AWS::SQS::Queue", "DependsOn": ["Second"]}`
-	if err := w.update("undo", two("2", "901", new)); err != nil {
+	added := `, "Third": {"Type": "AWS::SQS::Queue"}, "Fourth": {"Type": "AWS::SQS::Queue", "DependsOn": ["Second"]}`
+	if err := w.update("undo", two("2", "901", added)); err != nil {
 		t.Fatal(err)
 	}
 	w.waitFor("undo", types.StackStatusUpdateRollbackComplete)

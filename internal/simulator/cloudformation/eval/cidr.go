@@ -48,7 +48,7 @@ func subnets(block string, count, bits int) (any, error) {
 		return nil, Errorf("Template error: Fn::Cidr: %s has no room for %d blocks of %d bits", block, count, bits)
 	}
 	base := new(big.Int).SetBytes(prefix.Masked().Addr().AsSlice())
-	step := new(big.Int).Lsh(big.NewInt(1), uint(bits))
+	step := new(big.Int).Exp(big.NewInt(2), big.NewInt(int64(bits)), nil)
 	out := make([]any, 0, count)
 	for range count {
 		out = append(out, netip.PrefixFrom(address(base, prefix.Addr().Is4()), length).String())

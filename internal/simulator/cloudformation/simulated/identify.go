@@ -103,7 +103,7 @@ func (n *namer) ensure(path string) {
 		p = n.t.Resolve(member(n.t, n.t.Resolve(p), part, 0))
 		if i == len(parts)-1 {
 			if _, given := object[part]; !given {
-				object[part] = n.value(path, part, p, 0)
+				object[part] = n.value(part, p, 0)
 			}
 			return
 		}
@@ -121,7 +121,7 @@ func (n *namer) ensure(path string) {
 }
 
 // value makes up a value of a read-only property.
-func (n *namer) value(path, name string, p *schema.Property, depth int) any {
+func (n *namer) value(name string, p *schema.Property, depth int) any {
 	if p == nil {
 		return n.text(name, &schema.Property{})
 	}
@@ -133,7 +133,7 @@ func (n *namer) value(path, name string, p *schema.Property, depth int) any {
 		out := map[string]any{}
 		for field, child := range p.Properties {
 			if resolved := n.t.Resolve(child); depth < 3 && resolved != nil {
-				out[field] = n.value(path+"/"+field, field, resolved, depth+1)
+				out[field] = n.value(field, resolved, depth+1)
 			}
 		}
 		return out

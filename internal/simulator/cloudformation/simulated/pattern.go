@@ -14,7 +14,7 @@ var patterns sync.Map // JavaScript pattern → *regexp.Regexp, nil when Go cann
 // does not have, are left out; what still does not compile gives nil.
 func compile(pattern string) *regexp.Regexp {
 	if re, ok := patterns.Load(pattern); ok {
-		return re.(*regexp.Regexp) //nolint:forcetypeassert,errcheck // only expressions are stored
+		return re.(*regexp.Regexp)
 	}
 	re, err := regexp.Compile(goSyntax(pattern))
 	if err != nil {

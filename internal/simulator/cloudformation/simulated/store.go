@@ -3,6 +3,7 @@ package simulated
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
@@ -37,10 +38,10 @@ func (s *Store) shard(r resource.Request, resourceType string) *shard {
 		key.region = ""
 	}
 	if v, ok := s.shards.Load(key); ok {
-		return v.(*shard) //nolint:forcetypeassert,errcheck // only shards are stored
+		return v.(*shard)
 	}
 	v, _ := s.shards.LoadOrStore(key, &shard{items: map[string]*item{}})
-	return v.(*shard) //nolint:forcetypeassert,errcheck // only shards are stored
+	return v.(*shard)
 }
 
 // Provider returns what makes the resources of a type.
@@ -149,7 +150,7 @@ func (p *provider) Delete(_ context.Context, r resource.Request) error {
 	return nil
 }
 
-// Read returns the resource's properties as they are now.
+// Read returns the resource's properties and attributes as they are now.
 func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
@@ -158,7 +159,14 @@ func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, 
 	if !ok {
 		return nil, p.missing(r)
 	}
-	return maps.Clone(it.properties), nil
+	live := map[string]any{}
+	for name, value := range it.attributes {
+		if !strings.Contains(name, ".") {
+			live[name] = value
+		}
+	}
+	maps.Copy(live, it.properties)
+	return live, nil
 }
 
 func (p *provider) missing(r resource.Request) error {
