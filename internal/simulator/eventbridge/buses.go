@@ -1,0 +1,119 @@
+package eventbridge
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEventBusInput) (*eventbridge.CreateEventBusOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := s.makeBus(r, aws.ToString(in.Name))
+	if err != nil {
+		return nil, err
+	}
+	b.description, b.deadLetters, b.kmsKey, b.logs = aws.ToString(in.Description), in.DeadLetterConfig, in.KmsKeyIdentifier, in.LogConfig
+	b.tags = tagMap(in.Tags)
+	return &eventbridge.CreateEventBusOutput{
+		EventBusArn: &b.arn, Description: in.Description, DeadLetterConfig: in.DeadLetterConfig,
+		KmsKeyIdentifier: in.KmsKeyIdentifier, LogConfig: in.LogConfig,
+	}, nil
+}
+
+// makeBus makes a bus. The caller holds the lock.
+func (s *Service) makeBus(r *region, name string) (*bus, error) {
+	if !validName.MatchString(name) || len(name) > 256 || name == defaultBus {
+		return nil, validation("Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+", name)
+	}
+	if _, ok := r.buses[name]; ok {
+		return nil, wire.Errorf("ResourceAlreadyExistsException", "Event bus %s already exists.", name)
+	}
+	b := s.newBus(r, name)
+	r.buses[name] = b
+	return b, nil
+}
+
+func (s *Service) deleteEventBus(ctx context.Context, in *eventbridge.DeleteEventBusInput) (*eventbridge.DeleteEventBusOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return nil, r.removeBus(aws.ToString(in.Name))
+}
+
+// removeBus deletes a bus; one that is gone is a success. The caller holds the
+// lock.
+func (r *region) removeBus(name string) error {
+	if name == defaultBus {
+		return validation("Cannot delete event bus default.")
+	}
+	if b, ok := r.buses[name]; ok && len(b.rules) > 0 {
+		return validation("Event bus %s can't be deleted since it has rules.", name)
+	}
+	delete(r.buses, name)
+	return nil
+}
+
+func (s *Service) describeEventBus(ctx context.Context, in *eventbridge.DescribeEventBusInput) (out *eventbridge.DescribeEventBusOutput, err error) {
+	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
+		out = &eventbridge.DescribeEventBusOutput{
+			Name: &b.name, Arn: &b.arn, Description: optional(b.description), CreationTime: &b.created, LastModifiedTime: &b.modified,
+			DeadLetterConfig: b.deadLetters, KmsKeyIdentifier: b.kmsKey, LogConfig: b.logs, Policy: optional(b.policy),
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (s *Service) listEventBuses(ctx context.Context, in *eventbridge.ListEventBusesInput) (*eventbridge.ListEventBusesOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	names, next := page(withPrefix(r.buses, in.NamePrefix), in.NextToken, in.Limit)
+	out := &eventbridge.ListEventBusesOutput{EventBuses: []types.EventBus{}, NextToken: next}
+	for _, name := range names {
+		b := r.buses[name]
+		out.EventBuses = append(out.EventBuses, types.EventBus{
+			Name: &b.name, Arn: &b.arn, Description: optional(b.description), Policy: optional(b.policy),
+			CreationTime: &b.created, LastModifiedTime: &b.modified,
+		})
+	}
+	return out, nil
+}
+
+func (s *Service) tagResource(ctx context.Context, in *eventbridge.TagResourceInput) (*eventbridge.TagResourceOutput, error) {
+	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) { maps.Copy(tags, tagMap(in.Tags)) })
+}
+
+func (s *Service) untagResource(ctx context.Context, in *eventbridge.UntagResourceInput) (*eventbridge.UntagResourceOutput, error) {
+	return nil, s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {
+		for _, key := range in.TagKeys {
+			delete(tags, key)
+		}
+	})
+}
+
+func (s *Service) listTagsForResource(ctx context.Context, in *eventbridge.ListTagsForResourceInput) (*eventbridge.ListTagsForResourceOutput, error) {
+	out := &eventbridge.ListTagsForResourceOutput{Tags: []types.Tag{}}
+	err := s.withTags(ctx, in.ResourceARN, func(tags map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(tags)) {
+			out.Tags = append(out.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+		}
+	})
+	return out, err
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

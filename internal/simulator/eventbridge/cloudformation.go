@@ -1,0 +1,286 @@
+package eventbridge
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+const (
+	ruleType = "AWS::Events::Rule"
+	busType  = "AWS::Events::EventBus"
+)
+
+// Providers returns the CloudFormation types that EventBridge backs.
+func (s *Service) Providers() map[string]resource.Provider {
+	return map[string]resource.Provider{ruleType: ruleProvider{s}, busType: busProvider{s}}
+}
+
+func handled(err error) error { return property.HandlerError("EventBridge", err) }
+
+// ruleProperties are those of AWS::Events::Rule.
+type ruleProperties struct {
+	Name, Description, EventBusName, RoleArn, ScheduleExpression, State string
+	EventPattern                                                        property.Document
+	Tags                                                                []property.Tag
+	Targets                                                             []targetProperties
+}
+
+// targetProperties are those of a target that the simulator acts on; the others
+// are kept by CloudFormation only.
+type targetProperties struct {
+	ID               string `cfn:"Id"`
+	Arn, RoleArn     string
+	Input, InputPath *string
+	InputTransformer *struct {
+		InputPathsMap map[string]string
+		InputTemplate string
+	}
+	SqsParameters    *struct{ MessageGroupId string } //nolint:revive // the property's name
+	DeadLetterConfig *struct{ Arn string }
+	RetryPolicy      *struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts *int32 }
+}
+
+func (p *targetProperties) target() types.Target {
+	t := types.Target{Id: aws.String(p.ID), Arn: aws.String(p.Arn), RoleArn: optional(p.RoleArn), Input: p.Input, InputPath: p.InputPath}
+	if x := p.InputTransformer; x != nil {
+		t.InputTransformer = &types.InputTransformer{InputPathsMap: x.InputPathsMap, InputTemplate: aws.String(x.InputTemplate)}
+	}
+	if x := p.SqsParameters; x != nil {
+		t.SqsParameters = &types.SqsParameters{MessageGroupId: aws.String(x.MessageGroupId)}
+	}
+	if x := p.DeadLetterConfig; x != nil {
+		t.DeadLetterConfig = &types.DeadLetterConfig{Arn: aws.String(x.Arn)}
+	}
+	if x := p.RetryPolicy; x != nil {
+		t.RetryPolicy = &types.RetryPolicy{MaximumEventAgeInSeconds: x.MaximumEventAgeInSeconds, MaximumRetryAttempts: x.MaximumRetryAttempts}
+	}
+	return t
+}
+
+type ruleProvider struct{ s *Service }
+
+// Create makes a rule with its targets.
+func (p ruleProvider) Create(_ context.Context, r resource.Request) (result resource.Result, err error) {
+	var props ruleProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return result, err
+	}
+	if props.Name == "" {
+		props.Name = property.Name(r, 64, "")
+	}
+	err = p.s.withBus(where(r), &props.EventBusName, func(reg *region, b *bus) error {
+		if found, ok := b.rules[props.Name]; ok {
+			return property.Exists(ruleType, found.arn)
+		}
+		made, err := p.apply(reg, b, r, &props)
+		if err != nil {
+			delete(b.rules, props.Name)
+			return err
+		}
+		result = ruleResult(made)
+		return nil
+	})
+	return result, handled(err)
+}
+
+func where(r resource.Request) place.Place { return place.Place{Account: r.Account, Region: r.Region} }
+
+func (p ruleProvider) apply(reg *region, b *bus, r resource.Request, props *ruleProperties) (*rule, error) {
+	made, err := p.s.put(reg, b, specification{
+		name: props.Name, description: props.Description, pattern: string(props.EventPattern),
+		schedule: props.ScheduleExpression, roleARN: props.RoleArn, state: types.RuleState(props.State),
+	})
+	if err != nil {
+		return nil, err
+	}
+	made.tags = property.Tags(r.Tags, props.Tags)
+	targets := made.targets
+	made.targets = nil
+	list := make([]types.Target, len(props.Targets))
+	for i := range props.Targets {
+		list[i] = props.Targets[i].target()
+	}
+	if err := made.setTargets(list); err != nil {
+		made.targets = targets
+		return nil, err
+	}
+	return made, nil
+}
+
+// ruleResult names the rule; one on another bus than the default is called
+// bus|rule.
+func ruleResult(made *rule) resource.Result {
+	id := made.name
+	if made.bus.name != defaultBus {
+		id = made.bus.name + "|" + made.name
+	}
+	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Arn": made.arn}}
+}
+
+// find runs fn on the rule that a physical id names.
+func (p ruleProvider) find(r resource.Request, fn func(*region, *rule) error) error {
+	busName, name, custom := strings.Cut(r.PhysicalID, "|")
+	if !custom {
+		busName, name = defaultBus, r.PhysicalID
+	}
+	return handled(p.s.withRule(where(r), &busName, &name, fn))
+}
+
+// Update changes a rule and its targets.
+func (p ruleProvider) Update(_ context.Context, r resource.Request) (result resource.Result, err error) {
+	var props ruleProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return result, err
+	}
+	err = p.find(r, func(reg *region, found *rule) error {
+		props.Name = found.name
+		made, err := p.apply(reg, found.bus, r, &props)
+		if err != nil {
+			return err
+		}
+		result = ruleResult(made)
+		return nil
+	})
+	return result, handled(err)
+}
+
+// Delete removes a rule with its targets.
+func (p ruleProvider) Delete(_ context.Context, r resource.Request) error {
+	return p.find(r, func(_ *region, found *rule) error {
+		delete(found.bus.rules, found.name)
+		return nil
+	})
+}
+
+// Read returns a rule's properties.
+func (p ruleProvider) Read(_ context.Context, r resource.Request) (props map[string]any, err error) {
+	err = p.find(r, func(_ *region, found *rule) error {
+		props = map[string]any{
+			"Name": found.name, "Arn": found.arn, "State": string(found.state), "EventBusName": found.bus.name,
+			"Tags": property.TagList(found.tags),
+		}
+		for name, value := range map[string]string{"Description": found.description, "ScheduleExpression": found.schedule, "RoleArn": found.roleARN} {
+			if value != "" {
+				props[name] = value
+			}
+		}
+		var document map[string]any
+		if json.Unmarshal([]byte(found.text), &document) == nil {
+			props["EventPattern"] = document
+		}
+		var targets []any
+		for _, t := range found.targets {
+			targets = append(targets, targetMap(t))
+		}
+		if len(targets) > 0 {
+			props["Targets"] = targets
+		}
+		return nil
+	})
+	return props, err
+}
+
+func targetMap(t types.Target) map[string]any {
+	m := map[string]any{"Id": *t.Id, "Arn": *t.Arn}
+	for name, value := range map[string]*string{"RoleArn": t.RoleArn, "Input": t.Input, "InputPath": t.InputPath} {
+		if value != nil {
+			m[name] = *value
+		}
+	}
+	if x := t.InputTransformer; x != nil {
+		paths := map[string]any{}
+		for name, path := range x.InputPathsMap {
+			paths[name] = path
+		}
+		m["InputTransformer"] = map[string]any{"InputPathsMap": paths, "InputTemplate": aws.ToString(x.InputTemplate)}
+	}
+	if x := t.SqsParameters; x != nil {
+		m["SqsParameters"] = map[string]any{"MessageGroupId": aws.ToString(x.MessageGroupId)}
+	}
+	if x := t.DeadLetterConfig; x != nil {
+		m["DeadLetterConfig"] = map[string]any{"Arn": aws.ToString(x.Arn)}
+	}
+	return m
+}
+
+// busProperties are those of AWS::Events::EventBus that the simulator acts on.
+type busProperties struct {
+	Name, Description string
+	Policy            property.Document
+	Tags              []property.Tag
+	DeadLetterConfig  *struct{ Arn string }
+}
+
+func (p *busProperties) apply(b *bus, r resource.Request) {
+	b.description, b.policy = p.Description, string(p.Policy)
+	b.tags = property.Tags(r.Tags, p.Tags)
+	b.deadLetters = nil
+	if p.DeadLetterConfig != nil {
+		b.deadLetters = &types.DeadLetterConfig{Arn: aws.String(p.DeadLetterConfig.Arn)}
+	}
+}
+
+func busResult(b *bus) resource.Result {
+	return resource.Result{PhysicalID: b.name, Attributes: map[string]any{"Arn": b.arn, "Name": b.name, "Policy": b.policy}}
+}
+
+type busProvider struct{ s *Service }
+
+// Create makes a bus.
+func (p busProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
+	var props busProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return resource.Result{}, err
+	}
+	reg := p.s.regions.At(where(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	b, err := p.s.makeBus(reg, props.Name)
+	if err != nil {
+		return resource.Result{}, handled(err)
+	}
+	props.apply(b, r)
+	return busResult(b), nil
+}
+
+// Update changes a bus.
+func (p busProvider) Update(_ context.Context, r resource.Request) (result resource.Result, err error) {
+	var props busProperties
+	if err := property.Decode(r.Properties, &props); err != nil {
+		return result, err
+	}
+	err = p.s.withBus(where(r), &r.PhysicalID, func(_ *region, b *bus) error {
+		props.apply(b, r)
+		b.modified = p.s.env.Clock.Now()
+		result = busResult(b)
+		return nil
+	})
+	return result, handled(err)
+}
+
+// Delete removes a bus.
+func (p busProvider) Delete(_ context.Context, r resource.Request) error {
+	return handled(p.s.withBus(where(r), &r.PhysicalID, func(reg *region, b *bus) error {
+		return reg.removeBus(b.name)
+	}))
+}
+
+// Read returns a bus's properties.
+func (p busProvider) Read(_ context.Context, r resource.Request) (props map[string]any, err error) {
+	err = p.s.withBus(where(r), &r.PhysicalID, func(_ *region, b *bus) error {
+		props = map[string]any{"Name": b.name, "Arn": b.arn, "Tags": property.TagList(b.tags)}
+		if b.description != "" {
+			props["Description"] = b.description
+		}
+		return nil
+	})
+	return props, handled(err)
+}
