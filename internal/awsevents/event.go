@@ -39,7 +39,7 @@ type Event struct {
 type envelope struct {
 	ID         string          `json:"id"`
 	Source     string          `json:"source"`
-	DetailType string          `json:"detail-type"`
+	DetailType string          `json:"detail-type"` //nolint:tagliatelle // EventBridge's name
 	Account    string          `json:"account"`
 	Region     string          `json:"region"`
 	Time       time.Time       `json:"time"`
@@ -49,12 +49,12 @@ type envelope struct {
 // stackDetail is the detail of a stack status change:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/event-detail-stack-status-change.html
 type stackDetail struct {
-	StackID string `json:"stack-id"`
+	StackID string `json:"stack-id"` //nolint:tagliatelle // CloudFormation's name
 	Details struct {
 		Status string `json:"status"`
-		Reason string `json:"status-reason"`
-	} `json:"status-details"`
-	Token string `json:"client-request-token"`
+		Reason string `json:"status-reason"` //nolint:tagliatelle // CloudFormation's name
+	} `json:"status-details"` //nolint:tagliatelle // CloudFormation's name
+	Token string `json:"client-request-token"` //nolint:tagliatelle // CloudFormation's name
 }
 
 // parseEvent reads a message of the queue. It errs if the message is no event.

@@ -69,16 +69,16 @@ func (d *describer) crowded(target awsapi.Target) bool {
 
 func (d *describer) one(ctx context.Context, target awsapi.Target, name string) (*live, error) {
 	out, err := d.clients.CloudFormation(target).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
-	if err != nil {
-		if missing(err) {
-			return nil, nil
-		}
-		return nil, err
-	}
-	if len(out.Stacks) == 0 {
+	switch {
+	case missing(err):
 		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(out.Stacks) == 0:
+		return nil, nil
+	default:
+		return liveFrom(&out.Stacks[0]), nil
 	}
-	return liveFrom(&out.Stacks[0]), nil
 }
 
 // missing is true for CloudFormation's answer that a stack does not exist, a ValidationError:

@@ -2,11 +2,11 @@ package stack
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Digest returns the SHA-256 of all that is applied: template, parameters and tags.
@@ -49,9 +49,8 @@ func token(parts ...string) string {
 
 // write adds a text with its length, so that no two lists of texts look the same.
 func write(h hash.Hash, text string) {
-	var size [8]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(text)))
-	_, _ = h.Write(size[:]) // a hash never errs
+	var scratch [24]byte
+	_, _ = h.Write(append(strconv.AppendInt(scratch[:0], int64(len(text)), 10), ':')) // a hash never errs
 	_, _ = h.Write([]byte(text))
 }
 

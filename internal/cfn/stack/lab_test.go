@@ -1,0 +1,294 @@
+package stack_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	simcfn "github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+const (
+	region   = "eu-central-1"
+	ownerTag = "aws-operator/object"
+	queue    = "AWS::SQS::Queue"
+	table    = "AWS::DynamoDB::Table"
+)
+
+// lab is the engine on the simulated CloudFormation, whose events reach the engine at once.
+type lab struct {
+	t       *testing.T
+	faults  *fault.Injector
+	clients *awsapi.Clients
+	console *cloudformation.Client // what somebody else does
+	events  chan stack.Event
+	poll    time.Duration
+
+	mu     sync.Mutex
+	engine *stack.Engine
+	passed []string // statuses of the stack itself, in order
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	return newLabTrying(t, 3, 2*time.Second)
+}
+
+// newLabTrying has the SDK try each call so many times, and the engine look at running operations so often.
+func newLabTrying(t *testing.T, attempts int, poll time.Duration) *lab {
+	t.Helper()
+	l := &lab{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
+	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
+	server := httptest.NewServer(wire.NewRouter([]*wire.Service{simulated.Service()}, l.faults, clock.RealClock{}, wire.WithRegion(region)))
+	t.Cleanup(server.Close)
+	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
+	clients, err := awsapi.New(t.Context(), awsapi.Options{
+		Region: region, EndpointURL: server.URL, Credentials: keys, MaxAttempts: attempts, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.clients = clients
+	l.console = cloudformation.New(cloudformation.Options{Region: region, BaseEndpoint: aws.String(server.URL), Credentials: keys})
+	l.restart()
+	return l
+}
+
+// restart is what a kill leaves: an engine that knows nothing.
+func (l *lab) restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.engine = stack.New(stack.Options{Clients: l.clients, RetryDelay: time.Millisecond, PollInterval: l.poll})
+}
+
+func (l *lab) current() *stack.Engine {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.engine
+}
+
+func (l *lab) publish(_ context.Context, _, _, _, detailType string, _ []string, detail any) {
+	if detailType != "CloudFormation Stack Status Change" {
+		return
+	}
+	var read struct {
+		StackID string `json:"stack-id"`
+		Details struct {
+			Status string `json:"status"`
+		} `json:"status-details"`
+		Token string `json:"client-request-token"`
+	}
+	data, err := json.Marshal(detail)
+	if err == nil {
+		err = json.Unmarshal(data, &read)
+	}
+	if err != nil {
+		l.t.Error(err)
+		return
+	}
+	l.mu.Lock()
+	l.passed = append(l.passed, read.Details.Status)
+	l.mu.Unlock()
+	event := stack.Event{StackID: read.StackID, Status: read.Details.Status, Token: read.Token}
+	l.current().Observe(event)
+	l.events <- event
+}
+
+func (l *lab) through(status types.StackStatus) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.passed, string(status))
+}
+
+// until visits after every event until the state is reached and returns the last result.
+func (l *lab) until(state stack.State, visit func() (stack.Result, error)) stack.Result {
+	l.t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for {
+		result, err := visit()
+		if err != nil {
+			l.t.Fatalf("%s: %v", result.Reason, err)
+		}
+		if result.State == state {
+			return result
+		}
+		if result.State == stack.Stalled {
+			l.t.Fatalf("%s: %s; the stack went through %q", result.Reason, result.Message, l.passed)
+		}
+		again := result.RequeueAfter
+		if again == 0 {
+			again = time.Second
+		}
+		look := time.NewTimer(again)
+		select {
+		case <-l.events:
+		case <-look.C:
+		case <-deadline.C:
+			l.t.Fatalf("never %s: %s, %s: %s; the stack went through %q", state, result.State, result.Reason, result.Message, l.passed)
+		}
+		look.Stop()
+	}
+}
+
+// object is what a caller keeps.
+type object struct {
+	*lab
+	desired stack.Desired
+	record  stack.Record
+	outputs map[string]string
+}
+
+func (l *lab) object(body string) *object {
+	l.t.Helper()
+	o := &object{lab: l, desired: stack.Desired{
+		Name: "jobs", Tags: map[string]string{ownerTag: "default/jobs", "team": "blue"}, OwnerTags: []string{ownerTag}, Salt: "uid",
+	}}
+	o.edit(body)
+	return o
+}
+
+func (o *object) edit(body string) {
+	o.t.Helper()
+	parsed, err := template.Parse("jobs.yaml", []byte(body))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.desired.Template = parsed
+}
+
+func (o *object) ensure() (stack.Result, error) {
+	result, err := o.current().Ensure(o.t.Context(), awsapi.Target{}, o.desired, o.record)
+	o.record = result.Record
+	if result.Outputs != nil {
+		o.outputs = result.Outputs
+	}
+	return result, err
+}
+
+func (o *object) is(state stack.State) stack.Result {
+	o.t.Helper()
+	return o.until(state, o.ensure)
+}
+
+func (o *object) gone(options stack.DeleteOptions) {
+	o.t.Helper()
+	options.OwnerTags = map[string]string{ownerTag: o.desired.Tags[ownerTag]}
+	o.until(stack.Gone, func() (stack.Result, error) {
+		result, err := o.current().Delete(o.t.Context(), awsapi.Target{}, o.desired.Name, o.record, options)
+		o.record = result.Record
+		return result, err
+	})
+	out, err := o.console.DescribeStacks(o.t.Context(), &cloudformation.DescribeStacksInput{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if len(out.Stacks) != 0 {
+		o.t.Errorf("%d stacks are left", len(out.Stacks))
+	}
+}
+
+// settled waits until CloudFormation has ended what somebody else began.
+func (l *lab) settled(status types.StackStatus) *types.Stack {
+	l.t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := l.console.DescribeStacks(l.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("jobs")})
+		if err == nil && out.Stacks[0].StackStatus == status {
+			return &out.Stacks[0]
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			l.t.Fatalf("the stack never became %s: %v", status, err)
+		}
+	}
+}
+
+func queueTemplate(delay int) string {
+	return fmt.Sprintf(`
+Resources:
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: jobs
+      DelaySeconds: %d
+Outputs:
+  arn:
+    Value: !GetAtt Queue.Arn
+`, delay)
+}
+
+func (o *object) calls(run func()) []string {
+	var mu sync.Mutex
+	var made []string
+	remove := o.faults.OnCall(func(c fault.CallInfo) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.ResourceType == "" && c.Phase == fault.Before {
+			made = append(made, c.Operation)
+		}
+	})
+	defer remove()
+	run()
+	mu.Lock()
+	defer mu.Unlock()
+	return made
+}
+
+// begun counts a status. The caller holds the lock.
+func (l *lab) begun(status string) int {
+	count := 0
+	for _, one := range l.passed {
+		if one == status {
+			count++
+		}
+	}
+	return count
+}
+
+// survives runs a visit; if it dies, its record is lost and the engine starts again.
+func (o *object) survives(visit func() (stack.Result, error)) (stack.Result, error) {
+	before := o.record
+	result, err := visit()
+	if err != nil {
+		o.record = before
+		o.restart()
+		return stack.Result{State: stack.Waiting, RequeueAfter: time.Millisecond}, nil
+	}
+	return result, nil
+}
+
+func (o *object) settles(state stack.State, visit func() (stack.Result, error)) {
+	o.t.Helper()
+	o.until(state, func() (stack.Result, error) { return o.survives(visit) })
+}
+
+// otherIs waits for the stack named other; "" is for it to be gone.
+func (l *lab) otherIs(status types.StackStatus) (stack.Result, error) {
+	out, err := l.console.DescribeStacks(l.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("other")})
+	if (err != nil && status == "") || (err == nil && out.Stacks[0].StackStatus == status) {
+		return stack.Result{State: "done"}, nil
+	}
+	return stack.Result{RequeueAfter: 10 * time.Millisecond}, nil
+}
