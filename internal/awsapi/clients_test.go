@@ -102,27 +102,33 @@ func TestExplain(t *testing.T) {
 			Denied, "AWS denies access: the operator's identity lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
 		},
 		{
-			"throttling passes", answer{400, "Throttling", "Rate exceeded"},
+			"throttling passes",
+			answer{400, "Throttling", "Rate exceeded"},
 			Throttled, "AWS limits the rate of cloudformation:DescribeStacks calls; the operator slows down and tries again.", "",
 		},
 		{
-			"expired credentials are renewed by a person", answer{403, "ExpiredToken", "The security token included in the request is expired"},
+			"expired credentials are renewed by a person",
+			answer{403, "ExpiredToken", "The security token included in the request is expired"},
 			Expired, "The AWS credentials of the operator have expired; renew them. If they were just renewed, check the machine's clock.", "",
 		},
 		{
-			"unknown credentials are corrected by a person", answer{403, "InvalidClientTokenId", "The security token included in the request is invalid."},
+			"unknown credentials are corrected by a person",
+			answer{403, "InvalidClientTokenId", "The security token included in the request is invalid."},
 			BadCredentials, "AWS does not accept the operator's credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
 		},
 		{
-			"a refusal keeps AWS's words", answer{400, "ValidationError", "Template error: no such thing"},
+			"a refusal keeps AWS's words",
+			answer{400, "ValidationError", "Template error: no such thing"},
 			Rejected, "AWS rejects cloudformation:DescribeStacks: Template error: no such thing.", "",
 		},
 		{
-			"a failure inside AWS passes", answer{500, "InternalFailure", "oops"},
+			"a failure inside AWS passes",
+			answer{500, "InternalFailure", "oops"},
 			Unavailable, "AWS failed inside while serving cloudformation:DescribeStacks (InternalFailure); the operator tries again.", "",
 		},
 		{
-			"a used-up quota needs a person", answer{400, "LimitExceeded", "Limit for stack has been exceeded"},
+			"a used-up quota needs a person",
+			answer{400, "LimitExceeded", "Limit for stack has been exceeded"},
 			LimitReached, "A quota of the AWS account is used up: Limit for stack has been exceeded. Ask AWS for a higher one or remove what is not needed.", "",
 		},
 	}

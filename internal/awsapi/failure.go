@@ -78,8 +78,7 @@ func Explain(err error) *Failure {
 	if err == nil {
 		return nil
 	}
-	var known *Failure
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Failure](err); ok {
 		return known
 	}
 	for _, explain := range []func(error) *Failure{explainInterruption, explainAnswer, explainSilence} {
@@ -97,8 +96,7 @@ func Explain(err error) *Failure {
 
 // Code returns AWS's error code of a failed call, or "".
 func Code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
 	}
 	return ""
@@ -106,8 +104,7 @@ func Code(err error) string {
 
 // AWSMessage returns AWS's own message of a failed call, or "".
 func AWSMessage(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorMessage()
 	}
 	return ""
@@ -273,8 +270,7 @@ func calledAction(err error) string {
 }
 
 func statusOf(err error) int {
-	var response *awshttp.ResponseError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return response.HTTPStatusCode()
 	}
 	return 0

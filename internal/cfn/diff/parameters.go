@@ -37,7 +37,7 @@ func values(deployed, desired Side) (before, after map[string]string) {
 // What a plan shows in place of a secret.
 const (
 	// NewSecret stands for a secret that differs from the deployed one.
-	NewSecret = "**** (new value)"
+	NewSecret = "**** (new value)" //nolint:gosec // It stands for a secret and is none.
 	// MaybeNewSecret stands for a secret where CloudFormation hides the deployed one.
 	MaybeNewSecret = "**** (perhaps a new value)"
 )

@@ -96,7 +96,7 @@ type Property struct {
 // keywords is a Property as it stands in JSON.
 type keywords struct {
 	Type                 json.RawMessage      `json:"type"`
-	Ref                  string               `json:"$ref"` //nolint:tagliatelle // JSON Schema names it so
+	Ref                  string               `json:"$ref"`
 	Properties           map[string]*Property `json:"properties"`
 	PatternProperties    map[string]*Property `json:"patternProperties"`
 	AdditionalProperties json.RawMessage      `json:"additionalProperties"`

@@ -125,7 +125,7 @@ func nothingToUpdate(err error) bool {
 }
 
 // busyMark is in CloudFormation's answers to calls that the stack's status does not allow: "Stack:arn:… is in UPDATE_IN_PROGRESS
-// state and can not be updated."
+// state and can not be updated.".
 var busyMarks = []string{" state and can not be", " state and cannot be", "cannot be deleted while in status", "can not be deleted while in status"}
 
 func busy(err error) bool {

@@ -243,7 +243,7 @@ func TestAForeignStackIsLeftAlone(t *testing.T) {
 func TestABadTemplateIsNotSent(t *testing.T) {
 	s := newScript(t)
 	bad := desire(t, 1)
-	parsed, err := template.Parse("queue.yaml", []byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Nmae\n"))
+	parsed, err := template.Parse("queue.yaml", []byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

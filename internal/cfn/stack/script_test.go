@@ -56,9 +56,10 @@ func (s *script) S3(awsapi.Target) awsapi.S3                           { return 
 func (s *script) ObjectURL(_ awsapi.Target, bucket, key string) string { return bucket + "/" + key }
 func (s *script) Waiting(awsapi.Target, string) int                    { return 0 }
 func (s *script) engine() *Engine                                      { return New(Options{Clients: s, Clock: s.clock}) }
-func (s *script) step(by time.Duration)                                { s.clock.SetTime(s.clock.Now().Add(by)) }
-func (s *script) forgetCalls()                                         { s.calls = nil }
-func refuse(code, message string) error                                { return &smithy.GenericAPIError{Code: code, Message: message} }
+
+func (s *script) step(by time.Duration) { s.clock.SetTime(s.clock.Now().Add(by)) }
+func (s *script) forgetCalls()          { s.calls = nil }
+func refuse(code, message string) error { return &smithy.GenericAPIError{Code: code, Message: message} }
 
 func call[O any](s *script, operation string, effect func() (*O, error)) (*O, error) {
 	s.mu.Lock()

@@ -135,7 +135,8 @@ func TestAccepts(t *testing.T) {
 
 func TestParseSub(t *testing.T) {
 	want := []template.SubPart{
-		{Literal: "a$"}, {Variable: "B"},
+		{Literal: "a$"},
+		{Variable: "B"},
 		{Literal: "${C}${}${"},
 	}
 	if diff := cmp.Diff(want, template.ParseSub("a$${B}${!C}${}${")); diff != "" {

@@ -6,11 +6,9 @@ import "strings"
 type place int
 
 const (
-	// anywhere a value may stand.
-	anywhere place = iota
 	// conditionsAndRules are the Conditions and Rules sections, and nested in
-	// each other's arguments.
-	conditionsAndRules
+	// each other's arguments. The zero value is anywhere a value may stand.
+	conditionsAndRules place = iota + 1
 	// rulesOnly is the Rules section.
 	rulesOnly
 )

@@ -85,8 +85,7 @@ func TestParseProblems(t *testing.T) {
 		{"an output without value", "Outputs:\n  O: {Description: d}\n", "t:2:3: output O has no Value"},
 	} {
 		_, err := template.Parse("t", []byte(c.text))
-		var problems template.Problems
-		if !errors.As(err, &problems) {
+		if _, ok := errors.AsType[template.Problems](err); !ok {
 			t.Errorf("%s: error is %v, not Problems", c.reason, err)
 			continue
 		}

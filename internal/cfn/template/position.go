@@ -31,7 +31,7 @@ func (p Position) String() string {
 func (p Position) IsZero() bool { return p == Position{} }
 
 // Problem is one thing wrong with a template, for a person to correct.
-type Problem struct { //nolint:errname // a template has problems; they are an error only to who cannot go on
+type Problem struct {
 	// Pos is where it is.
 	Pos Position `json:"pos"`
 	// Path is where it is in the tree, as in "Resources/Queue/Properties/DelaySeconds".
@@ -60,7 +60,7 @@ func (p Problem) Text() string {
 }
 
 // Problems is what is wrong with a template, in order of position.
-type Problems []Problem //nolint:errname // see Problem
+type Problems []Problem
 
 // Error returns one line a problem.
 func (p Problems) Error() string {
