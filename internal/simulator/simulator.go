@@ -8,11 +8,14 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
+	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
+	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -71,15 +74,25 @@ func New(o Options) *Simulator {
 		return s.router.Endpoint()
 	}
 
-	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
 	keys := &wire.Keys{}
-	parts := []part{queues, dynamodb.New(env), s3.New(env), ecr.New(env), sts.New(env, keys)}
+	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
+	topics := sns.New(env, queues, endpoint)
+	events := eventbridge.New(env, queues, topics, o.Faults)
+	buckets := s3.New(env)
+	parts := []part{queues, topics, events, buckets, dynamodb.New(env), ecr.New(env), sts.New(env, keys)}
 	providers := map[string]resource.Provider{}
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {
 			maps.Copy(providers, b.Providers())
 		}
 	}
+	parts = append(parts, cloudformation.New(cloudformation.Options{
+		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: events.Publish,
+		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
+			return topics.Publish(ctx, topicARN, subject, message)
+		},
+		FetchS3: fetch(buckets),
+	}))
 	services := make([]*wire.Service, len(parts))
 	for i, p := range parts {
 		services[i] = p.Service()

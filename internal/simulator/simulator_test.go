@@ -1,0 +1,149 @@
+package simulator_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	eventtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+func start(t *testing.T) aws.Config {
+	t.Helper()
+	sim := simulator.New(simulator.Options{})
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		sim.Close()
+		server.Close()
+	})
+	return aws.Config{
+		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+	}
+}
+
+const template = `
+Parameters:
+  Name: {Type: String}
+Resources:
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties: {QueueName: !Ref Name, RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}}
+  Dead:
+    Type: AWS::SQS::Queue
+  Policy:
+    Type: AWS::SQS::QueuePolicy
+    Properties:
+      Queues: [!Ref Queue]
+      PolicyDocument: {Statement: [{Effect: Allow, Principal: "*", Action: sqs:SendMessage, Resource: !GetAtt Queue.Arn}]}
+  Topic:
+    Type: AWS::SNS::Topic
+  Subscription:
+    Type: AWS::SNS::Subscription
+    Properties: {TopicArn: !Ref Topic, Protocol: sqs, Endpoint: !GetAtt Queue.Arn, RawMessageDelivery: true}
+Outputs:
+  URL: {Value: !Ref Queue}
+  ARN: {Value: !GetAtt Queue.Arn}
+  Topic: {Value: !Ref Topic}
+`
+
+func TestAStackOfQueuesAndTopicsWorksAndIsAnnounced(t *testing.T) {
+	config := start(t)
+	ctx := t.Context()
+	queues, events, stacks := sqs.NewFromConfig(config), eventbridge.NewFromConfig(config), cloudformation.NewFromConfig(config)
+
+	inbox, err := queues.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("inbox")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.PutRule(ctx, &eventbridge.PutRuleInput{
+		Name:         aws.String("stacks"),
+		EventPattern: aws.String(`{"source":["aws.cloudformation"],"detail-type":["CloudFormation Stack Status Change"]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: aws.String("stacks"), Targets: []eventtypes.Target{
+		{Id: aws.String("inbox"), Arn: aws.String("arn:aws:sqs:eu-central-1:123456789012:inbox")},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := stacks.CreateStack(ctx, &cloudformation.CreateStackInput{
+		StackName: aws.String("s"), TemplateBody: aws.String(template),
+		Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Name"), ParameterValue: aws.String("orders")}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for complete := false; !complete; {
+		out, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: inbox.QueueUrl, WaitTimeSeconds: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			t.Fatal("no event for 20 s")
+		}
+		if strings.Contains(*out.Messages[0].Body, "ROLLBACK") {
+			t.Fatal(*out.Messages[0].Body)
+		}
+		complete = strings.Contains(*out.Messages[0].Body, `"CREATE_COMPLETE"`)
+	}
+
+	out, err := stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String("s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := map[string]string{}
+	for _, o := range out.Stacks[0].Outputs {
+		outputs[*o.OutputKey] = *o.OutputValue
+	}
+	if want := *config.BaseEndpoint + "/123456789012/orders"; outputs["URL"] != want || outputs["ARN"] != "arn:aws:sqs:eu-central-1:123456789012:orders" {
+		t.Errorf("outputs %v, want URL %s", outputs, want)
+	}
+	if _, err := sns.NewFromConfig(config).Publish(ctx, &sns.PublishInput{TopicArn: aws.String(outputs["Topic"]), Message: aws.String("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := queues.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(outputs["URL"])})
+	if err != nil || len(got.Messages) != 1 || *got.Messages[0].Body != "hello" {
+		t.Errorf("from topic to queue: %+v %v", got, err)
+	}
+}
+
+func TestTemplatesComeFromS3(t *testing.T) {
+	config := start(t)
+	buckets := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := buckets.CreateBucket(t.Context(), &s3.CreateBucketInput{
+		Bucket:                    aws.String("templates"),
+		CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraintEuCentral1},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := buckets.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: aws.String("templates"), Key: aws.String("q.yaml"), Body: strings.NewReader("Resources: {Q: {Type: AWS::SQS::Queue}}"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stacks := cloudformation.NewFromConfig(config)
+	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: aws.String("s"), TemplateURL: aws.String("https://templates.s3.eu-central-1.amazonaws.com/q.yaml"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
+	})
+	if err := waiter.Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")}, 20*time.Second); err != nil {
+		t.Error(err)
+	}
+}
