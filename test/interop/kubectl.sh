@@ -15,17 +15,23 @@ is "the ConfigMap is there" "$(kubectl get configmap dynamo-table -o jsonpath='{
 kubectl get aws
 like "one word lists all kinds" "$(kubectl get aws -o name)" 'sqsqueue.service-operator.aws/billing'
 kubectl get ddb -o wide
-like "short names and columns" "$(kubectl get ddbs -o wide)" 'READY +SYNCED +STATUS +AGE +STACK'
+like "short names and columns" "$(kubectl get ddbs -o wide)" 'READY +SYNCED +STATUS +STACK'
 kubectl explain dynamodb.spec
 like "explain knows the fields" "$(kubectl explain dynamodb.spec)" 'readCapacityUnits'
 kubectl describe ddb dynamo-table
 like "describe shows events" "$(kubectl describe ddb dynamo-table)" 'Events:'
 
 fails "a wrong type is refused, with the field" 'spec.hashAttribute.type' kubectl apply -f - <<'YAML'
-{apiVersion: service-operator.aws/v1alpha1, kind: DynamoDB, metadata: {name: wrong}, spec: {hashAttribute: {name: a, type: X}, readCapacityUnits: 1, writeCapacityUnits: 1}}
+apiVersion: service-operator.aws/v1alpha1
+kind: DynamoDB
+metadata: {name: wrong}
+spec: {hashAttribute: {name: a, type: X}, readCapacityUnits: 1, writeCapacityUnits: 1}
 YAML
 fails "an unknown field is refused, with its name" 'unknown field "spec.visibilityTimeOut"' kubectl apply -f - <<'YAML'
-{apiVersion: service-operator.aws/v1alpha1, kind: SQSQueue, metadata: {name: wrong}, spec: {visibilityTimeOut: 1}}
+apiVersion: service-operator.aws/v1alpha1
+kind: SQSQueue
+metadata: {name: wrong}
+spec: {visibilityTimeOut: 1}
 YAML
 
 kubectl patch ddb dynamo-table --type=merge -p '{"spec":{"readCapacityUnits":7}}'
@@ -40,4 +46,5 @@ like "a kind of one's own explains itself" "$(kubectl explain kinesisstream.spec
 
 kubectl delete --timeout=60s -f examples/kinesisstream.yaml -f examples/quickstart
 kubectl delete --timeout=60s -f examples/modeldefinition.yaml
+kubectl api-resources --cached=false >/dev/null # forget the kind that is gone
 is "nothing is left" "$(kubectl get aws -o name)" ""

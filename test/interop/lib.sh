@@ -3,7 +3,7 @@ set -euo pipefail
 
 # need COMMAND: skip the script where the command is not installed.
 need() {
-  command -v "$1" >/dev/null && "$1" --version >/dev/null 2>&1 || { echo "$1 is not installed"; exit 75; }
+  command -v "$1" >/dev/null && { "$1" --version || "$1" --help; } >/dev/null 2>&1 || { echo "$1 is not installed"; exit 75; }
 }
 
 # is WHAT GOT WANT: fail unless the two are the same.

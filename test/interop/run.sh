@@ -23,7 +23,7 @@ trap finish EXIT
 SKIPPED=75
 
 "$OPERATOR" local up --detach --latency 100ms --dir "$WORK/local"
-export KUBECONFIG="$WORK/local/kubeconfig"
+export KUBECONFIG="$WORK/local/kubeconfig" KUBECACHEDIR="$WORK/kube-cache"
 # shellcheck disable=SC1091 # written a moment ago
 source "$WORK/local/aws.env"
 

@@ -41,7 +41,7 @@ func (s *stage) apply(ctx context.Context, objects []*object) error {
 
 // awaitReady tells every change of the objects until all are Ready.
 func (s *stage) awaitReady(ctx context.Context, objects []*object) error {
-	s.say("%-7s %-34s %-7s %-20s %s", "TIME", "OBJECT", "READY", "STATUS", "")
+	s.say("%-7s %-34s %-7s %s", "TIME", "OBJECT", "READY", "STATUS")
 	last := map[string]string{}
 	return s.until(ctx, "all objects to be Ready", func() (bool, error) {
 		all := true
@@ -50,37 +50,52 @@ func (s *stage) awaitReady(ctx context.Context, objects []*object) error {
 			if err != nil {
 				return false, err
 			}
-			ready, line := summary(found)
-			if line != last[o.String()] {
-				last[o.String()] = line
-				s.say("%5.1f s %-34s %s", s.clock.Since(s.began).Seconds(), o, line)
+			now := summarize(found)
+			if now.line != last[o.String()] {
+				last[o.String()] = now.line
+				s.say("%5.1f s %-34s %s", s.clock.Since(s.began).Seconds(), o, now.line)
 			}
-			all = all && ready
+			if now.stalled {
+				return false, fmt.Errorf("%s has stalled", o)
+			}
+			all = all && now.ready
 		}
 		return all, nil
 	})
 }
 
-// summary is what the object says about itself, in a line.
-func summary(o *object) (ready bool, line string) {
+// summary is what an object says about itself.
+type summary struct {
+	ready, stalled bool
+	line           string
+}
+
+func summarize(o *object) summary {
+	var now summary
 	status, _, _ := unstructured.NestedString(o.Object, "status", "resourceStatus")
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	word, message := "-", ""
 	for _, c := range conditions {
 		condition, ok := c.(map[string]any)
-		if ok && condition["type"] == "Ready" {
+		if !ok {
+			continue
+		}
+		switch condition["type"] {
+		case "Ready":
 			word, _ = condition["status"].(string)
 			message, _ = condition["message"].(string)
+		case "Stalled":
+			now.stalled = condition["status"] == "True"
 		}
 	}
 	if status == "" {
 		status = "-"
 	}
-	ready = word == "True"
-	if ready {
+	if now.ready = word == "True"; now.ready {
 		message = ""
 	}
-	return ready, strings.TrimRight(fmt.Sprintf("%-7s %-20s %s", word, status, message), " ")
+	now.line = strings.TrimRight(fmt.Sprintf("%-7s %-20s %s", word, status, message), " ")
+	return now
 }
 
 // showOutputs tells what the objects carry, and the ConfigMaps beside them.
@@ -163,6 +178,9 @@ func (s *stage) until(ctx context.Context, what string, done func() (bool, error
 	defer ticker.Stop()
 	for {
 		ok, err := done()
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
+		}
 		if ok || err != nil {
 			return err
 		}

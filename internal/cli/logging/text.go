@@ -12,8 +12,12 @@ import (
 )
 
 // unread are the attributes that no person reads in a line: they repeat what
-// controllerKind, namespace and name say, or link lines for machines.
-var unread = []string{"controller", "controllerGroup", "object", "reconcileID"}
+// controller, namespace and name say, or link lines for machines.
+var unread = []string{"controllerGroup", "controllerKind", "object", "reconcileID"}
+
+// startup is what controller-runtime says at length, for each kind, before
+// anything has happened. It is shown at the level debug only.
+var startup = []string{"Starting EventSource", "Starting Controller", "Starting workers"}
 
 // textHandler writes lines like
 //
@@ -36,6 +40,9 @@ func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool { return
 
 // Handle writes one line.
 func (h *textHandler) Handle(_ context.Context, record slog.Record) error {
+	if h.level > slog.LevelDebug && slices.Contains(startup, record.Message) {
+		return nil
+	}
 	var line strings.Builder
 	fmt.Fprintf(&line, "%s %-5s ", record.Time.Format("15:04:05"), levelName(record.Level))
 	name := h.name

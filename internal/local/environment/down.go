@@ -12,8 +12,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stopEvery is how often Down looks whether the environment is gone.
-const stopEvery = 50 * time.Millisecond
+// How often Down looks whether the environment is gone, and how many times more
+// it looks for the process once the folder is free.
+const (
+	stopEvery = 50 * time.Millisecond
+	linger    = 20
+)
 
 // Down has the environment that runs in dir stop, and returns when it is gone.
 // With none running it removes what a crash left and errs with ErrNotRunning.
@@ -36,21 +40,33 @@ func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) 
 	if err := syscall.Kill(state.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return state, fmt.Errorf("ask process %d to stop: %w", state.PID, err)
 	}
+	return state, awaitEnd(ctx, dir, state.PID, clk)
+}
+
+// awaitEnd returns when the environment has let go of its folder and its process
+// has ended. The process has little left to do by then, and may stay in the
+// process table for as long as its parent does not ask how it ended.
+func awaitEnd(ctx context.Context, dir string, pid int, clk clock.WithTicker) error {
 	ticker := clk.NewTicker(stopEvery)
 	defer ticker.Stop()
-	for {
-		if _, err := Read(dir); err != nil {
-			if errors.Is(err, ErrNotRunning) {
-				return state, nil
+	for after := 0; after < linger; {
+		_, err := Read(dir)
+		switch {
+		case errors.Is(err, ErrNotRunning):
+			if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+				return nil
 			}
-			return state, err
+			after++
+		case err != nil:
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return state, fmt.Errorf("process %d does not stop: %w", state.PID, ctx.Err())
+			return fmt.Errorf("process %d does not stop: %w", pid, ctx.Err())
 		case <-ticker.C():
 		}
 	}
+	return nil
 }
 
 // clearRemains removes what a crash left and errs with ErrNotRunning.
