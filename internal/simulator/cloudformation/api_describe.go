@@ -43,7 +43,7 @@ func (s *stack) describe() types.Stack {
 	out := types.Stack{
 		StackId: aws.String(s.id), StackName: aws.String(s.name), StackStatus: s.status, StackStatusReason: optional(s.reason),
 		CreationTime: aws.Time(s.created), LastUpdatedTime: s.updated, DeletionTime: s.deleted,
-		DisableRollback: aws.Bool(s.settings.disableRollback), EnableTerminationProtection: aws.Bool(s.settings.terminationProtection),
+		DisableRollback: aws.Bool(s.settings.disableRollback), EnableTerminationProtection: aws.Bool(s.protected.Load()),
 		RetainExceptOnCreate: aws.Bool(s.settings.retainExceptOnCreate), RoleARN: optional(s.settings.roleARN),
 		RollbackConfiguration: s.settings.rollbackConfiguration, ChangeSetId: optional(s.settings.changeSetID),
 		DeletionMode: s.settings.deletionMode, Outputs: s.outputs,

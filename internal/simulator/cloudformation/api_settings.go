@@ -24,7 +24,7 @@ func (e *Engine) updateTerminationProtection(ctx context.Context, in *awscfn.Upd
 	case !s.live() || s.status == types.StackStatusDeleteInProgress:
 		return nil, invalid("Stack [%s] is in %s state and its termination protection cannot be changed", s.name, s.status)
 	}
-	s.settings.terminationProtection = *in.EnableTerminationProtection
+	s.protected.Store(*in.EnableTerminationProtection)
 	return &awscfn.UpdateTerminationProtectionOutput{StackId: aws.String(s.id)}, nil
 }
 

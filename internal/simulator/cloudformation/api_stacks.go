@@ -89,10 +89,10 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 	}
 	s.settings = settings{
 		disableRollback: aws.ToBool(in.DisableRollback) || in.OnFailure == types.OnFailureDoNothing, onFailure: in.OnFailure,
-		timeoutMinutes: aws.ToInt32(in.TimeoutInMinutes), terminationProtection: aws.ToBool(in.EnableTerminationProtection),
-		policy: policy, roleARN: aws.ToString(in.RoleARN), rollbackConfiguration: in.RollbackConfiguration,
+		timeoutMinutes: aws.ToInt32(in.TimeoutInMinutes), policy: policy, roleARN: aws.ToString(in.RoleARN), rollbackConfiguration: in.RollbackConfiguration,
 		retainExceptOnCreate: aws.ToBool(in.RetainExceptOnCreate),
 	}
+	s.protected.Store(aws.ToBool(in.EnableTerminationProtection))
 	s.revision = rev
 	s.enter(in.ClientRequestToken, "CreateStack")
 	s.mu.Lock()
@@ -246,7 +246,7 @@ func (e *Engine) deleteStack(ctx context.Context, in *awscfn.DeleteStackInput) (
 }
 
 func (s *stack) checkDeletable(in *awscfn.DeleteStackInput) error {
-	if s.root().settings.terminationProtection {
+	if s.root().protected.Load() {
 		return invalid("Stack [%s] cannot be deleted while TerminationProtection is enabled", s.name)
 	}
 	busy := strings.HasSuffix(string(s.status), "_IN_PROGRESS") &&
@@ -282,12 +282,7 @@ func (e *Engine) cancelUpdateStack(ctx context.Context, in *awscfn.CancelUpdateS
 		return nil, invalid("CancelUpdateStack cannot be called from current stack status")
 	}
 	s.enter(in.ClientRequestToken, "CancelUpdateStack")
-	if w := s.walk; w != nil {
-		w.end = func([]string) {} // the rollback below takes over
-		w.stop()
-	}
-	s.settings.disableRollback = false
-	s.beginRollback("User Initiated")
+	s.cancelUpdate()
 	return &awscfn.CancelUpdateStackOutput{}, nil
 }
 

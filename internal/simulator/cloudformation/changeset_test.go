@@ -73,6 +73,17 @@ func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
 	}
 }
 
+func TestStackInReviewCanBeDeleted(t *testing.T) {
+	w := newWorld(t, nil)
+	w.changeSet(&awscfn.CreateChangeSetInput{
+		StackName: aws.String("review"), ChangeSetName: aws.String("first"), ChangeSetType: types.ChangeSetTypeCreate,
+		TemplateBody: aws.String(streamTemplate),
+	})
+	id := *w.stack("review").StackId
+	w.delete("review")
+	w.waitFor(id, types.StackStatusDeleteComplete)
+}
+
 func TestChangeSetWithoutChanges(t *testing.T) {
 	w := newWorld(t, nil)
 	w.createAndWait("same", stream(`"ShardCount": 1`))

@@ -30,7 +30,11 @@ func (s *stack) beginDelete(d *deletion) {
 
 // teardownOrder has every member, those that need others first.
 func (s *stack) teardownOrder() map[string][]string {
-	return reversed(slices.Collect(maps.Keys(s.members)), s.revision.dependencies)
+	dependencies := map[string][]string{}
+	if s.revision != nil { // a stack in review has none
+		dependencies = s.revision.dependencies
+	}
+	return reversed(slices.Collect(maps.Keys(s.members)), dependencies)
 }
 
 func (s *stack) deleteAll() {

@@ -112,69 +112,94 @@ func (s *stack) outputAttributes() map[string]any {
 }
 
 func (s *stack) updateNested(st *step, m, _ *member, fail func(string)) {
-	s.moveNested(st, m, s.nestedInput(m), func(ok bool, child *stack, reason string) {
-		if !ok {
-			fail("Embedded stack " + child.id + " was not successfully updated: " + reason)
+	in := s.nestedInput(m)
+	m.tags = s.tagsFor(s.revision, m.id)
+	revise := func(child *stack) (*revision, error) {
+		m.childBefore = child.revision
+		return s.engine.revise(s.background(), child, in, child.revision)
+	}
+	s.moveNested(st, m, revise, func(reason string) {
+		if reason != "" {
+			fail("Embedded stack " + m.physicalID + " was not successfully updated: " + reason)
 			return
 		}
 		s.setMember(m, types.ResourceStatusUpdateComplete, "")
 		st.succeed()
 	})
-	m.tags = s.tagsFor(s.revision, m.id)
 }
 
-// moveNested updates the child of a member.
-func (s *stack) moveNested(st *step, m *member, in input, then func(ok bool, child *stack, reason string)) {
+// moveNested updates the child of a member to what revise returns, and calls
+// then with the reason of a failure.
+func (s *stack) moveNested(st *step, m *member, revise func(*stack) (*revision, error), then func(reason string)) {
 	child := s.space.find(m.physicalID)
 	if child == nil {
-		child = &stack{id: m.physicalID}
-		then(false, child, "Stack with id "+m.physicalID+" does not exist")
+		then("Stack with id " + m.physicalID + " does not exist")
 		return
 	}
-	var problem error
-	unchanged := false
+	reason, finished := "", true
 	s.outside(func() {
 		child.mu.Lock()
 		defer child.mu.Unlock()
-		rev, err := s.engine.revise(s.background(), child, in, child.revision)
-		if err != nil {
-			problem = err
-			return
+		rev, err := revise(child)
+		switch {
+		case err != nil:
+			reason = messageOf(err)
+		case !updatable(child.status):
+			reason = "Stack:" + child.id + " is in " + string(child.status) + " state and can not be updated."
+		case !child.noChange(rev):
+			finished = false
+			child.settings.disableRollback = false
+			child.ended = s.childEnded(func(ok bool, why string) { s.nestedMoved(st, m, child, ok, why, then) })
+			child.beginUpdate(rev)
 		}
-		if child.noChange(rev) {
-			unchanged = true
-			return
-		}
-		child.settings.disableRollback = false
-		child.ended = s.childEnded(func(ok bool, reason string) {
-			if !st.active() {
-				return
-			}
-			if ok {
-				m.attributes = child.outputAttributes()
-			}
-			then(ok, child, reason)
-		})
-		child.beginUpdate(rev)
 	})
-	if problem != nil {
-		then(false, child, messageOf(problem))
-	} else if unchanged {
-		then(true, child, "")
+	if finished {
+		then(reason)
 	}
 }
 
+func (s *stack) nestedMoved(st *step, m *member, child *stack, ok bool, why string, then func(reason string)) {
+	switch {
+	case !st.active():
+	case ok:
+		m.attributes = child.outputAttributes()
+		then("")
+	default:
+		then(why)
+	}
+}
+
+// restoreNested brings a child back when its parent rolls back: it cancels an
+// update that still runs, and undoes one that succeeded.
 func (s *stack) restoreNested(st *step, m, now *member, fail func(string)) {
-	if now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed) {
-		s.restored(st, m) // the child rolled back itself
+	child := s.space.find(m.physicalID)
+	before := now.childBefore
+	if child == nil || before == nil {
+		s.restored(st, m)
 		return
 	}
-	was := s.revision
-	s.revision = s.stable
-	in := s.nestedInput(m)
-	s.revision = was
-	s.moveNested(st, m, in, func(ok bool, child *stack, reason string) {
-		if !ok {
+	busy := false
+	s.outside(func() {
+		child.mu.Lock()
+		defer child.mu.Unlock()
+		busy = strings.HasSuffix(string(child.status), "_IN_PROGRESS")
+		if !busy {
+			return
+		}
+		child.ended = s.childEnded(func(bool, string) {
+			if st.active() {
+				s.restoreNested(st, m, now, fail)
+			}
+		})
+		if child.status == types.StackStatusUpdateInProgress {
+			child.cancelUpdate()
+		}
+	})
+	if busy {
+		return
+	}
+	s.moveNested(st, m, func(*stack) (*revision, error) { return before, nil }, func(reason string) {
+		if reason != "" {
 			fail("Embedded stack " + child.id + " was not successfully updated: " + reason)
 			return
 		}

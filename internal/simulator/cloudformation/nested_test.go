@@ -52,6 +52,47 @@ func TestNestedStack(t *testing.T) {
 	w.waitFor(childID, types.StackStatusDeleteComplete)
 }
 
+func TestNestedStackGoesBackWithItsParent(t *testing.T) {
+	w := newWorld(t, nil)
+	w.objects["templates/child.json"] = childTemplate
+	template := func(delay, sibling string) string {
+		return strings.Replace(parent(delay), `{"Resources": {`,
+			`{"Resources": {"Sibling": {"Type": "AWS::SQS::Queue", "DependsOn": "Child", "Properties": {"DelaySeconds": `+sibling+`}}, `, 1)
+	}
+	w.createAndWait("family", template("1", "1"))
+	childID := *w.resource("family", "Child").PhysicalResourceId
+	w.mu.Lock()
+	w.objects["templates/child.json"] = strings.Replace(childTemplate, `"Outputs"`, `"Metadata": {"v": 2}, "Outputs"`, 1)
+	w.mu.Unlock()
+	if err := w.update("family", template("2", "901")); err != nil {
+		t.Fatal(err)
+	}
+	w.waitFor("family", types.StackStatusUpdateRollbackComplete)
+	child := w.waitFor(childID, types.StackStatusUpdateComplete)
+	if got := *child.Parameters[0].ParameterValue; got != "1" {
+		t.Errorf("the child has Delay %s after its parent's rollback", got)
+	}
+	original, err := w.GetTemplate(t.Context(), &awscfn.GetTemplateInput{StackName: aws.String(childID)})
+	if err != nil || *original.TemplateBody != childTemplate {
+		t.Errorf("the child has another template: %v %v", original, err)
+	}
+}
+
+func TestChangedTemplateBehindTheSameURL(t *testing.T) {
+	w := newWorld(t, nil)
+	w.objects["templates/child.json"] = childTemplate
+	w.createAndWait("parent", parent("1"))
+	childID := *w.resource("parent", "Child").PhysicalResourceId
+	w.mu.Lock()
+	w.objects["templates/child.json"] = strings.Replace(childTemplate, `"Queue": {`, `"More": {"Type": "AWS::SQS::Queue"}, "Queue": {`, 1)
+	w.mu.Unlock()
+	if err := w.update("parent", parent("1")); err != nil {
+		t.Fatal(err)
+	}
+	w.waitFor("parent", types.StackStatusUpdateComplete)
+	w.resource(childID, "More")
+}
+
 func TestFailedNestedStackFailsItsParent(t *testing.T) {
 	w := newWorld(t, nil)
 	w.objects["templates/child.json"] = childTemplate

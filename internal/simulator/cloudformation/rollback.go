@@ -21,6 +21,16 @@ func (s *stack) updateFailed(reason string) {
 	s.beginRollback(reason)
 }
 
+// cancelUpdate stops the running update and rolls it back.
+func (s *stack) cancelUpdate() {
+	if w := s.walk; w != nil {
+		w.end = func([]string) {} // the rollback below takes over
+		w.stop()
+	}
+	s.settings.disableRollback = false
+	s.beginRollback("User Initiated")
+}
+
 // beginRollback returns to the stable revision.
 func (s *stack) beginRollback(reason string) {
 	s.abandon()

@@ -3,6 +3,7 @@ package cloudformation
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -25,6 +26,9 @@ type stack struct {
 	// parent is the stack that this one is nested in, and the logical ID there.
 	parent   *stack
 	parentID string
+
+	// protected is termination protection; nested stacks ask their root for it.
+	protected atomic.Bool
 
 	inbox  sync.Mutex
 	tasks  []func()
@@ -65,7 +69,6 @@ type settings struct {
 	retainExceptOnCreate  bool
 	onFailure             types.OnFailure
 	timeoutMinutes        int32
-	terminationProtection bool
 	policy                string
 	policyDuringUpdate    string
 	roleARN               string
@@ -100,6 +103,8 @@ type member struct {
 	tags       map[string]string
 	definition *template.Resource
 	drift      *types.StackResourceDrift
+	// childBefore is what a nested stack was made of before the present update.
+	childBefore *revision
 	// signals received, by unique ID; for creation policies and wait conditions.
 	signals map[string]signal
 	waiting *waiting

@@ -145,7 +145,7 @@ func (s *stack) updateStep(st *step) {
 	changed := changedPaths(old.properties, properties)
 	sameTags := !s.tagsReach(old.kind) || maps.Equal(tags, old.tags)
 	_, own := s.own(old.kind)
-	if len(changed) == 0 && (own && old.kind != stackType || sameTags) {
+	if old.kind != stackType && len(changed) == 0 && (own || sameTags) {
 		next := *old
 		next.definition = definition
 		s.members[st.id] = &next
@@ -163,7 +163,7 @@ func (s *stack) updateStep(st *step) {
 	}
 	s.remember(st.id)
 	next := *old
-	next.definition, next.signals, next.drift = definition, nil, nil
+	next.definition, next.signals, next.drift, next.childBefore = definition, nil, nil, nil
 	s.members[st.id] = &next
 	if replaces {
 		s.replace(st, old, &next, properties)
