@@ -21,8 +21,12 @@ const (
 	maxQueueName = 64
 	queueOutput  = "QueueURL"
 	clusterTag   = "aws-operator/cluster"
-	// lookEvery is how often the operator's own stack is looked at while it is made; nobody reports its events yet.
-	lookEvery = 2 * time.Second
+	// firstLook and lastLook bound the growing delay between looks at the operator's own stack while it is made; nobody reports its
+	// events yet.
+	firstLook = 100 * time.Millisecond
+	lastLook  = 5 * time.Second
+	// brokenLook is the delay while a person must act.
+	brokenLook = time.Minute
 )
 
 //go:embed template.yaml
@@ -63,7 +67,7 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 	}
 	desired.Refresh = true // the record is not kept over restarts
 	var record stack.Record
-	for {
+	for delay := firstLook; ; delay = min(2*delay, lastLook) {
 		result, err := l.options.Engine.Ensure(ctx, target, desired, record)
 		record = result.Record
 		switch {
@@ -78,21 +82,11 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 		default:
 			l.log.V(1).Info("Waiting for the events' stack", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
 		}
-		if err := l.pause(ctx, pauseFor(result, err)); err != nil {
+		if result.State == stack.Stalled {
+			delay = brokenLook
+		}
+		if err := l.pause(ctx, delay, nil); err != nil {
 			return "", err
 		}
-	}
-}
-
-func pauseFor(result stack.Result, err error) time.Duration {
-	switch {
-	case err != nil:
-		return 5 * lookEvery
-	case result.State == stack.Stalled:
-		return 30 * lookEvery
-	case result.State == stack.Waiting && result.RequeueAfter > 0:
-		return result.RequeueAfter
-	default:
-		return lookEvery
 	}
 }

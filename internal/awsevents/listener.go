@@ -52,6 +52,8 @@ type Options struct {
 const (
 	defaultSweepInterval = 10 * time.Minute
 	defaultWorkers       = 4
+	// firstSweep is how long the first sweep waits for the queue.
+	firstSweep = 15 * time.Second
 )
 
 // Listener receives events and sweeps. It is a manager.Runnable.
@@ -112,8 +114,9 @@ func (l *Listener) Start(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	l.launch = func(target awsapi.Target) {
-		l.group.Go(func() { l.sweepForever(ctx, target) })
-		l.group.Go(func() { l.receiveForever(ctx, target) })
+		listening := make(chan struct{}, 1)
+		l.group.Go(func() { l.sweepForever(ctx, target, listening) })
+		l.group.Go(func() { l.receiveForever(ctx, target, listening) })
 	}
 	for target := range l.targets {
 		l.launch(target)
@@ -140,15 +143,15 @@ func (l *Listener) Listen(target awsapi.Target) {
 	}
 }
 
-func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target) {
-	for {
-		after := l.options.SweepInterval
+// sweepForever sweeps as soon as the queue receives events, so that nothing falls between the two, or a little later without it;
+// and then at intervals, and when the queue was made anew.
+func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, listening <-chan struct{}) {
+	after := firstSweep
+	for l.pause(ctx, after, listening) == nil {
+		after = l.options.SweepInterval
 		if err := l.Sweep(ctx, target); err != nil && ctx.Err() == nil {
 			l.log.Info("The sweep failed; trying again in a minute", "target", target.String(), "reason", err.Error())
 			after = min(after, time.Minute)
-		}
-		if l.pause(ctx, after) != nil {
-			return
 		}
 	}
 }
@@ -177,14 +180,17 @@ func (l *Listener) publish(event Event) {
 	}
 }
 
-// pause waits, or returns the context's error.
-func (l *Listener) pause(ctx context.Context, duration time.Duration) error {
+// pause waits until the time is over or something happens that ends it early, or returns the context's error. A nil channel never
+// ends it.
+func (l *Listener) pause(ctx context.Context, duration time.Duration, early <-chan struct{}) error {
 	timer := l.options.Clock.NewTimer(duration)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C():
+		return nil
+	case <-early:
 		return nil
 	}
 }

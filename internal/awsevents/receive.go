@@ -23,7 +23,7 @@ const (
 )
 
 // receiveForever makes sure of the queue and polls it until the context ends. When the queue is gone, it makes it anew.
-func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target) {
+func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, listening chan<- struct{}) {
 	for ctx.Err() == nil {
 		url, err := l.ensureQueue(ctx, target)
 		if err != nil {
@@ -33,6 +33,10 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target) {
 			return
 		}
 		l.log.Info("Receiving events", "target", target.String(), "queue", url)
+		select {
+		case listening <- struct{}{}:
+		default: // a sweep is due already
+		}
 		polling, stop := context.WithCancel(ctx)
 		var workers sync.WaitGroup
 		for range l.options.Workers {
@@ -62,7 +66,7 @@ func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string) {
 		}
 		failure := awsapi.Explain(err)
 		l.log.Info("Receiving events failed; trying again", "target", target.String(), "reason", failure.Reason, "message", failure.Message)
-		if queueGone(failure.Code) || l.pause(ctx, afterFailure) != nil {
+		if queueGone(failure.Code) || l.pause(ctx, afterFailure, nil) != nil {
 			return
 		}
 	}

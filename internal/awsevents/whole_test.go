@@ -1,0 +1,203 @@
+package awsevents_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	simcfn "github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
+	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sns"
+	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+const region = "eu-central-1"
+
+// cloud is CloudFormation, EventBridge and SQS, put together as AWS does.
+type cloud struct {
+	clients *awsapi.Clients
+	console *cloudformation.Client
+	faults  *fault.Injector
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{faults: fault.New()}
+	env := &resource.Env{Clock: clock.RealClock{}}
+	var router *wire.Router
+	endpoint := func() string { return router.Endpoint() }
+	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
+	events := eventbridge.New(env, queues, sns.New(env, queues, endpoint), c.faults)
+	providers := queues.Providers()
+	for kind, provider := range events.Providers() {
+		providers[kind] = provider
+	}
+	stacks := simcfn.New(simcfn.Options{Env: env, Providers: providers, Faults: c.faults, Publish: events.Publish})
+	router = wire.NewRouter([]*wire.Service{stacks.Service(), queues.Service(), events.Service()}, c.faults, clock.RealClock{}, wire.WithRegion(region))
+	server := httptest.NewServer(router)
+	t.Cleanup(server.CloseClientConnections)
+	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
+	clients, err := awsapi.New(t.Context(), awsapi.Options{
+		Region: region, EndpointURL: server.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.clients = clients
+	c.console = cloudformation.New(cloudformation.Options{Region: region, BaseEndpoint: aws.String(server.URL), Credentials: keys})
+	return c
+}
+
+// operator is an engine and its listener.
+type operator struct {
+	t      *testing.T
+	engine *stack.Engine
+	told   chan awsevents.Event
+	stop   func()
+}
+
+func (c *cloud) operator(t *testing.T, clusterName string) *operator {
+	t.Helper()
+	o := &operator{t: t, told: make(chan awsevents.Event, 1000)}
+	o.engine = stack.New(stack.Options{Clients: c.clients, PollInterval: time.Hour}) // so that only events count
+	listener := awsevents.New(awsevents.Options{Clients: c.clients, Engine: o.engine, ClusterName: clusterName, SweepInterval: time.Hour})
+	listener.Subscribe(func(event awsevents.Event) { o.told <- event })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- listener.Start(ctx) }()
+	o.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(o.stop)
+	return o
+}
+
+// hears waits for an event of a stack.
+func (o *operator) hears(name, status string) awsevents.Event {
+	o.t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	for {
+		select {
+		case event := <-o.told:
+			if event.Stack != nil && event.Stack.StackName == name && event.Stack.Status == status {
+				return event
+			}
+		case <-deadline.C:
+			o.t.Fatalf("never heard that %s is %s", name, status)
+		}
+	}
+}
+
+func topic(t *testing.T, display string) stack.Desired {
+	t.Helper()
+	parsed, err := template.Parse("topic.yaml", []byte("Resources:\n  Topic:\n    Type: AWS::SNS::Topic\n    Properties:\n      DisplayName: "+display+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stack.Desired{Name: "news", Template: parsed, Tags: map[string]string{"aws-operator/object": "default/news"}}
+}
+
+func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack.State) stack.Record {
+	o.t.Helper()
+	result, err := o.engine.Ensure(o.t.Context(), awsapi.Target{}, desired, record)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if result.State != want {
+		o.t.Fatalf("%s: %s: %s, want %s", result.State, result.Reason, result.Message, want)
+	}
+	return result.Record
+}
+
+// settled waits until the console sees a status.
+func (c *cloud) settled(t *testing.T, name string, status types.StackStatus) *types.Stack {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := c.console.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
+		if err == nil && out.Stacks[0].StackStatus == status {
+			return &out.Stacks[0]
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("stack %s never became %s: %v", name, status, err)
+		}
+	}
+}
+
+func TestEventsComeThroughTheOperatorsOwnStack(t *testing.T) {
+	c := newCloud(t)
+	o := c.operator(t, "")
+	own := c.settled(t, "aws-operator-events", types.StackStatusCreateComplete)
+	if len(own.Outputs) != 1 {
+		t.Errorf("outputs %+v, want the queue's URL", own.Outputs)
+	}
+	record := o.ensure(topic(t, "one"), stack.Record{}, stack.InProgress)
+	o.hears("news", "CREATE_COMPLETE")
+	record = o.ensure(topic(t, "one"), record, stack.Ready)
+	record = o.ensure(topic(t, "two"), record, stack.InProgress)
+	o.hears("news", "UPDATE_COMPLETE")
+	o.ensure(topic(t, "two"), record, stack.Ready)
+}
+
+func TestTheNextOperatorTakesOverTheStackAndSweeps(t *testing.T) {
+	c := newCloud(t)
+	first := c.operator(t, "")
+	c.settled(t, "aws-operator-events", types.StackStatusCreateComplete)
+	record := first.ensure(topic(t, "one"), stack.Record{}, stack.InProgress)
+	first.hears("news", "CREATE_COMPLETE")
+	record = first.ensure(topic(t, "one"), record, stack.Ready)
+	first.stop()
+
+	if _, err := c.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String(record.StackID)}); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t, record.StackID, types.StackStatusDeleteComplete)
+
+	second := c.operator(t, "")
+	second.hears("news", "DELETE_COMPLETE") // waited on the queue meanwhile
+	second.ensure(topic(t, "one"), record, stack.InProgress)
+	second.hears("news", "CREATE_COMPLETE")
+
+	out, err := c.console.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: aws.String("aws-operator-events")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(out.StackEvents, func(e types.StackEvent) bool { return e.ResourceStatus == types.ResourceStatusUpdateInProgress }) {
+		t.Error("taking over updated the events' stack")
+	}
+}
+
+func TestTwoOperatorsDoNotTakeEachOthersEvents(t *testing.T) {
+	c := newCloud(t)
+	blue, green := c.operator(t, "blue"), c.operator(t, "green")
+	c.settled(t, "aws-operator-events-blue", types.StackStatusCreateComplete)
+	c.settled(t, "aws-operator-events-green", types.StackStatusCreateComplete)
+	blue.ensure(topic(t, "one"), stack.Record{}, stack.InProgress)
+	blue.hears("news", "CREATE_COMPLETE")
+	green.hears("news", "CREATE_COMPLETE")
+}
