@@ -1,7 +1,15 @@
 package s3
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -9,22 +17,124 @@ import (
 
 // Buckets are the S3 buckets of every account. They are safe for concurrent use.
 type Buckets struct {
-	env *resource.Env
+	env    *resource.Env
+	routes []route
 
-	mu sync.RWMutex
+	mu      sync.RWMutex
+	buckets map[string]*bucket
+}
+
+// bucket is one bucket with its objects.
+type bucket struct {
+	name, account, region string
+	created               time.Time
+	configuration         map[string]*node // by sub-resource
+	listed                map[string]map[string]*node
+	policy                string
+	tags                  map[string]string
+	grants                *node // the AccessControlList, of a bucket with ACLs
+	cannedACL             string
+	objectLock            bool
+
+	keys    []string // sorted
+	objects map[string]*object
+	uploads map[string]*upload
 }
 
 // New returns an S3 without buckets.
 func New(env *resource.Env) *Buckets {
-	return &Buckets{env: env}
+	b := &Buckets{env: env, buckets: map[string]*bucket{}}
+	b.routes = b.allRoutes()
+	return b
 }
 
 // Service returns S3's API for the wire layer.
 func (b *Buckets) Service() *wire.Service {
-	return &wire.Service{Name: "s3", Protocols: []wire.Protocol{wire.RESTXML}, APIVersion: "2006-03-01", XMLNamespace: "http://s3.amazonaws.com/doc/2006-03-01/"}
+	return &wire.Service{
+		Name: "s3", Protocols: []wire.Protocol{wire.RESTXML}, APIVersion: "2006-03-01", XMLNamespace: namespace,
+		HTTP: b, OperationOf: b.operationOf, Anonymous: b.isPublicRequest,
+	}
 }
 
 // Providers returns what CloudFormation needs to make buckets.
 func (b *Buckets) Providers() map[string]resource.Provider {
-	return map[string]resource.Provider{}
+	return map[string]resource.Provider{
+		"AWS::S3::Bucket":       &bucketProvider{b},
+		"AWS::S3::BucketPolicy": &policyProvider{b},
+	}
+}
+
+// canonicalID is the account's canonical user id.
+func canonicalID(account string) string {
+	sum := sha256.Sum256([]byte("canonical:" + account))
+	return hex.EncodeToString(sum[:])
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	badPrefixes = []string{"xn--", "sthree-"}
+	badSuffixes = []string{"-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"}
+)
+
+// checkBucketName applies the naming rules:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+func checkBucketName(name string) error {
+	valid := namePattern.MatchString(name) && !strings.Contains(name, "..") && net.ParseIP(name) == nil &&
+		!slices.ContainsFunc(badPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) &&
+		!slices.ContainsFunc(badSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+	if !valid {
+		return with(refuse(http.StatusBadRequest, "InvalidBucketName", "The specified bucket is not valid."), "BucketName", name)
+	}
+	return nil
+}
+
+// create makes a bucket with what AWS itself sets on new ones: encryption with
+// S3's keys, ACLs disabled and public access blocked. The lock must be held.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/create-bucket-faq.html
+func (b *Buckets) create(name, account, region string) (*bucket, error) {
+	if err := checkBucketName(name); err != nil {
+		return nil, err
+	}
+	if have := b.buckets[name]; have != nil {
+		if have.account != account {
+			return nil, with(refuse(http.StatusConflict, "BucketAlreadyExists", "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again."), "BucketName", name)
+		}
+		return nil, with(refuse(http.StatusConflict, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it."), "BucketName", name)
+	}
+	made := &bucket{
+		name: name, account: account, region: region, created: b.env.Clock.Now().UTC().Truncate(time.Second),
+		configuration: map[string]*node{
+			"ownershipControls": element("OwnershipControls", element("Rule", leaf("ObjectOwnership", bucketOwnerEnforced))),
+			"publicAccessBlock": publicAccessBlock(true, true, true, true),
+		},
+		listed: map[string]map[string]*node{}, tags: map[string]string{}, cannedACL: "private",
+		objects: map[string]*object{}, uploads: map[string]*upload{},
+	}
+	b.buckets[name] = made
+	return made, nil
+}
+
+// delete removes an empty bucket; the lock must be held.
+func (b *Buckets) delete(k *bucket) error {
+	if len(k.keys) > 0 {
+		message := "The bucket you tried to delete is not empty"
+		if k.versioning() != "" {
+			message += ". You must delete all versions in the bucket."
+		}
+		return with(refuse(http.StatusConflict, "BucketNotEmpty", "%s", message), "BucketName", k.name)
+	}
+	delete(b.buckets, k.name)
+	return nil
+}
+
+// versioning returns Enabled, Suspended or nothing.
+func (k *bucket) versioning() string { return k.configuration["versioning"].at("Status") }
+
+func (b *Buckets) arn(k *bucket) string { return "arn:" + b.partition() + ":s3:::" + k.name }
+
+func (b *Buckets) partition() string {
+	if b.env.Partition == "" {
+		return "aws"
+	}
+	return b.env.Partition
 }

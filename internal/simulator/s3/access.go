@@ -1,0 +1,309 @@
+package s3
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The values of ObjectOwnership:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/about-object-ownership.html
+const bucketOwnerEnforced = "BucketOwnerEnforced"
+
+func publicAccessBlock(blockACLs, ignoreACLs, blockPolicy, restrict bool) *node {
+	text := map[bool]string{true: "true", false: "false"}
+	return element("PublicAccessBlockConfiguration",
+		leaf("BlockPublicAcls", text[blockACLs]), leaf("IgnorePublicAcls", text[ignoreACLs]),
+		leaf("BlockPublicPolicy", text[blockPolicy]), leaf("RestrictPublicBuckets", text[restrict]))
+}
+
+// blocks reports whether one of the bucket's public access blocks is on.
+func (k *bucket) blocks(setting string) bool {
+	return k.configuration["publicAccessBlock"].at(setting) == "true"
+}
+
+// ownership returns the bucket's object ownership; without controls it is the
+// writer's.
+func (k *bucket) ownership() string {
+	if o := k.configuration["ownershipControls"].at("Rule", "ObjectOwnership"); o != "" {
+		return o
+	}
+	return "ObjectWriter"
+}
+
+// The canned ACLs and what they grant to whom besides the owner:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl
+var cannedGrants = map[string][][2]string{
+	"private": {}, "bucket-owner-full-control": {}, "bucket-owner-read": {}, "aws-exec-read": {},
+	"public-read":        {{allUsers, "READ"}},
+	"public-read-write":  {{allUsers, "READ"}, {allUsers, "WRITE"}},
+	"authenticated-read": {{authenticatedUsers, "READ"}},
+	"log-delivery-write": {{logDelivery, "WRITE"}, {logDelivery, "READ_ACP"}},
+}
+
+const (
+	allUsers           = "http://acs.amazonaws.com/groups/global/AllUsers"
+	authenticatedUsers = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers"
+	logDelivery        = "http://acs.amazonaws.com/groups/s3/LogDelivery"
+)
+
+// grantList makes the AccessControlList of a canned ACL.
+func grantList(account, canned string) *node {
+	owner := &node{name: "Grantee", kind: "CanonicalUser", children: []*node{leaf("ID", canonicalID(account))}}
+	list := element("AccessControlList", element("Grant", owner, leaf("Permission", "FULL_CONTROL")))
+	for _, g := range cannedGrants[canned] {
+		group := &node{name: "Grantee", kind: "Group", children: []*node{leaf("URI", g[0])}}
+		list.children = append(list.children, element("Grant", group, leaf("Permission", g[1])))
+	}
+	return list
+}
+
+// isPublicList reports whether an ACL grants anything to everybody.
+func isPublicList(list *node) bool {
+	return slices.ContainsFunc(list.all("Grant"), func(g *node) bool {
+		uri := g.at("Grantee", "URI")
+		return uri == allUsers || uri == authenticatedUsers
+	})
+}
+
+// ownerOnly reports whether an ACL grants full control to the owner and nothing
+// else, which is what a bucket without ACLs accepts.
+func ownerOnly(account string, list *node) bool {
+	grants := list.all("Grant")
+	return len(grants) == 1 && grants[0].at("Grantee", "ID") == canonicalID(account) && grants[0].at("Permission") == "FULL_CONTROL"
+}
+
+// acl returns the bucket's ACL.
+func (k *bucket) acl() *node {
+	if k.grants != nil {
+		return k.grants
+	}
+	return grantList(k.account, "private")
+}
+
+// setACL gives the bucket an ACL, where its ownership and its public access
+// block allow that.
+func (k *bucket) setACL(canned string, list *node) error {
+	if canned != "" {
+		if _, known := cannedGrants[canned]; !known {
+			return invalidArgument("x-amz-acl", canned, "")
+		}
+		list = grantList(k.account, canned)
+	}
+	if k.ownership() == bucketOwnerEnforced && !ownerOnly(k.account, list) {
+		return refuse(http.StatusBadRequest, "AccessControlListNotSupported", "The bucket does not allow ACLs")
+	}
+	if k.blocks("BlockPublicAcls") && isPublicList(list) {
+		return accessDenied()
+	}
+	k.grants, k.cannedACL = list, canned
+	return nil
+}
+
+// checkNewACL refuses an ACL in the request that creates a bucket, as
+// CreateBucket does:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
+func (k *bucket) checkNewACL(canned string) error {
+	if k.ownership() == bucketOwnerEnforced && len(cannedGrants[canned]) > 0 {
+		return refuse(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+	}
+	if k.blocks("BlockPublicAcls") && isPublicList(grantList(k.account, canned)) {
+		return refuse(http.StatusBadRequest, "InvalidBucketAclWithBlockPublicAccessError", "Bucket cannot have public ACLs set with BlockPublicAccess enabled")
+	}
+	return nil
+}
+
+// policyDocument is what the simulator reads of a bucket policy.
+type policyDocument struct {
+	Version   string
+	Statement statements
+}
+
+type statement struct {
+	Effect            string
+	Principal         any
+	NotPrincipal      any
+	Action, NotAction any
+	Resource          any
+	Condition         map[string]any
+}
+
+// statements may be one statement or a list of them.
+type statements []statement
+
+// UnmarshalJSON reads one statement or a list.
+func (s *statements) UnmarshalJSON(data []byte) error {
+	var list []statement
+	if json.Unmarshal(data, &list) == nil {
+		*s = list
+		return nil
+	}
+	var one statement
+	err := json.Unmarshal(data, &one)
+	*s = statements{one}
+	return err
+}
+
+func parsePolicy(text string) (*policyDocument, error) {
+	p := &policyDocument{}
+	if json.Unmarshal([]byte(text), p) != nil {
+		return nil, refuse(http.StatusBadRequest, "MalformedPolicy", "Policies must be valid JSON and the first byte must be '{'")
+	}
+	if len(p.Statement) == 0 {
+		return nil, refuse(http.StatusBadRequest, "MalformedPolicy", "Missing required field Statement")
+	}
+	for _, s := range p.Statement {
+		switch {
+		case s.Effect != "Allow" && s.Effect != "Deny":
+			return nil, refuse(http.StatusBadRequest, "MalformedPolicy", "Invalid effect: %s", s.Effect)
+		case s.Principal == nil && s.NotPrincipal == nil:
+			return nil, refuse(http.StatusBadRequest, "MalformedPolicy", "Missing required field Principal")
+		case s.Action == nil && s.NotAction == nil:
+			return nil, refuse(http.StatusBadRequest, "MalformedPolicy", "Missing required field Action")
+		}
+	}
+	return p, nil
+}
+
+// setPolicy gives the bucket a policy, unless it is public and public policies
+// are blocked.
+func (k *bucket) setPolicy(arn, text string) error {
+	p, err := parsePolicy(text)
+	if err != nil {
+		return err
+	}
+	for _, s := range p.Statement {
+		for _, r := range texts(s.Resource) {
+			if r != arn && !strings.HasPrefix(r, arn+"/") && !strings.ContainsAny(r, "*?") {
+				return refuse(http.StatusBadRequest, "MalformedPolicy", "Policy has invalid resource")
+			}
+		}
+	}
+	if p.isPublic() && k.blocks("BlockPublicPolicy") {
+		return accessDenied()
+	}
+	k.policy = text
+	return nil
+}
+
+// isPublic reports whether the policy allows something to everybody without a
+// condition:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-policy-status
+func (p *policyDocument) isPublic() bool {
+	return slices.ContainsFunc(p.Statement, func(s statement) bool {
+		return s.Effect == "Allow" && len(s.Condition) == 0 && slices.Contains(principals(s.Principal), "*")
+	})
+}
+
+// allows evaluates the policy for an account, or for nobody in particular if
+// account is empty. Statements with conditions do not allow anything, and deny
+// always: the simulator does not evaluate conditions.
+func (p *policyDocument) allows(account, action, resource string) bool {
+	allowed := false
+	for _, s := range p.Statement {
+		if !s.isAbout(account, action, resource) {
+			continue
+		}
+		if s.Effect == "Deny" {
+			return false
+		}
+		allowed = allowed || len(s.Condition) == 0
+	}
+	return allowed
+}
+
+func (s *statement) isAbout(account, action, resource string) bool {
+	who := principals(s.Principal)
+	if !slices.Contains(who, "*") && !slices.ContainsFunc(who, func(w string) bool {
+		return account != "" && (w == account || strings.Contains(w, "::"+account+":"))
+	}) {
+		return false
+	}
+	matches := func(subject string) func(string) bool {
+		return func(pattern string) bool { return glob(pattern, subject) }
+	}
+	return slices.ContainsFunc(texts(s.Action), matches(action)) && slices.ContainsFunc(texts(s.Resource), matches(resource))
+}
+
+// principals returns "*", account ids and ARNs.
+func principals(v any) []string {
+	if m, ok := v.(map[string]any); ok {
+		return texts(m["AWS"])
+	}
+	return texts(v)
+}
+
+// texts returns a string or a list of strings as a list.
+func texts(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var out []string
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				out = append(out, s)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// glob matches * and ?, which may stand for slashes too.
+func glob(pattern, subject string) bool {
+	hide := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
+	matched, err := path.Match(hide.Replace(pattern), hide.Replace(subject))
+	return err == nil && matched
+}
+
+// mayDo reports whether the caller may do something to the bucket: its own
+// account may, others by the policy, and everybody may read by a public ACL.
+func (b *Buckets) mayDo(r *request, k *bucket) bool {
+	caller := r.call.Account
+	if r.anonymous {
+		caller = ""
+	}
+	if caller == k.account {
+		return true
+	}
+	target := b.arn(k)
+	if r.key != "" {
+		target += "/" + r.key
+	}
+	if p, err := parsePolicy(k.policy); err == nil && p.allows(caller, "s3:"+actionOf(r.operation), target) {
+		return !(p.isPublic() && k.blocks("RestrictPublicBuckets"))
+	}
+	return b.mayReadByACL(r, k)
+}
+
+func (b *Buckets) mayReadByACL(r *request, k *bucket) bool {
+	if k.ownership() == bucketOwnerEnforced || k.blocks("IgnorePublicAcls") {
+		return false
+	}
+	switch r.operation {
+	case "GetObject", "HeadObject":
+		o := k.objects[r.key]
+		return o != nil && isPublicList(grantList(k.account, o.versions[0].acl))
+	case "ListObjects", "ListObjectsV2", "HeadBucket":
+		return isPublicList(k.acl())
+	}
+	return false
+}
+
+// actionOf is the permission that an operation needs, where it is not its name:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
+func actionOf(operation string) string {
+	action, renamed := map[string]string{
+		"HeadObject": "GetObject", "HeadBucket": "ListBucket", "ListObjects": "ListBucket", "ListObjectsV2": "ListBucket",
+		"ListObjectVersions": "ListBucketVersions", "CopyObject": "PutObject", "DeleteObjects": "DeleteObject",
+		"CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "UploadPartCopy": "PutObject", "CompleteMultipartUpload": "PutObject",
+		"ListParts": "ListMultipartUploadParts", "ListMultipartUploads": "ListBucketMultipartUploads",
+	}[operation]
+	if renamed {
+		return action
+	}
+	return operation
+}

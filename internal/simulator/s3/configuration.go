@@ -1,0 +1,283 @@
+package s3
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// subresource is a part of a bucket's configuration that is an XML document
+// under a query parameter of its own.
+type subresource struct {
+	query     string // the parameter, which also names it in the bucket
+	operation string // what follows Get, Put and Delete in the operation's name
+	root      string
+	// absent is what GET answers while it is not set: a document, or an error.
+	absent  func(k *bucket) *node
+	code    string
+	message string
+	status  int // of the error, 404 unless set
+	// check refuses what S3 refuses.
+	check func(k *bucket, n *node) error
+	// deleted is the operation that removes it, if there is one.
+	deleted string
+}
+
+func empty(root string) func(*bucket) *node {
+	return func(*bucket) *node { return element(root) }
+}
+
+// subresources are the bucket's configurations:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
+var subresources = []subresource{
+	{query: "versioning", operation: "BucketVersioning", root: "VersioningConfiguration", absent: empty("VersioningConfiguration"), check: checkVersioning},
+	{query: "website", operation: "BucketWebsite", root: "WebsiteConfiguration", deleted: "DeleteBucketWebsite",
+		code: "NoSuchWebsiteConfiguration", message: "The specified bucket does not have a website configuration", check: checkWebsite},
+	{query: "logging", operation: "BucketLogging", root: "BucketLoggingStatus", absent: empty("BucketLoggingStatus")},
+	{query: "encryption", operation: "BucketEncryption", root: "ServerSideEncryptionConfiguration", deleted: "DeleteBucketEncryption",
+		absent: defaultEncryption, check: checkEncryption},
+	{query: "lifecycle", operation: "BucketLifecycleConfiguration", root: "LifecycleConfiguration", deleted: "DeleteBucketLifecycle",
+		code: "NoSuchLifecycleConfiguration", message: "The lifecycle configuration does not exist", check: checkLifecycle},
+	{query: "cors", operation: "BucketCors", root: "CORSConfiguration", deleted: "DeleteBucketCors",
+		code: "NoSuchCORSConfiguration", message: "The CORS configuration does not exist", check: checkCORS},
+	{query: "publicAccessBlock", operation: "PublicAccessBlock", root: "PublicAccessBlockConfiguration", deleted: "DeletePublicAccessBlock",
+		code: "NoSuchPublicAccessBlockConfiguration", message: "The public access block configuration was not found"},
+	{query: "ownershipControls", operation: "BucketOwnershipControls", root: "OwnershipControls", deleted: "DeleteBucketOwnershipControls",
+		code: "OwnershipControlsNotFoundError", message: "The bucket ownership controls were not found", check: checkOwnership},
+	{query: "notification", operation: "BucketNotificationConfiguration", root: "NotificationConfiguration", absent: empty("NotificationConfiguration")},
+	{query: "accelerate", operation: "BucketAccelerateConfiguration", root: "AccelerateConfiguration", absent: empty("AccelerateConfiguration")},
+	{query: "requestPayment", operation: "BucketRequestPayment", root: "RequestPaymentConfiguration",
+		absent: func(*bucket) *node { return element("RequestPaymentConfiguration", leaf("Payer", "BucketOwner")) }},
+	{query: "replication", operation: "BucketReplication", root: "ReplicationConfiguration", deleted: "DeleteBucketReplication",
+		code: "ReplicationConfigurationNotFoundError", message: "The replication configuration was not found", check: checkReplication},
+	{query: "object-lock", operation: "ObjectLockConfiguration", root: "ObjectLockConfiguration",
+		code: "ObjectLockConfigurationNotFoundError", message: "Object Lock configuration does not exist for this bucket", check: checkObjectLock},
+}
+
+// listedResources are configurations of which a bucket has several by id.
+var listedResources = []subresource{
+	{query: "analytics", operation: "BucketAnalyticsConfiguration", root: "AnalyticsConfiguration"},
+	{query: "metrics", operation: "BucketMetricsConfiguration", root: "MetricsConfiguration"},
+	{query: "inventory", operation: "BucketInventoryConfiguration", root: "InventoryConfiguration"},
+	{query: "intelligent-tiering", operation: "BucketIntelligentTieringConfiguration", root: "IntelligentTieringConfiguration"},
+}
+
+func defaultEncryption(*bucket) *node {
+	return element("ServerSideEncryptionConfiguration", element("Rule",
+		element("ApplyServerSideEncryptionByDefault", leaf("SSEAlgorithm", "AES256")), leaf("BucketKeyEnabled", "false")))
+}
+
+func checkVersioning(k *bucket, n *node) error {
+	status := n.at("Status")
+	if status != "Enabled" && status != "Suspended" {
+		return refuse(http.StatusBadRequest, "IllegalVersioningConfigurationException", "The Versioning element must be specified")
+	}
+	if status == "Suspended" && k.objectLock {
+		return refuse(http.StatusConflict, "InvalidBucketState", "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.")
+	}
+	return nil
+}
+
+func checkWebsite(_ *bucket, n *node) error {
+	if n.child("RedirectAllRequestsTo") == nil && n.at("IndexDocument", "Suffix") == "" {
+		return invalidArgument("IndexDocument", "null", "A value for IndexDocument Suffix must be provided if RedirectAllRequestsTo is empty")
+	}
+	if strings.Contains(n.at("IndexDocument", "Suffix"), "/") {
+		return invalidArgument("IndexDocument", n.at("IndexDocument", "Suffix"), "The IndexDocument Suffix is not well formed")
+	}
+	return nil
+}
+
+func checkEncryption(_ *bucket, n *node) error {
+	rules := n.all("Rule")
+	if len(rules) != 1 {
+		return malformedXML()
+	}
+	switch algorithm := rules[0].at("ApplyServerSideEncryptionByDefault", "SSEAlgorithm"); algorithm {
+	case "AES256":
+		if rules[0].at("ApplyServerSideEncryptionByDefault", "KMSMasterKeyID") != "" {
+			return invalidArgument("ApplyServerSideEncryptionByDefault", "null", "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse")
+		}
+	case "aws:kms", "aws:kms:dsse":
+	case "":
+		if rules[0].child("ApplyServerSideEncryptionByDefault") != nil {
+			return malformedXML()
+		}
+	default:
+		return malformedXML()
+	}
+	return nil
+}
+
+func checkLifecycle(_ *bucket, n *node) error {
+	rules := n.all("Rule")
+	if len(rules) == 0 {
+		return malformedXML()
+	}
+	ids := map[string]bool{}
+	for _, rule := range rules {
+		if status := rule.at("Status"); status != "Enabled" && status != "Disabled" {
+			return malformedXML()
+		}
+		if !slices.ContainsFunc([]string{"Expiration", "Transition", "NoncurrentVersionExpiration", "NoncurrentVersionTransition", "AbortIncompleteMultipartUpload"},
+			func(action string) bool { return rule.child(action) != nil }) {
+			return invalidRequest("At least one action needs to be specified in a rule")
+		}
+		id := rule.at("ID")
+		if id != "" && ids[id] {
+			return invalidArgument("ID", id, "Rule ID must be unique. Found same ID for more than one rule")
+		}
+		ids[id] = true
+	}
+	return nil
+}
+
+func checkCORS(_ *bucket, n *node) error {
+	for _, rule := range n.all("CORSRule") {
+		for _, m := range rule.all("AllowedMethod") {
+			if !slices.Contains([]string{"GET", "PUT", "HEAD", "POST", "DELETE"}, m.text) {
+				return invalidRequest("Found unsupported HTTP method in CORS config. Unsupported method is " + m.text)
+			}
+		}
+		if len(rule.all("AllowedMethod")) == 0 || len(rule.all("AllowedOrigin")) == 0 {
+			return malformedXML()
+		}
+	}
+	return nil
+}
+
+func checkOwnership(k *bucket, n *node) error {
+	switch n.at("Rule", "ObjectOwnership") {
+	case "BucketOwnerPreferred", "ObjectWriter":
+		return nil
+	case bucketOwnerEnforced:
+		if k.grants != nil && !ownerOnly(k.account, k.grants) {
+			return refuse(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+		}
+		return nil
+	}
+	return malformedXML()
+}
+
+func checkReplication(k *bucket, n *node) error {
+	if k.versioning() != "Enabled" {
+		return invalidRequest("Versioning must be 'Enabled' on the bucket to apply a replication configuration")
+	}
+	if n.at("Role") == "" || len(n.all("Rule")) == 0 {
+		return malformedXML()
+	}
+	return nil
+}
+
+func checkObjectLock(k *bucket, n *node) error {
+	if n.at("ObjectLockEnabled") != "Enabled" {
+		return malformedXML()
+	}
+	if k.versioning() != "Enabled" {
+		return refuse(http.StatusConflict, "InvalidBucketState", "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration")
+	}
+	return nil
+}
+
+// absentError is what GET answers for a configuration that is not set.
+func (s *subresource) absentError(bucket string) error {
+	status := s.status
+	if status == 0 {
+		status = http.StatusNotFound
+	}
+	return with(refuse(status, s.code, "%s", s.message), "BucketName", bucket)
+}
+
+// configure sets a configuration, as PUT does.
+func (k *bucket) configure(s *subresource, n *node) error {
+	if s.check != nil {
+		if err := s.check(k, n); err != nil {
+			return err
+		}
+	}
+	switch s.query {
+	case "object-lock":
+		k.objectLock = true
+	case "encryption":
+		// A rule that only says something else keeps the default algorithm.
+		if rule := n.child("Rule"); rule.child("ApplyServerSideEncryptionByDefault") == nil {
+			rule.children = append([]*node{element("ApplyServerSideEncryptionByDefault", leaf("SSEAlgorithm", "AES256"))}, rule.children...)
+		}
+	}
+	k.configuration[s.query] = n
+	return nil
+}
+
+// subresourceNamed returns the sub-resource of a query parameter.
+func subresourceNamed(query string) *subresource {
+	i := slices.IndexFunc(subresources, func(s subresource) bool { return s.query == query })
+	return &subresources[i]
+}
+
+// routes returns the operations that read, set and remove the configuration.
+func (s *subresource) routes() []route {
+	get := route{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
+		if n := r.found.configuration[s.query]; n != nil {
+			return r.respond(n)
+		}
+		if s.absent != nil {
+			return r.respond(s.absent(r.found))
+		}
+		return s.absentError(r.bucket)
+	}}
+	put := route{operation: "Put" + s.operation, method: http.MethodPut, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
+		n, err := parseRoot(r.body, s.root)
+		if err != nil {
+			return err
+		}
+		return r.found.configure(s, n)
+	}}
+	out := []route{get, put}
+	if s.deleted != "" {
+		out = append(out, route{operation: s.deleted, method: http.MethodDelete, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
+			delete(r.found.configuration, s.query)
+			return r.noContent()
+		}})
+	}
+	return out
+}
+
+// listedRoutes returns the operations on configurations with ids.
+func (s *subresource) listedRoutes() []route {
+	plural := strings.Replace(s.operation, "Configuration", "Configurations", 1)
+	return []route{
+		{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
+			if id := r.query.Get("id"); id != "" {
+				if n := r.found.listed[s.query][id]; n != nil {
+					return r.respond(n)
+				}
+				return refuse(http.StatusNotFound, "NoSuchConfiguration", "The specified configuration does not exist.")
+			}
+			r.operation = "List" + plural
+			out := element("List"+strings.TrimPrefix(plural, "Bucket")+"Result", leaf("IsTruncated", "false"))
+			out.name = strings.Replace(out.name, "sResult", "Result", 1)
+			for _, id := range sortedNames(r.found.listed[s.query]) {
+				out.children = append(out.children, r.found.listed[s.query][id])
+			}
+			return r.respond(out)
+		}},
+		{operation: "Put" + s.operation, method: http.MethodPut, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
+			n, err := parseRoot(r.body, s.root)
+			if err != nil {
+				return err
+			}
+			if n.at("Id") == "" || n.at("Id") != r.query.Get("id") {
+				return malformedXML()
+			}
+			if r.found.listed[s.query] == nil {
+				r.found.listed[s.query] = map[string]*node{}
+			}
+			r.found.listed[s.query][n.at("Id")] = n
+			return nil
+		}},
+		{operation: "Delete" + s.operation, method: http.MethodDelete, level: onBucket, query: s.query, write: true, handle: func(_ *Buckets, r *request) error {
+			delete(r.found.listed[s.query], r.query.Get("id"))
+			return r.noContent()
+		}},
+	}
+}

@@ -1,0 +1,278 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// request is one call of the REST API with what is known of it, and its answer.
+type request struct {
+	*http.Request
+
+	call        *wire.Call
+	query       url.Values
+	bucket, key string
+	operation   string
+	anonymous   bool
+	body        []byte
+	sums        checksums // of the body, as the client announced them
+	found       *bucket   // the bucket named, for all but CreateBucket and ListBuckets
+
+	header http.Header
+	status int
+	answer []byte
+}
+
+// route says which operation a method on a service, a bucket or an object is.
+type route struct {
+	operation string
+	method    string
+	level     level
+	query     string // a parameter that must be there
+	header    string // a header that must be there
+	write     bool   // changes something
+	handle    func(*Buckets, *request) error
+}
+
+type level int
+
+const (
+	onService level = iota
+	onBucket
+	onObject
+)
+
+func (b *Buckets) newRequest(req *http.Request) *request {
+	r := &request{Request: req, call: wire.CallFrom(req.Context()), query: req.URL.Query(), header: http.Header{}, status: http.StatusOK}
+	r.anonymous = req.Header.Get("Authorization") == "" && !r.query.Has("X-Amz-Credential") && !r.query.Has("AWSAccessKeyId")
+	path := strings.TrimPrefix(req.URL.Path, "/")
+	if r.bucket = b.hostBucket(req); r.bucket != "" {
+		r.key = path
+		return r
+	}
+	r.bucket, r.key, _ = strings.Cut(path, "/")
+	return r
+}
+
+// hostBucket returns the bucket that the Host header names in virtual-host
+// style, "" in path style:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html
+func (b *Buckets) hostBucket(req *http.Request) string {
+	host := req.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if net.ParseIP(host) != nil || strings.HasPrefix(host, "s3.") || strings.HasPrefix(host, "s3-") {
+		return ""
+	}
+	for _, mark := range []string{".s3.", ".s3-", ".localhost"} {
+		if i := strings.LastIndex(host, mark); i > 0 {
+			return host[:i]
+		}
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for i := len(host) - 1; i > 0; i-- {
+		if host[i] == '.' && b.buckets[host[:i]] != nil {
+			return host[:i]
+		}
+	}
+	// Nothing else makes sense of PUT / than making the bucket the host names.
+	if first, rest, found := strings.Cut(host, "."); found && rest != "" && req.Method == http.MethodPut && req.URL.Path == "/" {
+		return first
+	}
+	return ""
+}
+
+// match finds the route of a request.
+func (b *Buckets) match(r *request) *route {
+	at := onObject
+	switch {
+	case r.bucket == "":
+		at = onService
+	case r.key == "":
+		at = onBucket
+	}
+	for i := range b.routes {
+		route := &b.routes[i]
+		if route.method == r.Method && route.level == at && (route.query == "" || r.query.Has(route.query)) &&
+			(route.header == "" || r.Header.Get(route.header) != "") {
+			return route
+		}
+	}
+	return nil
+}
+
+// operationOf names the operation of a request and its bucket.
+func (b *Buckets) operationOf(req *http.Request) (operation, name string) {
+	r := b.newRequest(req)
+	if found := b.match(r); found != nil {
+		return found.operation, r.bucket
+	}
+	return req.Method, r.bucket
+}
+
+// isPublicRequest reports whether an unsigned request is for S3: one to a
+// bucket there is.
+func (b *Buckets) isPublicRequest(req *http.Request) bool {
+	r := b.newRequest(req)
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.buckets[r.bucket] != nil
+}
+
+// ServeHTTP answers one call of the REST API.
+func (b *Buckets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r := b.newRequest(req)
+	if err := b.serve(r); err != nil {
+		var e *wire.Error
+		if !errors.As(err, &e) {
+			e = refuse(http.StatusInternalServerError, "InternalError", "We encountered an internal error. Please try again. (%v)", err)
+		}
+		r.fail(w, e)
+		return
+	}
+	r.write(w)
+}
+
+// fail answers with an error; what the handler had set of headers stays, as a
+// HEAD request has no other way to tell.
+func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
+	if e.Detail == nil {
+		e.Detail = map[string]string{}
+	}
+	e.Detail["Resource"] = r.URL.Path
+	e.Detail["HostId"] = hostID
+	for name, values := range r.header {
+		w.Header()[name] = values
+	}
+	w.Header().Del("Content-Length")
+	w.Header().Set("X-Amz-Id-2", hostID)
+	if e.Status == http.StatusNotModified {
+		w.WriteHeader(e.Status)
+		return
+	}
+	wire.WriteError(w, &wire.Service{XMLNamespace: ""}, wire.RESTXML, r.call, e)
+}
+
+// hostID stands for the extended request id.
+const hostID = "c2ltdWxhdG9yIG9mIEFtYXpvbiBTMw=="
+
+func (r *request) write(w http.ResponseWriter) {
+	header := w.Header()
+	for name, values := range r.header {
+		header[name] = values
+	}
+	header.Set("X-Amz-Request-Id", r.call.RequestID)
+	header.Set("X-Amz-Id-2", hostID)
+	header.Set("Server", "AmazonS3")
+	if header.Get("Content-Type") == "" && len(r.answer) > 0 {
+		header.Set("Content-Type", "application/xml")
+	}
+	if r.Method != http.MethodHead && r.status != http.StatusNoContent {
+		header.Set("Content-Length", strconv.Itoa(len(r.answer)))
+	}
+	w.WriteHeader(r.status)
+	if r.Method != http.MethodHead {
+		// An answer that cannot be written has no one to be told about it.
+		_, _ = w.Write(r.answer)
+	}
+}
+
+// respond sets an XML answer.
+func (r *request) respond(n *node) error {
+	r.answer = n.document()
+	return nil
+}
+
+// noContent sets an empty answer.
+func (r *request) noContent() error {
+	r.status = http.StatusNoContent
+	return nil
+}
+
+func (b *Buckets) serve(r *request) error {
+	found := b.match(r)
+	if found == nil {
+		return with(with(refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."), "Method", r.Method), "ResourceType", "OBJECT")
+	}
+	r.operation = found.operation
+	if r.Method == http.MethodPut || r.Method == http.MethodPost {
+		if err := r.readBody(); err != nil {
+			return err
+		}
+	}
+	if found.write {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	} else {
+		b.mu.RLock()
+		defer b.mu.RUnlock()
+	}
+	if found.level != onService && found.operation != "CreateBucket" {
+		if err := b.admit(r); err != nil {
+			return err
+		}
+	}
+	return found.handle(b, r)
+}
+
+// admit finds the bucket and refuses those who may not do what they ask, or ask
+// in the wrong region.
+func (b *Buckets) admit(r *request) error {
+	k := b.buckets[r.bucket]
+	if k == nil {
+		return noSuchBucket(r.bucket)
+	}
+	r.found = k
+	if owner := r.Header.Get("X-Amz-Expected-Bucket-Owner"); owner != "" && owner != k.account {
+		return accessDenied()
+	}
+	if err := r.checkRegion(k); err != nil {
+		return err
+	}
+	if !b.mayDo(r, k) {
+		return accessDenied()
+	}
+	return nil
+}
+
+// checkRegion sends a caller who signed for another region to the bucket's:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/Redirects.html
+func (r *request) checkRegion(k *bucket) error {
+	if r.anonymous || r.call.Region == k.region || r.operation == "GetBucketLocation" {
+		if r.operation == "HeadBucket" {
+			r.header.Set("X-Amz-Bucket-Region", k.region)
+		}
+		return nil
+	}
+	r.header.Set("X-Amz-Bucket-Region", k.region)
+	if r.call.Region == "us-east-1" {
+		e := refuse(http.StatusMovedPermanently, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.")
+		return with(with(e, "Bucket", k.name), "Endpoint", k.name+".s3."+k.region+".amazonaws.com")
+	}
+	e := refuse(http.StatusBadRequest, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region '%s' is wrong; expecting '%s'", r.call.Region, k.region)
+	return with(e, "Region", k.region)
+}
+
+// readBody reads the body, decodes its framing and checks it against what the
+// client announced.
+func (r *request) readBody() error {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		if errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return refuse(http.StatusBadRequest, "IncompleteBody", "You did not provide the number of bytes specified by the Content-Length HTTP header")
+		}
+		return refuse(http.StatusBadRequest, "RequestTimeout", "Your socket connection to the server was not read from or written to within the timeout period. Idle connections will be closed.")
+	}
+	r.body = data
+	return r.decodeBody()
+}
