@@ -1,0 +1,200 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+)
+
+// TestModelDefinitionAtRunTime proves that a kind comes and goes with its definition, without a
+// restart, and never goes while it has objects.
+func TestModelDefinitionAtRunTime(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}")
+	w.condition("ModelDefinition", "streams", "Ready", "True", "Served")
+	w.apply("{kind: KinesisStream, metadata: {name: clicks}, spec: {shardCount: 2}}")
+	obj := w.ready("KinesisStream", "clicks")
+	if got := nested(obj, "output", "name"); got != "clicks" {
+		t.Errorf("output.name is %v", got)
+	}
+	if got := fmt.Sprint(nested(obj, "output", "arn")); got == "" || got == "<nil>" {
+		t.Errorf("output.arn is %v", got)
+	}
+	w.change("KinesisStream", "clicks", `{"spec":{"shardCount":3}}`)
+	w.ready("KinesisStream", "clicks")
+	if template := w.template("KinesisStream", "clicks"); !strings.Contains(template, `"ShardCount":3`) {
+		t.Errorf("the template is %s", template)
+	}
+
+	definition, err := w.get("ModelDefinition", "streams")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	c := w.condition("ModelDefinition", "streams", "Ready", "False", "ObjectsExist")
+	if !strings.Contains(c.Message, "clicks") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	w.delete("KinesisStream", "clicks")
+	w.gone("ModelDefinition", "streams")
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("stacks are left: %v", stacks)
+	}
+}
+
+// TestModelDefinitionWithTemplate proves that a user's own template, references and additional
+// resources work, and that a change of the definition reaches its objects.
+func TestModelDefinitionWithTemplate(t *testing.T) {
+	w := newWorld(t, nil)
+	definition := `
+kind: ModelDefinition
+metadata: {name: mailboxes}
+spec:
+  kind: Mailbox
+  schema:
+    type: object
+    required: [days]
+    properties: {days: {type: integer, minimum: 1, maximum: 14}}
+  template: |
+    Resources:
+      Queue:
+        Type: AWS::SQS::Queue
+        Properties:
+          QueueName: {{ .name }}
+          MessageRetentionPeriod: %s
+    Outputs:
+      Address: {Value: {Ref: Queue}}
+  outputs: [{name: address}]
+  additionalResources:
+    secrets: [{data: {address: "{{ .output.address }}"}}]
+`
+	w.apply(fmt.Sprintf(definition, "{{ .spec.days }}"))
+	w.condition("ModelDefinition", "mailboxes", "Ready", "True", "Served")
+	w.apply("{kind: Mailbox, metadata: {name: a}, spec: {days: 7}}")
+	// SQS wants at least 60 seconds: the schema of AWS says so before AWS does.
+	c := w.condition("Mailbox", "a", "Stalled", "True", "")
+	if !strings.Contains(c.Message, "MessageRetentionPeriod") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	w.apply(fmt.Sprintf(definition, "86400"))
+	obj := w.ready("Mailbox", "a")
+	if got := fmt.Sprint(nested(obj, "additionalResources", "secrets")); got != "[a]" {
+		t.Errorf("the Secrets are %v", got)
+	}
+	w.delete("Mailbox", "a")
+	w.delete("ModelDefinition", "mailboxes")
+}
+
+// TestBadModelDefinitions proves that a person is told what to correct.
+func TestBadModelDefinitions(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, c := range []struct{ reason, name, spec, want string }{
+		{"a type that does not exist", "bad-type", "{kind: BadType, resourceType: 'AWS::Kinesis::Steam'}", "did you mean AWS::Kinesis::Stream?"},
+		{"a kind that is built in", "bad-kind", "{kind: DynamoDB, resourceType: 'AWS::DynamoDB::Table'}", "DynamoDB is built in"},
+		{"a template with a mistake", "bad-template", `{kind: BadTemplate, template: "Resources:\n  {{ iff }}"}`, "bad-template.spec.template:2"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w.apply(fmt.Sprintf("{kind: ModelDefinition, metadata: {name: %s}, spec: %s}", c.name, c.spec))
+			condition := w.condition("ModelDefinition", c.name, "Stalled", "True", "")
+			if !strings.Contains(condition.Message, c.want) {
+				t.Errorf("the message is %q, want %q in it", condition.Message, c.want)
+			}
+			w.delete("ModelDefinition", c.name)
+		})
+	}
+}
+
+const queueTemplate = `
+kind: CloudFormationTemplate
+metadata: {name: queue-template}
+data:
+  key: queue.yaml
+  template: |
+    Parameters:
+      Namespace: {Type: String}
+      ResourceVersion: {Type: String}
+      ResourceName: {Type: String}
+      ClusterName: {Type: String}
+      DelaySeconds: {Type: Number}
+    Resources:
+      Queue:
+        Type: AWS::SQS::Queue
+        Properties:
+          QueueName: !Sub "${ClusterName}-${ResourceName}"
+          DelaySeconds: !Ref DelaySeconds
+          Tags: [{Key: version, Value: !Ref ResourceVersion}]
+    Outputs:
+      QueueURL: {Value: !Ref Queue}
+      QueueARN: {Value: !GetAtt Queue.Arn}
+`
+
+// TestCloudFormationTemplate proves that an object may bring its own template, gets its parameters,
+// waits for a template that is missing, follows its changes and is not updated for ever.
+func TestCloudFormationTemplate(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 4, cloudFormationTemplateName: queue-template}}")
+	w.condition("SQSQueue", "jobs", "ReferencesResolved", "False", "TemplateNotFound")
+	w.apply(queueTemplate)
+	template := w.ready("CloudFormationTemplate", "queue-template")
+	want := fmt.Sprintf("/apis/service-operator.aws/v1alpha1/namespaces/%s/cloudformationtemplates/queue-template", w.namespace)
+	if got := nested(template, "output", "url"); got != want {
+		t.Errorf("output.url is %v", got)
+	}
+	obj := w.ready("SQSQueue", "jobs")
+	if got := nested(obj, "output", "queueARN"); got != "arn:aws:sqs:eu-west-1:123456789012:test-jobs" {
+		t.Errorf("output.queueARN is %v", got)
+	}
+	w.delay("test-jobs", "4")
+
+	w.apply(strings.Replace(queueTemplate, "DelaySeconds: !Ref DelaySeconds", "DelaySeconds: 11", 1))
+	w.delay("test-jobs", "11")
+	w.ready("SQSQueue", "jobs")
+	if n := w.sim.Calls()["cloudformation/UpdateStack"]; n != 1 {
+		t.Errorf("the stack was updated %d times, want once", n)
+	}
+}
+
+// TestBadTemplates proves that no stack is made from a template with a mistake, and that the mistake
+// is shown with its place.
+func TestBadTemplates(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, c := range []struct{ reason, name, resources, want string }{
+		{"an unknown property", "property", "Queue: {Type: AWS::SQS::Queue, Properties: {VisibiltyTimeout: 3}}", "did you mean VisibilityTimeout?"},
+		{"a wrong type", "type", "Queue: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: [3]}}", "DelaySeconds"},
+		{"an undefined reference", "reference", "Queue: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Nmae}}", "Nmae"},
+		{"a cycle", "cycle", "A: {Type: AWS::SQS::Queue, DependsOn: B}, B: {Type: AWS::SQS::Queue, DependsOn: A}", "A"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			w.apply(fmt.Sprintf(`
+kind: CloudFormationTemplate
+metadata: {name: bad-%[1]s}
+data:
+  key: bad.yaml
+  template: |
+    Resources: {%[2]s}
+---
+{kind: SQSQueue, metadata: {name: bad-%[1]s}, spec: {cloudFormationTemplateName: bad-%[1]s}}
+`, c.name, c.resources))
+			for _, kind := range []string{"CloudFormationTemplate", "SQSQueue"} {
+				condition := w.condition(kind, "bad-"+c.name, "Stalled", "True", "")
+				if !strings.Contains(condition.Message, "bad.yaml:1:") || !strings.Contains(condition.Message, c.want) {
+					t.Errorf("%s: the message is %q, want the place and %q", kind, condition.Message, c.want)
+				}
+			}
+		})
+	}
+	out, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range out.Stacks {
+		if !strings.HasPrefix(aws.ToString(s.StackName), "aws-operator-events") {
+			t.Errorf("there is a stack %s", aws.ToString(s.StackName))
+		}
+	}
+}

@@ -1,0 +1,405 @@
+package controller_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ecr"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// configMap reads a ConfigMap of the test's namespace.
+func (w *world) configMap(name string) (map[string]string, error) {
+	c := &corev1.ConfigMap{}
+	err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, c)
+	return c.Data, err
+}
+
+// template returns the template of the stack of an object.
+func (w *world) template(kind, name string) string {
+	w.t.Helper()
+	obj, err := w.get(kind, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := cloudformation.NewFromConfig(w.awsConfig()).GetTemplate(w.t.Context(), &cloudformation.GetTemplateInput{
+		StackName: aws.String(fmt.Sprint(nested(obj, "status", "stackID"))),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	compact := bytes.Buffer{}
+	if err := json.Compact(&compact, []byte(aws.ToString(out.TemplateBody))); err != nil {
+		w.t.Fatal(err)
+	}
+	return compact.String()
+}
+
+// TestSQSQueue follows a queue with a dead-letter queue from its manifest to its end.
+func TestSQSQueue(t *testing.T) {
+	w := newWorld(t, nil)
+	queues := sqs.NewFromConfig(w.awsConfig())
+	w.apply(`
+kind: SQSQueue
+metadata: {name: jobs}
+spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, contentBasedDeduplication: true}
+`)
+	obj := w.ready("SQSQueue", "jobs")
+	url := fmt.Sprint(nested(obj, "output", "queueURL"))
+	if _, err := queues.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := w.configMap("jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arn := "arn:aws:sqs:eu-west-1:123456789012:"
+	want := map[string]string{
+		"queueURL": url, "queueARN": arn + "jobs", "queueName": "jobs",
+		"deadLetterQueueURL": fmt.Sprint(nested(obj, "output", "deadLetterQueueURL")), "deadLetterQueueARN": arn + "jobs-dead-letter", "deadLetterQueueName": "jobs-dead-letter",
+	}
+	if diff := cmp.Diff(want, data); diff != "" {
+		t.Errorf("the ConfigMap differs (-want +got):\n%s", diff)
+	}
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":7}}`)
+	w.eventually("delaySeconds is used", func() error {
+		out, err := queues.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err == nil && out.Attributes["DelaySeconds"] != "7" {
+			err = fmt.Errorf("the attributes are %v", out.Attributes)
+		}
+		return err
+	})
+	w.ready("SQSQueue", "jobs")
+	w.delete("SQSQueue", "jobs")
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("stacks are left: %v", stacks)
+	}
+}
+
+// TestFIFOQueueName proves that a FIFO queue gets the ending that AWS demands.
+func TestFIFOQueueName(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: ordered}, spec: {fifoQueue: true, contentBasedDeduplication: true}}")
+	obj := w.ready("SQSQueue", "ordered")
+	if got := nested(obj, "output", "queueName"); got != "ordered.fifo" {
+		t.Errorf("the queue is named %v", got)
+	}
+}
+
+// TestHashAttributeTypeIsHonoured proves that the key's type is the manifest's, also for an N without
+// quotes, and that the sort key may be left out.
+func TestHashAttributeTypeIsHonoured(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+kind: DynamoDB
+metadata: {name: numbers}
+spec: {hashAttribute: {name: id, type: N}}
+`)
+	w.ready("DynamoDB", "numbers")
+	template := w.template("DynamoDB", "numbers")
+	if !strings.Contains(template, `"AttributeType":"N"`) || strings.Contains(template, "RANGE") {
+		t.Errorf("the template is %s", template)
+	}
+}
+
+// TestS3Bucket follows a bucket from its manifest to its end.
+func TestS3Bucket(t *testing.T) {
+	w := newWorld(t, nil)
+	buckets := s3.NewFromConfig(w.awsConfig(), func(o *s3.Options) { o.UsePathStyle = true })
+	w.apply(`
+kind: S3Bucket
+metadata: {name: pictures}
+spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefix: archive}}
+`)
+	w.ready("S3Bucket", "pictures")
+	if _, err := buckets.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("pictures"), Key: aws.String("a"), Body: strings.NewReader("x")}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := w.configMap("pictures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"bucketName": "pictures", "bucketARN": "arn:aws:s3:::pictures", "serviceName": "pictures", "region": region,
+		"bucketURL": "pictures.s3.eu-west-1.amazonaws.com", "websiteURL": data["websiteURL"],
+	}
+	if diff := cmp.Diff(want, data); diff != "" || data["websiteURL"] == "" {
+		t.Errorf("the ConfigMap differs (-want +got):\n%s", diff)
+	}
+	service := &corev1.Service{}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "pictures"}, service); err != nil {
+		t.Fatal(err)
+	}
+	if service.Spec.ExternalName != "pictures.s3.eu-west-1.amazonaws.com" || service.Spec.Ports[0].Port != 443 {
+		t.Errorf("the Service is %+v", service.Spec)
+	}
+	if template := w.template("S3Bucket", "pictures"); strings.Contains(template, "Lifecycle") {
+		t.Errorf("there is a lifecycle rule that nobody asked for: %s", template)
+	}
+	// A bucket that is not empty is not deleted, and the object says so.
+	obj, err := w.get("S3Bucket", "pictures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the object says that its bucket is not empty", func() error {
+		obj, err := w.get("S3Bucket", "pictures")
+		if err != nil {
+			return err
+		}
+		if c := findCondition(obj, "Ready"); c == nil || !strings.Contains(c.Message, "empty") {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
+	versions, err := buckets.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: aws.String("pictures")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions.Versions {
+		if _, err := buckets.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String("pictures"), Key: v.Key, VersionId: v.VersionId}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.gone("S3Bucket", "pictures")
+}
+
+// TestECRRepository follows a repository from its manifest to its end.
+func TestECRRepository(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: ECRRepository, metadata: {name: images}}")
+	obj := w.ready("ECRRepository", "images")
+	out, err := ecr.NewFromConfig(w.awsConfig()).DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{RepositoryNames: []string{"images"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]*string{
+		"repositoryName": out.Repositories[0].RepositoryName, "repositoryARN": out.Repositories[0].RepositoryArn, "repositoryURL": out.Repositories[0].RepositoryUri,
+	} {
+		if got := nested(obj, "output", path); got != *want {
+			t.Errorf("output.%s is %v, want %s", path, got, *want)
+		}
+	}
+	w.delete("ECRRepository", "images")
+}
+
+// TestSNSToSQS proves that a subscription waits for the topic and the queue that it names and then
+// delivers, also when two topics deliver to one queue.
+func TestSNSToSQS(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+kind: SNSSubscription
+metadata: {name: one-to-jobs}
+spec: {topicName: one, protocol: sqs, endpoint: jobs}
+`)
+	c := w.condition("SNSSubscription", "one-to-jobs", "ReferencesResolved", "False", "ReferenceNotFound")
+	if !strings.Contains(c.Message, "SNSTopic one") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("there are stacks before the topic is: %v", stacks)
+	}
+	w.apply(`
+{kind: SNSTopic, metadata: {name: one}, spec: {}}
+---
+{kind: SNSTopic, metadata: {name: two}, spec: {}}
+---
+{kind: SQSQueue, metadata: {name: jobs}, spec: {}}
+---
+{kind: SNSSubscription, metadata: {name: two-to-jobs}, spec: {topicName: two, protocol: sqs, endpoint: jobs}}
+`)
+	w.ready("SNSSubscription", "one-to-jobs")
+	w.ready("SNSSubscription", "two-to-jobs")
+	queue := w.ready("SQSQueue", "jobs")
+	for _, topic := range []string{"one", "two"} {
+		w.delivers(topic, fmt.Sprint(nested(queue, "output", "queueURL")))
+	}
+	w.delete("SNSSubscription", "two-to-jobs")
+	w.delivers("one", fmt.Sprint(nested(queue, "output", "queueURL")))
+	w.delete("SNSSubscription", "one-to-jobs")
+	w.delete("SNSTopic", "one")
+	w.delete("SNSTopic", "two")
+	w.delete("SQSQueue", "jobs")
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("stacks are left: %v", stacks)
+	}
+}
+
+// delivers publishes to a topic until a message arrives in the queue: its policy may be on its way.
+func (w *world) delivers(topic, queueURL string) {
+	w.t.Helper()
+	obj, err := w.get("SNSTopic", topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("topic "+topic+" delivers", func() error {
+		_, err := sns.NewFromConfig(w.awsConfig()).Publish(w.t.Context(), &sns.PublishInput{
+			TopicArn: aws.String(fmt.Sprint(nested(obj, "output", "topicARN"))), Message: aws.String("from " + topic),
+		})
+		if err != nil {
+			return err
+		}
+		out, err := sqs.NewFromConfig(w.awsConfig()).ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &queueURL, MaxNumberOfMessages: 10})
+		if err != nil {
+			return err
+		}
+		for _, m := range out.Messages {
+			if strings.Contains(aws.ToString(m.Body), "from "+topic) {
+				return nil
+			}
+		}
+		return errors.New("no message arrived")
+	})
+}
+
+// TestSubscriptionsByEmailAndHTTP proves that endpoints that are addresses need no queue.
+func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+{kind: SNSTopic, metadata: {name: news}}
+---
+{kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: news, protocol: email, endpoint: someone@example.com}}
+---
+{kind: SNSSubscription, metadata: {name: web}, spec: {topicName: news, protocol: http, endpoint: "http://example.com/hook"}}
+`)
+	for _, name := range []string{"mail", "web"} {
+		obj := w.ready("SNSSubscription", name)
+		if got := fmt.Sprint(nested(obj, "output", "subscriptionARN")); !strings.HasPrefix(got, "arn:aws:sns:eu-west-1:123456789012:news:") {
+			t.Errorf("output.subscriptionARN of %s is %s", name, got)
+		}
+	}
+}
+
+// TestElastiCache proves that comma-separated lists become lists and that ports are numbers.
+func TestElastiCache(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+kind: ElastiCache
+metadata: {name: sessions}
+spec:
+  cacheSubnetGroupName: group
+  vpcSecurityGroupIds: "sg-0581b94aa3c0db58c, sg-02b6d0034e8c2fa1b"
+  autoMinorVersionUpgrade: true
+  engine: redis
+  engineVersion: 5.0.0
+  numCacheNodes: 1
+  port: 6379
+  cacheNodeType: cache.m4.large
+  notificationTopicArn: ""
+`)
+	obj := w.ready("ElastiCache", "sessions")
+	address := fmt.Sprint(nested(obj, "output", "redisEndpointAddress"))
+	service := &corev1.Service{}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "sessions"}, service); err != nil {
+		t.Fatal(err)
+	}
+	if service.Spec.ExternalName != address || address == "" {
+		t.Errorf("the Service stands for %q, the output is %q", service.Spec.ExternalName, address)
+	}
+	if _, ok := nested(obj, "output", "redisEndpointPort").(int64); !ok {
+		t.Errorf("output.redisEndpointPort is %#v, want a number", nested(obj, "output", "redisEndpointPort"))
+	}
+	w.delete("ElastiCache", "sessions")
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(service), service); !apierrors.IsNotFound(err) {
+		t.Errorf("the Service is left: %v", err)
+	}
+}
+
+// TestManifestsThatBreakTheSchema proves that the API server refuses what AWS would, and names the field.
+func TestManifestsThatBreakTheSchema(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, c := range []struct{ reason, manifest, want string }{
+		{"no partition key", "{kind: DynamoDB, metadata: {name: abc}, spec: {readCapacityUnits: 1}}", "spec.hashAttribute"},
+		{"an unknown key type", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: X}}}", "spec.hashAttribute.type"},
+		{"a sort key without a type", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: S}, rangeAttribute: {name: b}}}", "spec.rangeAttribute"},
+		{"a number as text", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: S}, readCapacityUnits: '5'}}", "spec.readCapacityUnits"},
+		{"a delay that SQS refuses", "{kind: SQSQueue, metadata: {name: a}, spec: {delaySeconds: 901}}", "spec.delaySeconds"},
+		{"a queue's name with dots", "{kind: SQSQueue, metadata: {name: a.b}, spec: {}}", "has no dots"},
+		{"an unknown access control list", "{kind: S3Bucket, metadata: {name: abc}, spec: {accessControl: Public}}", "spec.accessControl"},
+		{"a web address that is none", "{kind: SNSSubscription, metadata: {name: a}, spec: {topicName: t, protocol: https, endpoint: example.com}}", "https://"},
+		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			err := w.client.Create(t.Context(), w.decode(c.manifest)[0])
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the API server says %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestOldManifestsApplyUnchanged applies manifests as the old operator's users have them, with the
+// sections that it used to write.
+func TestOldManifestsApplyUnchanged(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+additionalResources: {configMaps: null}
+kind: DynamoDB
+metadata: {name: old-table}
+output: {tableARN: "", tableName: ""}
+spec:
+  cloudFormationTemplateName: ""
+  cloudFormationTemplateNamespace: ""
+  hashAttribute: {name: name, type: S}
+  rangeAttribute: {name: created_at, type: S}
+  readCapacityUnits: 5
+  rollbackCount: 0
+  writeCapacityUnits: 5
+status: {resourceStatus: "", resourceStatusReason: "", stackID: ""}
+---
+kind: SQSQueue
+metadata: {name: example-sqs-queue-name}
+spec:
+  contentBasedDeduplication: true
+  delaySeconds: 5
+  usedeadletterQueue: false
+  maximumMessageSize: 262144
+  messageRetentionPeriod: 345600
+  visibilityTimeout: 30
+---
+kind: S3Bucket
+metadata: {name: s3bucket.aws-operator.com}
+spec:
+  versioning: true
+  accessControl: Private
+  logging: {enabled: false, prefix: "archive"}
+---
+kind: ECRRepository
+metadata: {name: aws-operator-codegen}
+`)
+	obj := w.ready("DynamoDB", "old-table")
+	if got := nested(obj, "output", "tableName"); got != "old-table" {
+		t.Errorf("output.tableName is %v", got)
+	}
+	w.ready("SQSQueue", "example-sqs-queue-name")
+	w.ready("S3Bucket", "s3bucket.aws-operator.com")
+	w.ready("ECRRepository", "aws-operator-codegen")
+	// Applied once more, the manifest empties the output, and the operator fills it again.
+	w.change("DynamoDB", "old-table", `{"output":{"tableARN":"","tableName":""}}`)
+	w.eventually("the output is filled again", func() error {
+		obj, err := w.get("DynamoDB", "old-table")
+		if err == nil && nested(obj, "output", "tableName") != "old-table" {
+			err = fmt.Errorf("the output is %v", obj.Object["output"])
+		}
+		return err
+	})
+}
+
+// slow makes every operation on a resource take a moment.
+func slow(string, string) time.Duration { return 300 * time.Millisecond }

@@ -1,0 +1,238 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+const queueJobs = "{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 1}}"
+
+// delay waits until the queue has a delay.
+func (w *world) delay(name, seconds string) {
+	w.t.Helper()
+	queues := sqs.NewFromConfig(w.awsConfig())
+	w.eventually("the queue's delay is "+seconds, func() error {
+		url, err := queues.GetQueueUrl(w.t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(name)})
+		if err != nil {
+			return err
+		}
+		out, err := queues.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err == nil && out.Attributes["DelaySeconds"] != seconds {
+			err = fmt.Errorf("it is %s", out.Attributes["DelaySeconds"])
+		}
+		return err
+	})
+}
+
+// TestEditWhileAnOperationRuns proves that an edit during creation is not lost.
+func TestEditWhileAnOperationRuns(t *testing.T) {
+	w := newWorld(t, slow)
+	w.apply(queueJobs)
+	w.eventually("creation has begun", func() error {
+		obj, err := w.get("SQSQueue", "jobs")
+		if err == nil && nested(obj, "status", "resourceStatus") != "CREATE_IN_PROGRESS" {
+			err = fmt.Errorf("the status is %v", nested(obj, "status"))
+		}
+		return err
+	})
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":9}}`)
+	w.delay("jobs", "9")
+	w.ready("SQSQueue", "jobs")
+}
+
+// TestEditWhileTheOperatorIsDown proves that an edit that nobody saw is not lost, and that a restart
+// with nothing to do asks AWS nothing.
+func TestEditWhileTheOperatorIsDown(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(queueJobs + "\n---\n" + dynamoTable)
+	w.ready("SQSQueue", "jobs")
+	w.ready("DynamoDB", "dynamo-table")
+	w.stop()
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":3}}`)
+	before := w.stackCalls()
+	w.startOperator()
+	w.delay("jobs", "3")
+	w.ready("SQSQueue", "jobs")
+	made := map[string]int{}
+	for call, n := range w.stackCalls() {
+		if n -= before[call]; n > 0 {
+			made[call] = n
+		}
+	}
+	if made["cloudformation/UpdateStack"] != 1 || made["cloudformation/CreateStack"] != 0 {
+		t.Errorf("the restart cost %v", made)
+	}
+}
+
+// stackCalls are the calls of CloudFormation that objects cost.
+func (w *world) stackCalls() map[string]int {
+	calls := maps.Clone(w.sim.Calls())
+	maps.DeleteFunc(calls, func(call string, _ int) bool { return !strings.HasPrefix(call, "cloudformation/") })
+	return calls
+}
+
+// TestIdleObjectsCostNothing proves that a reconcile without a change makes no call of AWS.
+func TestIdleObjectsCostNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(queueJobs)
+	w.ready("SQSQueue", "jobs")
+	before := w.stackCalls()
+	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"note":"nothing that matters"}}}`)
+	w.apply("{kind: SQSQueue, metadata: {name: later}, spec: {}}")
+	w.ready("SQSQueue", "later")
+	after := w.stackCalls()
+	if n := after["cloudformation/UpdateStack"] - before["cloudformation/UpdateStack"]; n != 0 {
+		t.Errorf("%d updates were sent", n)
+	}
+}
+
+// TestConfigMapsAreOwned proves that what is made from outputs is refreshed when somebody edits or
+// deletes it, and that it belongs to its object.
+func TestConfigMapsAreOwned(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(queueJobs)
+	obj := w.ready("SQSQueue", "jobs")
+	c := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: "jobs"}
+	if err := w.client.Get(t.Context(), key, c); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != obj.GetUID() {
+		t.Errorf("the owner is %+v", owner)
+	}
+	want := maps.Clone(c.Data)
+	c.Data["queueName"], c.Data["more"] = "wrong", "than it should be"
+	if err := w.client.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	refreshed := func() error {
+		data, err := w.configMap("jobs")
+		if err == nil && !maps.Equal(data, want) {
+			err = fmt.Errorf("it holds %v", data)
+		}
+		return err
+	}
+	w.eventually("the edited ConfigMap is as it should be", refreshed)
+	if err := w.client.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the deleted ConfigMap is there again", refreshed)
+}
+
+// TestNamesThatCollide proves that a ConfigMap that is somebody else's is never touched.
+func TestNamesThatCollide(t *testing.T) {
+	w := newWorld(t, nil)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "jobs"}, Data: map[string]string{"a": "b"}}
+	if err := w.client.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(queueJobs)
+	obj := w.ready("SQSQueue", "jobs")
+	names, ok := nested(obj, "additionalResources", "configMaps").([]any)
+	if !ok || len(names) != 1 || !strings.HasPrefix(fmt.Sprint(names[0]), "jobs-") {
+		t.Fatalf("the ConfigMaps are %v", names)
+	}
+	data, err := w.configMap("jobs")
+	if err != nil || len(data) != 1 {
+		t.Errorf("their ConfigMap holds %v, %v", data, err)
+	}
+	w.delete("SQSQueue", "jobs")
+	if _, err := w.configMap("jobs"); err != nil {
+		t.Errorf("their ConfigMap is gone: %v", err)
+	}
+	if _, err := w.configMap(fmt.Sprint(names[0])); !apierrors.IsNotFound(err) {
+		t.Errorf("our ConfigMap is left: %v", err)
+	}
+}
+
+// TestFailingStackIsTriedABoundedNumberOfTimes proves that rollbackCount bounds the attempts, that
+// they are visible, and that the first failed resource's own reason is shown.
+func TestFailingStackIsTriedABoundedNumberOfTimes(t *testing.T) {
+	w := newWorld(t, nil)
+	remove := w.sim.Faults().Add(fault.Rule{
+		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::SQS::Queue", Code: "Conflict", Message: "A queue named jobs was deleted just now", Status: 400,
+	})
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {rollbackCount: 2}}")
+	c := w.condition("SQSQueue", "jobs", "Stalled", "True", "")
+	if !strings.Contains(c.Message, "A queue named jobs was deleted just now") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	if n := w.sim.Calls()["cloudformation/CreateStack"] - 1; n != 2 { // one is the operator's own stack
+		t.Errorf("the stack was created %d times, want 2", n)
+	}
+	remove()
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":2}}`)
+	w.ready("SQSQueue", "jobs")
+}
+
+// TestDeniedActionIsNamed proves that a missing permission is said as such.
+func TestDeniedActionIsNamed(t *testing.T) {
+	w := newWorld(t, nil)
+	remove := w.sim.Faults().Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Deny: true})
+	w.apply(queueJobs)
+	c := w.condition("SQSQueue", "jobs", "Ready", "False", "AccessDenied")
+	if !strings.Contains(c.Message, "cloudformation:CreateStack") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	remove()
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":2}}`)
+	w.ready("SQSQueue", "jobs")
+}
+
+// TestRetainKeepsTheStack proves that the deletion policy is honoured.
+func TestRetainKeepsTheStack(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {}}`)
+	w.ready("SQSQueue", "jobs")
+	w.delete("SQSQueue", "jobs")
+	if stacks := w.stacks(); len(stacks) != 1 {
+		t.Errorf("the stacks are %v, want the queue's", stacks)
+	}
+	// Made anew, the object takes its stack over.
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
+	w.ready("SQSQueue", "jobs")
+	w.delete("SQSQueue", "jobs")
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("the stacks are %v", stacks)
+	}
+}
+
+// TestPausedObjectIsLeftAlone proves that the annotation stops all work, and taking it off resumes it.
+func TestPausedObjectIsLeftAlone(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {aws-operator/paused: "true"}}, spec: {}}`)
+	w.condition("SQSQueue", "jobs", "Synced", "Unknown", "Paused")
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("the stacks are %v", stacks)
+	}
+	w.change("SQSQueue", "jobs", `{"metadata":{"annotations":{"aws-operator/paused":null}}}`)
+	w.ready("SQSQueue", "jobs")
+}
+
+// TestSpecIsTheUsers proves that the operator writes nothing into a spec.
+func TestSpecIsTheUsers(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(dynamoTable)
+	obj := w.ready("DynamoDB", "dynamo-table")
+	got, err := json.Marshal(obj.Object["spec"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"hashAttribute":{"name":"name","type":"S"},"rangeAttribute":{"name":"created_at","type":"S"},"readCapacityUnits":5,"writeCapacityUnits":5}`
+	if string(got) != want {
+		t.Errorf("the spec is %s", got)
+	}
+}
