@@ -8,9 +8,9 @@ import (
 	"net"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
 // stop ends the environment and makes sure that nothing of it is left.
@@ -24,7 +24,7 @@ func stop(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	for _, address := range []string{state.APIServer, state.AWS, state.Metrics} {
 		errs = append(errs, closed(ctx, address))
 	}
-	if state.OperatorPID != 0 && !errors.Is(syscall.Kill(state.OperatorPID, 0), syscall.ESRCH) {
+	if state.OperatorPID != 0 && process.Running(state.OperatorPID) {
 		errs = append(errs, fmt.Errorf("the operator, process %d, still runs", state.OperatorPID))
 	}
 	if _, err := os.Stat(env.Dir()); !errors.Is(err, os.ErrNotExist) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
 // TestMain makes the test binary the aws-operator binary when it is called like
@@ -47,7 +48,7 @@ func TestDetachedLivesUntilDown(t *testing.T) {
 		t.Errorf("the folder after down: %v, want it gone", err)
 	}
 	for _, pid := range []int{state.PID, state.OperatorPID} {
-		if !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		if process.Running(pid) {
 			t.Errorf("process %d still runs", pid)
 		}
 	}

@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
-// How often Down looks whether the environment is gone, and how many times more
-// it looks for the process once the folder is free.
-const (
-	stopEvery = 50 * time.Millisecond
-	linger    = 20
-)
+// stopEvery is how often Down looks whether the environment is gone.
+const stopEvery = 50 * time.Millisecond
 
 // Down has the environment that runs in dir stop, and returns when it is gone.
 // With none running it removes what a crash left and errs with ErrNotRunning.
@@ -44,19 +42,17 @@ func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) 
 }
 
 // awaitEnd returns when the environment has let go of its folder and its process
-// has ended. The process has little left to do by then, and may stay in the
-// process table for as long as its parent does not ask how it ended.
+// has ended.
 func awaitEnd(ctx context.Context, dir string, pid int, clk clock.WithTicker) error {
 	ticker := clk.NewTicker(stopEvery)
 	defer ticker.Stop()
-	for after := 0; after < linger; {
+	for {
 		_, err := Read(dir)
 		switch {
 		case errors.Is(err, ErrNotRunning):
-			if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			if !process.Running(pid) {
 				return nil
 			}
-			after++
 		case err != nil:
 			return err
 		}
@@ -66,7 +62,6 @@ func awaitEnd(ctx context.Context, dir string, pid int, clk clock.WithTicker) er
 		case <-ticker.C():
 		}
 	}
-	return nil
 }
 
 // clearRemains removes what a crash left and errs with ErrNotRunning.

@@ -2,7 +2,6 @@ package process_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,7 +58,7 @@ func TestChildDiesWithAKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	await(t, "the child to die with its parent", func() bool { return !running(pid) })
+	await(t, "the child to die with its parent", func() bool { return !process.Running(pid) })
 }
 
 func TestStopEndsAPoliteChild(t *testing.T) {
@@ -68,7 +66,7 @@ func TestStopEndsAPoliteChild(t *testing.T) {
 	if err := child.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if running(child.PID()) {
+	if process.Running(child.PID()) {
 		t.Error("the child still runs")
 	}
 	if err := child.Stop(t.Context()); err != nil {
@@ -99,16 +97,6 @@ func start(t *testing.T, script string) *process.Process {
 		}
 	})
 	return child
-}
-
-// running says whether the process exists and is more than a corpse that its
-// new parent has not buried yet.
-func running(pid int) bool {
-	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 func await(t *testing.T, what string, holds func() bool) {
