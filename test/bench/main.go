@@ -1,0 +1,346 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+func main() {
+	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
+	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency; empty for all")
+	objects := flag.Int("objects", 1000, "how many queues the first measurements use")
+	many := flag.Int("many", 10000, "how many idle queues memory is measured with")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b := &bench{binary: *binary, objects: *objects, many: *many, only: *only}
+	err := b.run(ctx)
+	if printErr := b.report.print(os.Stdout); err == nil {
+		err = printErr
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called.
+	}
+}
+
+// bench runs the measurements in an order in which each finds what it needs.
+type bench struct {
+	binary        string
+	objects, many int
+	only          string
+	report        report
+}
+
+func (b *bench) wants(name string) bool {
+	return b.only == "" || slices.Contains(strings.Split(b.only, ","), name)
+}
+
+func (b *bench) run(ctx context.Context) error {
+	if b.only == "" || b.only != "latency" {
+		if err := b.zeroLatency(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants("latency") {
+		return b.realisticLatency(ctx)
+	}
+	return nil
+}
+
+func (b *bench) zeroLatency(ctx context.Context) error {
+	progress("starting a control plane, a simulator without latency and the operator")
+	w, err := newWorld(ctx, b.binary, simulator.Options{})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for _, step := range []struct {
+		name string
+		run  func(context.Context, *world) error
+	}{
+		{"create", b.create}, // The others need its objects.
+		{"edit", b.edit},
+		{"idle", b.idle},
+		{"restart", b.restart},
+		{"memory", b.memory},
+	} {
+		if step.name != "create" && !b.wants(step.name) {
+			continue
+		}
+		progress(step.name)
+		if err := step.run(ctx, w); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+// create measures a burst of new objects.
+func (b *bench) create(ctx context.Context, w *world) error {
+	before, beforeQueue, _ := w.calls()
+	start := now()
+	if err := w.create(ctx, "queue", b.objects); err != nil {
+		return err
+	}
+	if err := w.awaitReady(ctx, b.objects, 10*time.Minute); err != nil {
+		return err
+	}
+	b.report.duration(fmt.Sprintf("%d SQSQueues, apply to all Ready", b.objects), time.Since(start), 15*time.Second, "20 s")
+	after, afterQueue, _ := w.calls()
+	perObject := float64(after-before+afterQueue-beforeQueue) / float64(b.objects)
+	b.report.number("AWS calls per object created, its share of event polling included", perObject, 3, "", "9")
+	return nil
+}
+
+// edit measures from a user's edit to the UpdateStack call, idle and beside a burst.
+func (b *bench) edit(ctx context.Context, w *world) error {
+	before, beforeQueue, _ := w.calls()
+	quiet, err := b.edits(ctx, w, 200, 31)
+	if err != nil {
+		return err
+	}
+	if err := w.awaitReady(ctx, b.objects, time.Minute); err != nil {
+		return err
+	}
+	after, afterQueue, _ := w.calls()
+	b.report.duration(fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects), percentile(quiet, 50), 25*time.Millisecond, "28 ms")
+	b.report.duration("edit to UpdateStack, p99", percentile(quiet, 99), 100*time.Millisecond, "")
+	b.report.number("AWS calls per edit, event polling included", float64(after-before+afterQueue-beforeQueue)/200, 2, "", "5")
+
+	done := make(chan error, 1)
+	go func() { done <- w.create(ctx, "other", b.objects) }()
+	busy, err := b.edits(ctx, w, 100, 32)
+	if err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	b.report.duration(fmt.Sprintf("edit to UpdateStack while %d others are made, median", b.objects), percentile(busy, 50), 25*time.Millisecond, "")
+	b.report.duration("the same, p99", percentile(busy, 99), 100*time.Millisecond, "16 s")
+	return w.awaitReady(ctx, 2*b.objects, 5*time.Minute)
+}
+
+// edits changes n queues one after another and returns how long each change took to reach AWS.
+func (b *bench) edits(ctx context.Context, w *world, n, value int) ([]time.Duration, error) {
+	arrived := make(chan time.Time, 4*n)
+	remove := w.onUpdate(func() { arrived <- now() })
+	defer remove()
+	var all []time.Duration
+	for i := range n {
+		start := now()
+		if err := w.edit(ctx, fmt.Sprintf("queue-%d", i), value); err != nil {
+			return nil, err
+		}
+		select {
+		case at := <-arrived:
+			all = append(all, at.Sub(start))
+		case <-time.After(time.Minute):
+			return nil, fmt.Errorf("the edit of queue-%d did not reach AWS within a minute", i)
+		}
+	}
+	return all, nil
+}
+
+// idle measures what objects cost that nobody touches, and a reconcile that finds nothing to do.
+func (b *bench) idle(ctx context.Context, w *world) error {
+	const window = 60 * time.Second
+	before, _, _ := w.calls()
+	cpu, err := w.operator.cpu()
+	if err != nil {
+		return err
+	}
+	if err := pause(ctx, window); err != nil {
+		return err
+	}
+	after, _, _ := w.calls()
+	cpuAfter, err := w.operator.cpu()
+	if err != nil {
+		return err
+	}
+	objects := len(w.ready)
+	perHour := float64(after-before) / float64(objects) * float64(time.Hour/window)
+	b.report.number("AWS calls per idle object and hour, the sweep apart", perHour, 0, "", "0")
+	b.report.note(fmt.Sprintf("CPU of the operator with %d idle objects", objects),
+		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)), "")
+
+	count, sum := "aws_operator_reconcile_duration_seconds_count", "aws_operator_reconcile_duration_seconds_sum"
+	counted, err := w.operator.sumOf(ctx, count, `kind="SQSQueue"`)
+	if err != nil {
+		return err
+	}
+	spent, err := w.operator.sumOf(ctx, sum, `kind="SQSQueue"`)
+	if err != nil {
+		return err
+	}
+	const touches = 500
+	for i := range touches {
+		if err := w.touch(ctx, fmt.Sprintf("queue-%d", i), fmt.Sprint(now().UnixNano())); err != nil {
+			return err
+		}
+	}
+	var countedAfter float64
+	if err := waitFor(ctx, time.Minute, "no-change reconciles", func() (bool, error) {
+		countedAfter, err = w.operator.sumOf(ctx, count, `kind="SQSQueue"`)
+		return countedAfter-counted >= touches, err
+	}); err != nil {
+		return err
+	}
+	spentAfter, err := w.operator.sumOf(ctx, sum, `kind="SQSQueue"`)
+	if err != nil {
+		return err
+	}
+	mean := time.Duration((spentAfter - spent) / (countedAfter - counted) * float64(time.Second))
+	b.report.duration("a reconcile that changes nothing, mean", mean, 200*time.Microsecond, "")
+	return nil
+}
+
+// restart measures what a restarted operator asks of AWS.
+func (b *bench) restart(ctx context.Context, w *world) error {
+	if err := w.operator.stop(15); err != nil {
+		return err
+	}
+	before, _, _ := w.calls()
+	start := now()
+	if err := w.operator.start(ctx); err != nil {
+		return err
+	}
+	ready := time.Since(start)
+	if err := pause(ctx, 20*time.Second); err != nil {
+		return err
+	}
+	after, _, by := w.calls()
+	// DescribeStacks gives a hundred stacks a page at most; a few more calls find the operator's own queue.
+	pages := float64(len(w.ready))/100 + 5
+	b.report.number(fmt.Sprintf("AWS calls of a restart with %d objects", len(w.ready)), float64(after-before), pages, "", "4 an object")
+	b.report.duration("restart to ready", ready, 0, "")
+	_ = by
+	return nil
+}
+
+// memory measures the operator with many idle objects.
+func (b *bench) memory(ctx context.Context, w *world) error {
+	if missing := b.many - len(w.ready); missing > 0 {
+		progress(fmt.Sprintf("making %d more queues", missing))
+		if err := w.create(ctx, "idle", missing); err != nil {
+			return err
+		}
+		if err := w.awaitReady(ctx, b.many, 20*time.Minute); err != nil {
+			return err
+		}
+	}
+	busy, err := w.operator.residentMB()
+	if err != nil {
+		return err
+	}
+	b.report.note(fmt.Sprintf("memory right after making %d objects", b.many), fmt.Sprintf("%.0f MB", busy), "")
+	if err := w.operator.stop(15); err != nil {
+		return err
+	}
+	if err := w.operator.start(ctx); err != nil {
+		return err
+	}
+	if err := pause(ctx, 30*time.Second); err != nil {
+		return err
+	}
+	cpu, err := w.operator.cpu()
+	if err != nil {
+		return err
+	}
+	const window = 60 * time.Second
+	if err := pause(ctx, window); err != nil {
+		return err
+	}
+	cpuAfter, err := w.operator.cpu()
+	if err != nil {
+		return err
+	}
+	idle, err := w.operator.residentMB()
+	if err != nil {
+		return err
+	}
+	b.report.number(fmt.Sprintf("memory with %d idle objects", b.many), idle, 120, " MB", "150 MB")
+	b.report.note("CPU of the operator with as many",
+		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)), "")
+	return nil
+}
+
+// realisticLatency measures how long after its stack is complete an object is ready.
+func (b *bench) realisticLatency(ctx context.Context) error {
+	progress("starting again with the latency of AWS")
+	w, err := newWorld(ctx, b.binary, simulator.Options{Latency: likeAWS})
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	const n = 200
+	if err := w.create(ctx, "queue", n); err != nil {
+		return err
+	}
+	if err := w.awaitReady(ctx, n, 10*time.Minute); err != nil {
+		return err
+	}
+	completed, err := w.completions(ctx)
+	if err != nil {
+		return err
+	}
+	var all []time.Duration
+	for name, ready := range w.ready {
+		at, ok := completed[name]
+		if !ok {
+			return fmt.Errorf("no stack completion was seen for %s", name)
+		}
+		all = append(all, ready.Sub(at))
+	}
+	b.report.duration(fmt.Sprintf("stack complete to Ready, %d objects at realistic latency, median", n), percentile(all, 50), 0, "")
+	b.report.duration("the same, p99", percentile(all, 99), time.Second, "")
+	return nil
+}
+
+// likeAWS is about how long CloudFormation takes for a queue: people who create
+// one with it wait for a good half minute, spread here so that completions do not
+// come all at once.
+func likeAWS(_, operation string) time.Duration {
+	if operation == "Delete" {
+		return 10 * time.Second
+	}
+	return 20*time.Second + rand.N(20*time.Second) //nolint:gosec // Nothing secret hangs on it.
+}
+
+// percentile returns the p-th percentile of all.
+func percentile(all []time.Duration, p int) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[min(len(all)-1, len(all)*p/100)]
+}
+
+func now() time.Time {
+	return time.Now() //nolint:forbidigo // A benchmark measures real time.
+}
+
+// pause waits for a measuring window to pass.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func progress(text string) {
+	_, _ = fmt.Fprintf(os.Stderr, "bench: %s\n", text)
+}

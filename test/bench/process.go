@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// operator is the operator as a process of its own, so that its memory and time
+// are its own.
+type operator struct {
+	binary, kubeconfig, endpoint string
+	dir                          string
+
+	metrics string
+	command *exec.Cmd
+}
+
+// start runs the operator and returns once it is ready.
+func (o *operator) start(ctx context.Context) error {
+	metrics, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	probes, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(o.dir, "operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the operator's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	o.metrics = metrics
+	//nolint:gosec // The binary is the project's own, named on the command line by whoever measures.
+	o.command = exec.Command(o.binary, "operator",
+		"--kubeconfig="+o.kubeconfig, "--aws-endpoint-url="+o.endpoint, "--aws-region="+region,
+		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
+		"--log-level=warn")
+	o.command.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
+	o.command.Stdout, o.command.Stderr = log, log
+	if err := o.command.Start(); err != nil {
+		return fmt.Errorf("start the operator: %w", err)
+	}
+	return waitFor(ctx, time.Minute, "the operator to be ready", func() (bool, error) {
+		response, err := get(ctx, "http://"+probes+"/readyz")
+		if err != nil {
+			return false, nil //nolint:nilerr // It does not listen yet.
+		}
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode == http.StatusOK, nil
+	})
+}
+
+// stop ends the operator and waits until it is gone.
+func (o *operator) stop(signal syscall.Signal) error {
+	if o.command == nil {
+		return nil
+	}
+	if err := o.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop the operator: %w", err)
+	}
+	_ = o.command.Wait() // A killed process ends with an error by design.
+	o.command = nil
+	return nil
+}
+
+// residentMB returns the operator's resident memory in MB (10⁶ bytes).
+func (o *operator) residentMB() (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the operator's memory: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kB, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+			return kB * 1024 / 1e6, err
+		}
+	}
+	return 0, errors.New("no VmRSS in the operator's status")
+}
+
+// cpu returns the time that the operator has spent on processors.
+func (o *operator) cpu() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the operator's CPU time: %w", err)
+	}
+	// Fields 14 and 15, counted after the command's closing parenthesis; see proc(5).
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the operator's CPU time: %w", err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100, nil
+}
+
+// sumOf adds up the samples of one metric whose labels contain all of with.
+func (o *operator) sumOf(ctx context.Context, metric string, with ...string) (float64, error) {
+	response, err := get(ctx, "http://"+o.metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("read the operator's metrics: %w", err)
+	}
+	total := 0.0
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	lines.Buffer(nil, 1<<20)
+next:
+	for lines.Scan() {
+		line := lines.Text()
+		name, value, _ := strings.Cut(line, "} ")
+		if !strings.HasPrefix(name, metric+"{") {
+			continue
+		}
+		for _, label := range with {
+			if !strings.Contains(name, label) {
+				continue next
+			}
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read metric %s: %w", metric, err)
+		}
+		total += n
+	}
+	return total, lines.Err()
+}
+
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", url, err)
+	}
+	return http.DefaultClient.Do(request)
+}
+
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It is closed two lines on.
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String(), nil
+}

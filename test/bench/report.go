@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// row is one measurement beside its goal.
+type row struct {
+	name, measured, goal, peer string
+	met                        bool
+}
+
+// report collects rows and prints them as a Markdown table, so that the output
+// can go into the documentation as it is.
+type report struct {
+	rows []row
+}
+
+// duration adds a measurement that should not be above goal; a zero goal means
+// that there is none.
+func (r *report) duration(name string, measured, goal time.Duration, peer string) {
+	text := ""
+	if goal > 0 {
+		text = "≤ " + goal.String()
+	}
+	r.rows = append(r.rows, row{name, round(measured).String(), text, peer, goal == 0 || measured <= goal})
+}
+
+// number adds a measurement in a unit.
+func (r *report) number(name string, measured, goal float64, unit, peer string) {
+	r.rows = append(r.rows, row{
+		name, fmt.Sprintf("%.4g%s", measured, unit), fmt.Sprintf("≤ %g%s", goal, unit), peer, measured <= goal,
+	})
+}
+
+// note adds a measurement without a goal.
+func (r *report) note(name, measured, peer string) {
+	r.rows = append(r.rows, row{name: name, measured: measured, peer: peer, met: true})
+}
+
+// print writes the table. The peer's numbers are those that the project's goals
+// were set against: ACK's SQS controller on two cores with its fastest setting.
+func (r *report) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	_, _ = fmt.Fprintln(table, "| what\t| measured\t| goal\t| met\t| a peer (ACK) \t|")
+	_, _ = fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t|")
+	for _, row := range r.rows {
+		met := "yes"
+		switch {
+		case row.goal == "":
+			met = ""
+		case !row.met:
+			met = "NO"
+		}
+		_, _ = fmt.Fprintf(table, "| %s\t| %s\t| %s\t| %s\t| %s\t|\n", row.name, row.measured, row.goal, met, row.peer)
+	}
+	return table.Flush()
+}
+
+// round shortens a duration to what is worth reading.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d > time.Millisecond:
+		return d.Round(100 * time.Microsecond)
+	default:
+		return d.Round(time.Microsecond)
+	}
+}

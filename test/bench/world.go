@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+const (
+	region  = "eu-central-1"
+	account = "123456789012"
+)
+
+var queues = schema.GroupVersionResource{Group: "service-operator.aws", Version: "v1alpha1", Resource: "sqsqueues"}
+
+// world is a management cluster, a simulated AWS and an operator.
+type world struct {
+	simulator *simulator.Simulator
+	operator  *operator
+	client    dynamic.ResourceInterface
+
+	plane  *controlplane.ControlPlane
+	server *http.Server
+	dir    string
+
+	mutex sync.Mutex
+	ready map[string]time.Time
+	// changed is signalled at every change of ready.
+	changed chan struct{}
+	cancel  context.CancelFunc
+}
+
+// newWorld starts everything; latency is that of AWS.
+func newWorld(ctx context.Context, binary string, options simulator.Options) (w *world, err error) {
+	w = &world{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.dir, err = os.MkdirTemp("", "aws-operator-bench-"); err != nil {
+		return w, fmt.Errorf("make a folder: %w", err)
+	}
+	if w.plane, err = controlplane.Start(ctx, controlplane.Options{Progress: os.Stderr}); err != nil {
+		return w, err
+	}
+	kubeconfig := filepath.Join(w.dir, "kubeconfig")
+	if err = os.WriteFile(kubeconfig, w.plane.Kubeconfig(), 0o600); err != nil {
+		return w, fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	options.Account, options.Region = account, region
+	w.simulator = simulator.New(options)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It lives as long as the program.
+	if err != nil {
+		return w, fmt.Errorf("listen: %w", err)
+	}
+	w.server = &http.Server{Handler: w.simulator.Handler(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = w.server.Serve(listener) }()
+	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), dir: w.dir}
+	if err = w.operator.start(ctx); err != nil {
+		return w, err
+	}
+	config := rest.CopyConfig(w.plane.RESTConfig())
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return w, fmt.Errorf("make a client: %w", err)
+	}
+	w.client = client.Resource(queues).Namespace("default")
+	return w, w.watch(ctx)
+}
+
+// close ends everything and removes what it left.
+func (w *world) close() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+	if w.operator != nil {
+		_ = w.operator.stop(9)
+	}
+	if w.server != nil {
+		_ = w.server.Close()
+	}
+	if w.simulator != nil {
+		w.simulator.Close()
+	}
+	if w.plane != nil {
+		_ = w.plane.Stop()
+	}
+	_ = os.RemoveAll(w.dir)
+}
+
+// watch notes when each queue becomes ready.
+func (w *world) watch(ctx context.Context) error {
+	ctx, w.cancel = context.WithCancel(ctx)
+	list, err := w.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list queues: %w", err)
+	}
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), listWatch{w.client})
+	if err != nil {
+		return fmt.Errorf("watch queues: %w", err)
+	}
+	go func() {
+		for event := range watcher.ResultChan() {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			if !ok {
+				continue
+			}
+			w.note(event.Type, object)
+		}
+	}()
+	return nil
+}
+
+type listWatch struct{ client dynamic.ResourceInterface }
+
+// WatchWithContext implements watchtools' idea of a watcher.
+func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return l.client.Watch(ctx, options)
+}
+
+func (w *world) note(kind watch.EventType, object *unstructured.Unstructured) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	name := object.GetName()
+	_, was := w.ready[name]
+	switch is := kind != watch.Deleted && isReady(object); {
+	case is && !was:
+		w.ready[name] = time.Now() //nolint:forbidigo // A benchmark measures real time.
+	case !is && was:
+		delete(w.ready, name)
+	default:
+		return
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+func isReady(object *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	for _, condition := range conditions {
+		fields, ok := condition.(map[string]any)
+		if ok && fields["type"] == "Ready" {
+			return fields["status"] == "True" && observed == object.GetGeneration()
+		}
+	}
+	return false
+}
+
+// create applies queues named prefix-0 to prefix-(n-1), from many clients at once.
+func (w *world) create(ctx context.Context, prefix string, n int) error {
+	return parallel(n, 16, func(i int) error {
+		queue := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": queues.GroupVersion().String(),
+			"kind":       "SQSQueue",
+			"metadata":   map[string]any{"name": fmt.Sprintf("%s-%d", prefix, i)},
+			"spec":       map[string]any{"visibilityTimeout": int64(30), "delaySeconds": int64(0)},
+		}}
+		_, err := w.client.Create(ctx, queue, metav1.CreateOptions{FieldManager: "bench"})
+		return err
+	})
+}
+
+// awaitReady waits until n queues are ready.
+func (w *world) awaitReady(ctx context.Context, n int, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		w.mutex.Lock()
+		have := len(w.ready)
+		w.mutex.Unlock()
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d queues are ready after %s", have, n, limit)
+		case <-w.changed:
+		}
+	}
+}
+
+// edit changes one field of a queue's spec.
+func (w *world) edit(ctx context.Context, name string, visibilityTimeout int) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"visibilityTimeout": visibilityTimeout}})
+	if err != nil {
+		return fmt.Errorf("make a patch: %w", err)
+	}
+	_, err = w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
+	return err
+}
+
+// touch sets an annotation that means nothing, so that the operator looks at the object and finds nothing to do.
+func (w *world) touch(ctx context.Context, name, value string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"bench":%q}}}`, value)
+	_, err := w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
+	return err
+}
+
+// calls returns how many calls AWS has had, without those that only wait for events.
+func (w *world) calls() (objects, queue int, byOperation map[string]int) {
+	byOperation = w.simulator.Calls()
+	for operation, n := range byOperation {
+		switch operation {
+		case "sqs/ReceiveMessage", "sqs/DeleteMessageBatch", "sqs/DeleteMessage":
+			queue += n
+		default:
+			objects += n
+		}
+	}
+	return objects, queue, byOperation
+}
+
+// parallel runs do for 0 to n-1 on as many goroutines as workers and returns the first error.
+func parallel(n, workers int, do func(int) error) error {
+	indexes := make(chan int)
+	failures := make(chan error, workers)
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for i := range indexes {
+				if err := do(i); err != nil {
+					failures <- err
+					return
+				}
+			}
+		})
+	}
+	var failure error
+	for i := 0; i < n && failure == nil; i++ {
+		select {
+		case indexes <- i:
+		case failure = <-failures:
+		}
+	}
+	close(indexes)
+	group.Wait()
+	close(failures)
+	for err := range failures {
+		failure = err
+	}
+	return failure
+}
+
+// waitFor looks every 50 ms until done says so.
+func waitFor(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := done()
+		if err != nil || ok {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited %s for %s", limit, what)
+		case <-tick.C:
+		}
+	}
+}
+
+// onUpdate runs do whenever an UpdateStack call arrives, ahead of its effect.
+func (w *world) onUpdate(do func()) (remove func()) {
+	return w.simulator.Faults().OnCall(func(c fault.CallInfo) {
+		if c.Operation == "UpdateStack" && c.Phase == fault.Before {
+			do()
+		}
+	})
+}
+
+// completions returns when each queue's stack became complete, by the queue's name.
+func (w *world) completions(ctx context.Context) (map[string]time.Time, error) {
+	client := cloudformation.New(cloudformation.Options{
+		Region: region, BaseEndpoint: aws.String(w.operator.endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "bench", ""),
+	})
+	completed := map[string]time.Time{}
+	pages := cloudformation.NewDescribeStacksPaginator(client, &cloudformation.DescribeStacksInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describe stacks: %w", err)
+		}
+		for _, stack := range page.Stacks {
+			events, err := client.DescribeStackEvents(ctx, &cloudformation.DescribeStackEventsInput{StackName: stack.StackId})
+			if err != nil {
+				return nil, fmt.Errorf("describe the events of %s: %w", *stack.StackName, err)
+			}
+			name := strings.TrimSuffix(strings.TrimPrefix(*stack.StackName, "aws-operator-sqsqueue-"), "-default")
+			completed[name] = *events.StackEvents[0].Timestamp
+		}
+	}
+	return completed, nil
+}
