@@ -12,46 +12,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
-	simcfn "github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
-	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
-	"github.com/aws-operator/aws-operator/internal/simulator/fault"
-	"github.com/aws-operator/aws-operator/internal/simulator/resource"
-	"github.com/aws-operator/aws-operator/internal/simulator/sns"
-	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
-	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
 const region = "eu-central-1"
 
-// cloud is CloudFormation, EventBridge and SQS, put together as AWS does.
+// cloud is the simulator, and somebody else who works with it.
 type cloud struct {
 	clients *awsapi.Clients
 	console *cloudformation.Client
-	faults  *fault.Injector
 }
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{faults: fault.New()}
-	env := &resource.Env{Clock: clock.RealClock{}}
-	var router *wire.Router
-	endpoint := func() string { return router.Endpoint() }
-	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
-	events := eventbridge.New(env, queues, sns.New(env, queues, endpoint), c.faults)
-	providers := queues.Providers()
-	for kind, provider := range events.Providers() {
-		providers[kind] = provider
-	}
-	stacks := simcfn.New(simcfn.Options{Env: env, Providers: providers, Faults: c.faults, Publish: events.Publish})
-	router = wire.NewRouter([]*wire.Service{stacks.Service(), queues.Service(), events.Service()}, c.faults, clock.RealClock{}, wire.WithRegion(region))
-	server := httptest.NewServer(router)
-	t.Cleanup(server.CloseClientConnections)
+	c := &cloud{}
+	simulated := simulator.New(simulator.Options{Region: region, Latency: func(_, operation string) time.Duration {
+		if operation == "Delete" {
+			return 200 * time.Millisecond // a poller that just stopped has left its queue by then
+		}
+		return 0
+	}})
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(simulated.Close)
 	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
 	clients, err := awsapi.New(t.Context(), awsapi.Options{
 		Region: region, EndpointURL: server.URL, Credentials: keys, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
