@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -205,6 +206,9 @@ func (b *Buckets) serve(r *request) error {
 		return with(with(refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource."), "Method", r.Method), "ResourceType", "OBJECT")
 	}
 	r.operation = found.operation
+	if r.expired(b.env.Clock.Now()) {
+		return refuse(http.StatusForbidden, "AccessDenied", "Request has expired")
+	}
 	if r.Method == http.MethodPut || r.Method == http.MethodPost {
 		if err := r.readBody(); err != nil {
 			return err
@@ -223,6 +227,24 @@ func (b *Buckets) serve(r *request) error {
 		}
 	}
 	return found.handle(b, r)
+}
+
+// expired reports whether a presigned URL is past its time:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+func (r *request) expired(now time.Time) bool {
+	if text := r.query.Get("Expires"); text != "" && r.query.Has("AWSAccessKeyId") {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		return err != nil || now.After(time.Unix(seconds, 0))
+	}
+	if !r.query.Has("X-Amz-Expires") {
+		return false
+	}
+	signed, err := time.Parse("20060102T150405Z", r.query.Get("X-Amz-Date"))
+	if err != nil {
+		return true
+	}
+	seconds, err := strconv.Atoi(r.query.Get("X-Amz-Expires"))
+	return err != nil || now.After(signed.Add(time.Duration(seconds)*time.Second))
 }
 
 // admit finds the bucket and refuses those who may not do what they ask, or ask
@@ -248,7 +270,8 @@ func (b *Buckets) admit(r *request) error {
 // checkRegion sends a caller who signed for another region to the bucket's:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/Redirects.html
 func (r *request) checkRegion(k *bucket) error {
-	if r.anonymous || r.call.Region == k.region || r.operation == "GetBucketLocation" {
+	regionless := r.anonymous || r.query.Has("AWSAccessKeyId") // an old presigned URL names none
+	if regionless || r.call.Region == k.region || r.operation == "GetBucketLocation" {
 		if r.operation == "HeadBucket" {
 			r.header.Set("X-Amz-Bucket-Region", k.region)
 		}
