@@ -267,6 +267,11 @@ func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
 	if result.Reason != "StackNameTaken" || !strings.Contains(result.Message, "change set") {
 		t.Errorf("%s: %s", result.Reason, result.Message)
 	}
+	if _, err := l.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("jobs")}); err != nil {
+		t.Fatal(err)
+	}
+	o.is(stack.Ready)
+	o.gone(stack.DeleteOptions{})
 }
 
 func TestSimulatedPolicyGuardsData(t *testing.T) {

@@ -1,0 +1,64 @@
+package stack_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+// A template that does not fit into a request goes by the bucket.
+func TestSimulatedBigTemplateGoesByTheBucket(t *testing.T) {
+	simulated := simulator.New(simulator.Options{Region: region})
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(simulated.Close)
+	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := s3.New(s3.Options{Region: region, BaseEndpoint: aws.String(server.URL), Credentials: keys, UsePathStyle: true})
+	if _, err := store.CreateBucket(t.Context(), &s3.CreateBucketInput{
+		Bucket:                    aws.String("templates"),
+		CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: region},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := template.Parse("big.yaml", []byte("Metadata:\n  Note: "+strings.Repeat("x", 60_000)+"\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := stack.New(stack.Options{Clients: clients, TemplateBucket: "templates", PollInterval: 10 * time.Millisecond})
+	desired := stack.Desired{Name: "big", Template: parsed, Tags: map[string]string{ownerTag: "default/big"}}
+	var record stack.Record
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for {
+		result, err := engine.Ensure(t.Context(), awsapi.Target{}, desired, record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record = result.Record; result.State == stack.Ready {
+			return
+		}
+		if result.State == stack.Stalled {
+			t.Fatalf("%s: %s", result.Reason, result.Message)
+		}
+		select {
+		case <-time.After(result.RequeueAfter):
+		case <-deadline.C:
+			t.Fatalf("never ready: %s: %s", result.Reason, result.Message)
+		}
+	}
+}
