@@ -1,0 +1,518 @@
+package ssm
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Service is the simulated Parameter Store of all accounts and regions.
+type Service struct {
+	env     *resource.Env
+	regions place.Store[region]
+}
+
+type region struct {
+	place.Place
+
+	mu         sync.Mutex
+	parameters map[string]*parameter
+}
+
+// parameter is a parameter with its versions, the last one being current.
+type parameter struct {
+	name, arn string
+	tags      map[string]string
+	versions  []version
+}
+
+type version struct {
+	number                                             int64
+	value, description, pattern, keyID, user, dataType string
+	kind                                               types.ParameterType
+	tier                                               types.ParameterTier
+	modified                                           time.Time
+}
+
+// New returns the service without parameters.
+func New(env *resource.Env) *Service {
+	s := &Service{env: env}
+	s.regions.New = func(p place.Place) *region { return &region{Place: p, parameters: map[string]*parameter{}} }
+	return s
+}
+
+// Service returns the operations for the wire layer.
+func (s *Service) Service() *wire.Service {
+	return &wire.Service{
+		Name: "ssm", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonSSM", APIVersion: "2014-11-06",
+		Operations: map[string]wire.Operation{
+			"AddTagsToResource":      wire.Op(s.addTags),
+			"DeleteParameter":        wire.Op(s.deleteParameter),
+			"DeleteParameters":       wire.Op(s.deleteParameters),
+			"DescribeParameters":     wire.Op(s.describeParameters),
+			"GetParameter":           wire.Op(s.getParameter),
+			"GetParameterHistory":    wire.Op(s.getParameterHistory),
+			"GetParameters":          wire.Op(s.getParameters),
+			"GetParametersByPath":    wire.Op(s.getParametersByPath),
+			"ListTagsForResource":    wire.Op(s.listTags),
+			"PutParameter":           wire.Op(s.putParameter),
+			"RemoveTagsFromResource": wire.Op(s.removeTags),
+		},
+	}
+}
+
+func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
+
+func (p *parameter) current() *version { return &p.versions[len(p.versions)-1] }
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9_.\-/]+$`)
+
+func validation(format string, args ...any) *wire.Error {
+	return wire.Errorf("ValidationException", format, args...)
+}
+
+func notFound(name string) *wire.Error {
+	return wire.Errorf("ParameterNotFound", "Parameter %s not found.", name)
+}
+
+// checkName holds a name against AWS's rules.
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
+func checkName(name string) error {
+	lower := strings.ToLower(strings.TrimPrefix(name, "/"))
+	switch {
+	case !validName.MatchString(name), len(name) > 1011:
+		return validation("Parameter name: can't be prefixed with \"ssm\" (case-insensitive). If formed as a path, it can consist of sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_")
+	case strings.HasPrefix(lower, "aws"):
+		return wire.Errorf("AccessDeniedException", "No access to reserved parameter name: %s.", name)
+	case strings.HasPrefix(lower, "ssm"):
+		return validation("Parameter name: can't be prefixed with \"ssm\" (case-insensitive).")
+	case strings.Contains(name, "/") && !strings.HasPrefix(name, "/"):
+		return validation("Parameter name must be a fully qualified name.")
+	case strings.Count(name, "/") > 15:
+		return wire.Errorf("HierarchyLevelLimitExceededException", "Hierarchy level limit exceeded: a parameter name can have at most 15 levels.")
+	}
+	return nil
+}
+
+// check completes a version and holds it against AWS's rules.
+func (v *version) check() error {
+	switch v.kind {
+	case types.ParameterTypeString, types.ParameterTypeStringList, types.ParameterTypeSecureString:
+	default:
+		return wire.Errorf("UnsupportedParameterType", "The parameter type %s is not supported.", v.kind)
+	}
+	limit := 4096
+	switch v.tier {
+	case "", types.ParameterTierStandard:
+		v.tier = types.ParameterTierStandard
+	case types.ParameterTierIntelligentTiering:
+		v.tier = types.ParameterTierStandard
+		if len(v.value) > limit {
+			v.tier, limit = types.ParameterTierAdvanced, 8192
+		}
+	default:
+		limit = 8192
+	}
+	if v.value == "" {
+		return validation("1 validation error detected: Value '' at 'value' failed to satisfy constraint: Member must have length greater than or equal to 1.")
+	}
+	if len(v.value) > limit {
+		return validation("%s tier parameters support a maximum parameter value of %d characters.", v.tier, limit)
+	}
+	if v.pattern != "" {
+		pattern, err := regexp.Compile("^(?:" + v.pattern + ")$")
+		if err != nil {
+			return wire.Errorf("InvalidAllowedPatternException", "The request does not meet the regular expression requirement.")
+		}
+		if !pattern.MatchString(v.value) {
+			return wire.Errorf("ParameterPatternMismatchException", "Parameter value, cannot be validated against allowedPattern: %s", v.pattern)
+		}
+	}
+	if v.kind == types.ParameterTypeSecureString {
+		v.keyID = cmp.Or(v.keyID, "alias/aws/ssm")
+	}
+	v.dataType = cmp.Or(v.dataType, "text")
+	return nil
+}
+
+// put makes a parameter or, if told to overwrite, a new version of it. The caller
+// holds the lock.
+func (s *Service) put(r *region, name string, v version, overwrite bool) (*parameter, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	p, ok := r.parameters[name]
+	if ok && !overwrite {
+		return nil, wire.Errorf("ParameterAlreadyExists", "The parameter already exists. To overwrite this value, set the overwrite option in the request to true.")
+	}
+	if ok && v.kind == "" {
+		v.kind = p.current().kind
+	}
+	if !ok && v.kind == "" {
+		return nil, validation("A parameter type is required when you create a parameter.")
+	}
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	if !ok {
+		p = &parameter{name: name, tags: map[string]string{}, arn: r.ARN(s.partition(), "ssm", "parameter/"+strings.TrimPrefix(name, "/"))}
+		r.parameters[name] = p
+		v.number = 1
+	} else {
+		v.number = p.current().number + 1
+		v.description = cmp.Or(v.description, p.current().description)
+	}
+	v.modified = s.env.Clock.Now()
+	p.versions = append(p.versions, v)
+	if len(p.versions) > 100 { // the oldest goes, as without a label in AWS
+		p.versions = p.versions[1:]
+	}
+	return p, nil
+}
+
+func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (*ssm.PutParameterOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(in.Tags) > 0 && aws.ToBool(in.Overwrite) {
+		return nil, validation("Invalid request: tags and overwrite can't be used together. To create a parameter with tags, please remove overwrite flag. To update tags for an existing parameter, please use AddTagsToResource or RemoveTagsFromResource.")
+	}
+	p, err := s.put(r, aws.ToString(in.Name), version{
+		value: aws.ToString(in.Value), description: aws.ToString(in.Description), pattern: aws.ToString(in.AllowedPattern),
+		keyID: aws.ToString(in.KeyId), dataType: aws.ToString(in.DataType), kind: in.Type, tier: in.Tier, user: wire.CallFrom(ctx).Principal,
+	}, aws.ToBool(in.Overwrite))
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range in.Tags {
+		p.tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return &ssm.PutParameterOutput{Version: p.current().number, Tier: p.current().tier}, nil
+}
+
+// find returns a parameter and a version of it: the one that a selector after a
+// colon names, or the current one. Names may be ARNs.
+func (r *region) find(id string) (p *parameter, v *version, selector string, err error) {
+	name := id
+	if _, rest, ok := strings.Cut(id, ":parameter/"); ok && strings.HasPrefix(id, "arn:") {
+		name = rest
+		if _, plain := r.parameters[rest]; !plain {
+			name = "/" + rest
+		}
+	}
+	name, selector, selected := strings.Cut(name, ":")
+	p, ok := r.parameters[name]
+	if !ok {
+		return nil, nil, "", notFound(id)
+	}
+	if !selected {
+		return p, p.current(), "", nil
+	}
+	for i := range p.versions {
+		if strconv.FormatInt(p.versions[i].number, 10) == selector {
+			return p, &p.versions[i], ":" + selector, nil
+		}
+	}
+	return nil, nil, "", wire.Errorf("ParameterVersionNotFound", "Systems Manager could not find version %s of %s. Verify the version and try again.", selector, name)
+}
+
+// shown is the value as a reader sees it.
+func (v *version) shown(decrypt bool) string {
+	if v.kind != types.ParameterTypeSecureString || decrypt {
+		return v.value
+	}
+	sum := sha256.Sum256([]byte(v.value))
+	return base64.StdEncoding.EncodeToString(append([]byte("simulated ciphertext "), sum[:]...))
+}
+
+func (p *parameter) show(v *version, selector string, decrypt *bool) types.Parameter {
+	return types.Parameter{
+		ARN: &p.arn, Name: &p.name, DataType: &v.dataType, LastModifiedDate: &v.modified, Type: v.kind,
+		Value: aws.String(v.shown(aws.ToBool(decrypt))), Version: v.number, Selector: optional(selector),
+	}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, v, selector, err := r.find(aws.ToString(in.Name))
+	if err != nil {
+		return nil, err
+	}
+	shown := p.show(v, selector, in.WithDecryption)
+	return &ssm.GetParameterOutput{Parameter: &shown}, nil
+}
+
+// Value returns a parameter's value, secure strings in the clear, for other
+// simulated services. It errs when there is no such parameter.
+func (s *Service) Value(_ context.Context, account, regionName, name string) (string, error) {
+	r := s.regions.At(place.Place{Account: account, Region: regionName})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, v, _, err := r.find(name)
+	if err != nil {
+		return "", err
+	}
+	return v.value, nil
+}
+
+func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput) (*ssm.GetParametersOutput, error) {
+	if len(in.Names) == 0 || len(in.Names) > 10 {
+		return nil, validation("1 validation error detected: Value at 'names' failed to satisfy constraint: Member must have length less than or equal to 10")
+	}
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
+	for _, name := range in.Names {
+		p, v, selector, err := r.find(name)
+		if err != nil {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+			continue
+		}
+		out.Parameters = append(out.Parameters, p.show(v, selector, in.WithDecryption))
+	}
+	return out, nil
+}
+
+// page cuts sorted names to a page; the token is the last name before it.
+func page(names []string, token *string, most *int32, limit int) (cut []string, next *string) {
+	slices.Sort(names)
+	if token != nil && *token != "" {
+		start, found := slices.BinarySearch(names, *token)
+		if found {
+			start++
+		}
+		names = names[start:]
+	}
+	if most != nil && *most > 0 {
+		limit = min(limit, int(*most))
+	}
+	if len(names) <= limit {
+		return names, nil
+	}
+	return names[:limit], aws.String(names[limit-1])
+}
+
+func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
+	path := aws.ToString(in.Path)
+	if !strings.HasPrefix(path, "/") {
+		return nil, validation("The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\".")
+	}
+	path = strings.TrimSuffix(path, "/") + "/"
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names, err := r.matching(in.ParameterFilters)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		rest, below := strings.CutPrefix(name, path)
+		return !below || !aws.ToBool(in.Recursive) && strings.Contains(rest, "/")
+	})
+	names, next := page(names, in.NextToken, in.MaxResults, 10)
+	out := &ssm.GetParametersByPathOutput{Parameters: []types.Parameter{}, NextToken: next}
+	for _, name := range names {
+		p := r.parameters[name]
+		out.Parameters = append(out.Parameters, p.show(p.current(), "", in.WithDecryption))
+	}
+	return out, nil
+}
+
+func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	filters := in.ParameterFilters
+	for _, f := range in.Filters { // the older form
+		filters = append(filters, types.ParameterStringFilter{Key: aws.String(string(f.Key)), Values: f.Values, Option: aws.String("BeginsWith")})
+	}
+	names, err := r.matching(filters)
+	if err != nil {
+		return nil, err
+	}
+	names, next := page(names, in.NextToken, in.MaxResults, 50)
+	out := &ssm.DescribeParametersOutput{Parameters: []types.ParameterMetadata{}, NextToken: next}
+	for _, name := range names {
+		p := r.parameters[name]
+		v := p.current()
+		out.Parameters = append(out.Parameters, types.ParameterMetadata{
+			ARN: &p.arn, Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified,
+			LastModifiedUser: optional(v.user), DataType: &v.dataType, Description: optional(v.description),
+			AllowedPattern: optional(v.pattern), KeyId: optional(v.keyID), Policies: []types.ParameterInlinePolicy{},
+		})
+	}
+	return out, nil
+}
+
+// matching returns the names of the parameters that all filters take.
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ParameterStringFilter.html
+func (r *region) matching(filters []types.ParameterStringFilter) ([]string, error) {
+	names := slices.Collect(maps.Keys(r.parameters))
+	for _, f := range filters {
+		takes, err := filter(f)
+		if err != nil {
+			return nil, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !takes(r.parameters[name]) })
+	}
+	return names, nil
+}
+
+func filter(f types.ParameterStringFilter) (func(*parameter) bool, error) {
+	key, option := aws.ToString(f.Key), aws.ToString(f.Option)
+	value := func(p *parameter) string {
+		switch key {
+		case "Name":
+			return p.name
+		case "Type":
+			return string(p.current().kind)
+		case "KeyId":
+			return p.current().keyID
+		case "Tier":
+			return string(p.current().tier)
+		default:
+			return p.tags[strings.TrimPrefix(key, "tag:")]
+		}
+	}
+	if key == "Path" {
+		return func(p *parameter) bool {
+			return slices.ContainsFunc(f.Values, func(path string) bool {
+				rest, below := strings.CutPrefix(p.name, strings.TrimSuffix(path, "/")+"/")
+				return below && (option == "Recursive" || !strings.Contains(rest, "/"))
+			})
+		}, nil
+	}
+	if !slices.Contains([]string{"Name", "Type", "KeyId", "Tier"}, key) && !strings.HasPrefix(key, "tag:") {
+		return nil, wire.Errorf("InvalidFilterKey", "The specified key isn't valid: %s.", key)
+	}
+	if len(f.Values) == 0 {
+		return func(p *parameter) bool { return value(p) != "" }, nil
+	}
+	return func(p *parameter) bool {
+		return slices.ContainsFunc(f.Values, func(want string) bool {
+			switch option {
+			case "", "Equals":
+				return value(p) == want
+			case "BeginsWith":
+				return strings.HasPrefix(strings.TrimPrefix(value(p), "/"), strings.TrimPrefix(want, "/"))
+			default:
+				return strings.Contains(value(p), want)
+			}
+		})
+	}, nil
+}
+
+func (s *Service) getParameterHistory(ctx context.Context, in *ssm.GetParameterHistoryInput) (*ssm.GetParameterHistoryOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, _, _, err := r.find(aws.ToString(in.Name))
+	if err != nil {
+		return nil, err
+	}
+	out := &ssm.GetParameterHistoryOutput{}
+	for i := range p.versions {
+		v := &p.versions[i]
+		out.Parameters = append(out.Parameters, types.ParameterHistory{
+			Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified, LastModifiedUser: optional(v.user),
+			DataType: &v.dataType, Description: optional(v.description), AllowedPattern: optional(v.pattern), KeyId: optional(v.keyID),
+			Value: aws.String(v.shown(aws.ToBool(in.WithDecryption))), Labels: []string{}, Policies: []types.ParameterInlinePolicy{},
+		})
+	}
+	return out, nil
+}
+
+func (s *Service) deleteParameter(ctx context.Context, in *ssm.DeleteParameterInput) (*ssm.DeleteParameterOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, _, _, err := r.find(aws.ToString(in.Name))
+	if err != nil {
+		return nil, err
+	}
+	delete(r.parameters, p.name)
+	return nil, nil
+}
+
+func (s *Service) deleteParameters(ctx context.Context, in *ssm.DeleteParametersInput) (*ssm.DeleteParametersOutput, error) {
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &ssm.DeleteParametersOutput{DeletedParameters: []string{}, InvalidParameters: []string{}}
+	for _, name := range in.Names {
+		if _, ok := r.parameters[name]; !ok {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+			continue
+		}
+		delete(r.parameters, name)
+		out.DeletedParameters = append(out.DeletedParameters, name)
+	}
+	return out, nil
+}
+
+// withTags runs fn on the tags of a parameter.
+func (s *Service) withTags(ctx context.Context, kind types.ResourceTypeForTagging, id *string, fn func(map[string]string)) error {
+	if kind != types.ResourceTypeForTaggingParameter {
+		return wire.Errorf("InvalidResourceType", "The simulator tags parameters only, not %s.", kind)
+	}
+	r := s.regions.At(place.Of(ctx))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok := r.parameters[aws.ToString(id)]
+	if !ok {
+		return wire.Errorf("InvalidResourceId", "The resource ID isn't valid. Verify that you entered the correct ID and try again.")
+	}
+	fn(p.tags)
+	return nil
+}
+
+func (s *Service) addTags(ctx context.Context, in *ssm.AddTagsToResourceInput) (*ssm.AddTagsToResourceOutput, error) {
+	return nil, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
+		for _, t := range in.Tags {
+			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		}
+	})
+}
+
+func (s *Service) removeTags(ctx context.Context, in *ssm.RemoveTagsFromResourceInput) (*ssm.RemoveTagsFromResourceOutput, error) {
+	return nil, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
+		for _, key := range in.TagKeys {
+			delete(tags, key)
+		}
+	})
+}
+
+func (s *Service) listTags(ctx context.Context, in *ssm.ListTagsForResourceInput) (*ssm.ListTagsForResourceOutput, error) {
+	out := &ssm.ListTagsForResourceOutput{TagList: []types.Tag{}}
+	return out, s.withTags(ctx, in.ResourceType, in.ResourceId, func(tags map[string]string) {
+		for _, key := range slices.Sorted(maps.Keys(tags)) {
+			out.TagList = append(out.TagList, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+		}
+	})
+}
