@@ -76,11 +76,12 @@ Outputs:
 YAML
 like "cloudformation: a template is validated" "$(aws cloudformation validate-template --template-body "file://$WORK/stack.yaml")" Name
 aws cloudformation create-stack --stack-name interop --template-body "file://$WORK/stack.yaml" --parameters ParameterKey=Name,ParameterValue=of-stack >/dev/null
-aws cloudformation wait stack-create-complete --stack-name interop
+stack_is interop CREATE_COMPLETE
 is "cloudformation: outputs" "$(aws cloudformation describe-stacks --stack-name interop --query 'Stacks[0].Outputs[0].OutputValue')" \
   "arn:aws:sqs:$AWS_REGION:123456789012:of-stack"
 like "cloudformation: the queue is real" "$(aws sqs get-queue-url --queue-name of-stack)" of-stack
 like "cloudformation: events" "$(aws cloudformation describe-stack-events --stack-name interop)" CREATE_COMPLETE
 aws cloudformation delete-stack --stack-name interop
-aws cloudformation wait stack-delete-complete --stack-name interop
+gone() { [[ $(aws cloudformation list-stacks --stack-status-filter DELETE_COMPLETE --query 'length(StackSummaries[?StackName==`interop`])') == 1 ]]; }
+eventually "cloudformation: the stack is gone" gone
 fails "cloudformation: the queue went with the stack" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name of-stack

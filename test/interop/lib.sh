@@ -49,3 +49,12 @@ eventually() {
   done
   echo "ok     $what"
 }
+
+# stack_is NAME STATUS: wait for a stack; aws's own waiters look only
+# every 30 s.
+stack_is() {
+  eventually "cloudformation: stack $1 is $2" stack_has_status "$1" "$2"
+}
+stack_has_status() {
+  [[ $(aws cloudformation describe-stacks --stack-name "$1" --query 'Stacks[0].StackStatus' --output text) == "$2" ]]
+}

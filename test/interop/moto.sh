@@ -1,14 +1,21 @@
 # moto, another simulator of AWS, made by other people: the same calls to both
-# must get the same answers where both implement them.
+# must get the same answers where both implement them. And the operator itself
+# works on it, as far as moto goes.
 source test/interop/lib.sh
 need moto_server
 need aws
+command -v kubectl >/dev/null || { echo "kubectl is not installed"; exit 75; }
 export AWS_PAGER="" AWS_DEFAULT_OUTPUT=json AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 moto_server -H 127.0.0.1 -p "$port" >"$WORK/moto-server.log" 2>&1 &
-server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null || true' EXIT
+started=($!)
+finish() {
+  "$OPERATOR" local down --dir "$WORK/beside-moto" >/dev/null 2>&1 || true
+  kill "${started[@]}" 2>/dev/null || true
+  wait "${started[@]}" 2>/dev/null || true
+}
+trap finish EXIT
 moto=http://127.0.0.1:$port
 eventually "moto serves" curl -fs "$moto/moto-api/"
 
@@ -57,7 +64,7 @@ Outputs:
 YAML
 for url in "$AWS_ENDPOINT_URL" "$moto"; do
   AWS_ENDPOINT_URL=$url aws cloudformation create-stack --stack-name both --template-body "file://$WORK/both.yaml" >/dev/null
-  AWS_ENDPOINT_URL=$url aws cloudformation wait stack-create-complete --stack-name both
+  AWS_ENDPOINT_URL=$url stack_is both CREATE_COMPLETE
 done
 same "cloudformation: outputs" aws cloudformation describe-stacks --stack-name both --query 'sort_by(Stacks[0].Outputs, &OutputKey)[].[OutputKey, OutputValue]'
 # moto lists the resource of the condition that does not hold, without a type.
@@ -71,3 +78,18 @@ same "sqs: the queue's timeout" aws sqs get-queue-attributes --queue-url "$(aws 
   --attribute-names VisibilityTimeout
 same "cloudformation: a stack that is not there" aws cloudformation describe-stacks --stack-name nothing
 same "s3: a bucket that is not there" aws s3api head-bucket --bucket nothing-there
+
+# The operator on moto. It sends no events of its stacks, so the sweep has to
+# find what happened.
+"$OPERATOR" local up --detach --no-operator --dir "$WORK/beside-moto" >/dev/null
+export KUBECONFIG="$WORK/beside-moto/kubeconfig" AWS_ENDPOINT_URL=$moto
+"$OPERATOR" operator --metrics-bind-address=0 --health-probe-bind-address=0 --sweep-interval=1s >"$WORK/moto-operator.log" 2>&1 &
+started+=($!)
+served() { kubectl get crd dynamodbs.service-operator.aws sqsqueues.service-operator.aws; }
+eventually "the operator serves its kinds" served
+kubectl apply -f examples/quickstart/dynamodb.yaml -f examples/sqsqueue.yaml
+ready() { kubectl wait --for=condition=Ready --timeout=1s dynamodb/dynamo-table sqsqueue/thumbnails sqsqueue/payments; }
+eventually "moto's CloudFormation makes what the objects ask for" ready
+is "the table is there" "$(aws dynamodb describe-table --table-name dynamo-table --query Table.TableStatus --output text)" ACTIVE
+kubectl delete --timeout=60s -f examples/quickstart/dynamodb.yaml -f examples/sqsqueue.yaml
+fails "the table went with the object" ResourceNotFoundException aws dynamodb describe-table --table-name dynamo-table
