@@ -2,6 +2,8 @@ package cloudformation_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -98,9 +101,22 @@ func fakeTime(w *world, o *cloudformation.Options) {
 	o.Env.Clock = clocktesting.NewFakeClock(time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
+// steadyClient keeps a connection open under an answer that begins before the
+// transport has looked for the end of the request's body: smithy-go closes the
+// body then, its WriteTo returns io.EOF as an error, and net/http closes the
+// connection for that. Without WriteTo the end of the body is no error.
+type steadyClient struct{ aws.HTTPClient }
+
+func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
+	return c.HTTPClient.Do(r)
+}
+
 func (w *world) client(key string) *awscfn.Client {
 	return awscfn.New(awscfn.Options{
-		Region: region, BaseEndpoint: aws.String(w.server.URL), RetryMaxAttempts: 1,
+		Region: region, BaseEndpoint: aws.String(w.server.URL), RetryMaxAttempts: 1, HTTPClient: steadyClient{awshttp.NewBuildableClient()},
 		Credentials: credentials.NewStaticCredentialsProvider(key, "secret", ""),
 	})
 }
