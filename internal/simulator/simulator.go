@@ -13,10 +13,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
+	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -79,7 +81,8 @@ func New(o Options) *Simulator {
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	buckets := s3.New(env)
-	parts := []part{queues, topics, events, buckets, dynamodb.New(env), ecr.New(env), sts.New(env, keys)}
+	store := ssm.New(env)
+	parts := []part{queues, topics, events, buckets, dynamodb.New(env), ecr.New(env), kms.New(env), store, sts.New(env, keys)}
 	providers := map[string]resource.Provider{}
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {
@@ -91,7 +94,7 @@ func New(o Options) *Simulator {
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
-		FetchS3: fetch(buckets),
+		FetchS3: fetch(buckets), SSMParameter: store.Value,
 	}))
 	services := make([]*wire.Service, len(parts))
 	for i, p := range parts {
