@@ -66,6 +66,12 @@ func (s *station) makeQueue(ctx context.Context, name string) error {
 	return err
 }
 
+func (s *station) url() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue
+}
+
 func newStation(t *testing.T, sweeps ...stack.Event) *station {
 	t.Helper()
 	cloud := simulator.New(simulator.Options{Region: "eu-central-1"})
@@ -101,7 +107,7 @@ func newStation(t *testing.T, sweeps ...stack.Event) *station {
 func (s *station) send(bodies ...string) {
 	s.t.Helper()
 	for _, body := range bodies {
-		if _, err := s.client.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(s.queue), MessageBody: aws.String(body)}); err != nil {
+		if _, err := s.client.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(s.url()), MessageBody: aws.String(body)}); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -161,7 +167,7 @@ func TestListenerPassesEventsOn(t *testing.T) {
 	s.mu.Unlock()
 	eventually(t, "all messages are taken off the queue", func() bool {
 		out, err := s.client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
-			QueueUrl:       aws.String(s.queue),
+			QueueUrl:       aws.String(s.url()),
 			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible},
 		})
 		return err == nil && out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
@@ -180,7 +186,7 @@ func TestListenerMakesItsQueueAnew(t *testing.T) {
 	s := newStation(t)
 	s.send(stackEvent)
 	s.next()
-	if _, err := s.client.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(s.queue)}); err != nil {
+	if _, err := s.client.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(s.url())}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the stack is made sure of again", func() bool {
