@@ -276,13 +276,12 @@ func statusOf(err error) int {
 	return 0
 }
 
-// Sentence makes a sentence of AWS's words: trimmed, with a capital and a full stop.
+// Sentence ends AWS's words with a full stop. It leaves their beginning alone: that may be a name.
 func Sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return "AWS gives no reason."
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "!") && !strings.HasSuffix(text, "?") {
 		text += "."
 	}

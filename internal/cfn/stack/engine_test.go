@@ -117,7 +117,7 @@ func TestAFailingCreationIsBounded(t *testing.T) {
 	for range 2 {
 		e.Observe(s.end(types.StackStatusRollbackComplete, "jobs already exists"))
 		result := ensured(t, s, e, desired, record, Waiting, "DescribeStacks", "DescribeStackEvents")
-		if !strings.Contains(result.Message, "Jobs already exists.") || !strings.Contains(result.Message, "of 3") {
+		if !strings.Contains(result.Message, "jobs already exists.") || !strings.Contains(result.Message, "of 3") {
 			t.Errorf("message %q, want the reason and the number of attempts", result.Message)
 		}
 		ensured(t, s, e, desired, result.Record, Waiting) // too early
@@ -128,7 +128,7 @@ func TestAFailingCreationIsBounded(t *testing.T) {
 	}
 	e.Observe(s.end(types.StackStatusRollbackComplete, "jobs already exists"))
 	result := ensured(t, s, e, desired, record, Stalled, "DescribeStacks", "DescribeStackEvents")
-	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): Jobs already exists. Change the object to try again."; result.Message != want {
+	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): jobs already exists. Change the object to try again."; result.Message != want {
 		t.Errorf("message %q, want %q", result.Message, want)
 	}
 	ensured(t, s, e, desired, result.Record, Stalled)

@@ -29,7 +29,7 @@ func TestCleanReason(t *testing.T) {
 			`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/operator/x is not authorized to perform: sqs:CreateQueue on resource: arn:aws:sqs:eu-central-1:123456789012:jobs because no identity-based policy allows the sqs:CreateQueue action (Service: Sqs, Status Code: 403, Request ID: 1)" (RequestToken: 1, HandlerErrorCode: AccessDenied)`,
 			"AWS denies access: arn:aws:sts::123456789012:assumed-role/operator/x lacks the permission sqs:CreateQueue on arn:aws:sqs:eu-central-1:123456789012:jobs; allow this action in its IAM policy.",
 		},
-		{"a plain reason becomes a sentence", "jobs already exists", "Jobs already exists."},
+		{"a plain reason ends with a full stop; a name at its beginning stays as it is", "jobs already exists", "jobs already exists."},
 		{"no reason is said to be none", "", "AWS gives no reason."},
 	}
 	for _, c := range cases {

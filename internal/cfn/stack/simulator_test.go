@@ -167,7 +167,7 @@ Resources:
 			if !l.through(types.StackStatusUpdateRollbackFailed) || o.record.Status != "UPDATE_ROLLBACK_COMPLETE" {
 				t.Errorf("the stack is %s after %q", o.record.Status, l.passed)
 			}
-			if !strings.Contains(result.Message, "Second (AWS::SQS::Queue): Out of bounds.") {
+			if !strings.Contains(result.Message, "Second (AWS::SQS::Queue): out of bounds.") {
 				t.Errorf("message %q, want what failed first", result.Message)
 			}
 			o.edit(chain(3))
@@ -248,7 +248,7 @@ func TestSimulatedDeletionCleansFirst(t *testing.T) {
 		remove()
 		return nil
 	}})
-	if len(cleaned) == 0 || !strings.Contains(cleaned[0], "Queue: ") || !strings.Contains(cleaned[0], "Not empty.") {
+	if len(cleaned) == 0 || !strings.Contains(cleaned[0], "Queue: ") || !strings.Contains(cleaned[0], "not empty.") {
 		t.Errorf("cleaned %q", cleaned)
 	}
 }
