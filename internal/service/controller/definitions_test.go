@@ -82,6 +82,7 @@ spec:
 		t.Errorf("the message is %q", c.Message)
 	}
 	w.apply(fmt.Sprintf(definition, "86400"))
+	w.condition("ModelDefinition", "mailboxes", "Ready", "True", "Served")
 	obj := w.ready("Mailbox", "a")
 	if got := fmt.Sprint(nested(obj, "additionalResources", "secrets")); got != "[a]" {
 		t.Errorf("the Secrets are %v", got)

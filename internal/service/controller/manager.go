@@ -35,6 +35,9 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 		return nil, fmt.Errorf("make the scheme of %s: %w", m.Kind, err)
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
+	// The list kind has no resource of its own; caches of several namespaces ask for it all the same.
+	list := v1alpha1.GroupVersion.WithKind(m.Kind + "List")
+	mapper.AddSpecific(list, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
 	mapper.AddSpecific(k.gvk, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
 	k.mapper = mapper
 
