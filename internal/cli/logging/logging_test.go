@@ -17,6 +17,7 @@ func TestTextIsForPeople(t *testing.T) {
 	logger = logger.WithName("stack").WithValues("kind", "SQSQueue", "reconcileID", "f00")
 	logger.Info("created", "name", "orders", "reason", "two words")
 	logger.Error(errors.New("no route"), "not sent")
+	logger.Info("Starting EventSource", "source", "kind")
 	logger.V(1).Info("a detail that nobody asked for")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 {

@@ -15,9 +15,13 @@ import (
 // controller, namespace and name say, or link lines for machines.
 var unread = []string{"controllerGroup", "controllerKind", "object", "reconcileID"}
 
-// startup is what controller-runtime says at length, for each kind, before
-// anything has happened. It is shown at the level debug only.
-var startup = []string{"Starting EventSource", "Starting Controller", "Starting workers"}
+// ceremony is how the messages begin that controller-runtime says for each kind
+// and part when it starts and stops. They are shown at the level debug only.
+var ceremony = []string{
+	"Starting EventSource", "Starting Controller", "Starting workers", "Starting metrics server",
+	"Shutdown signal received", "All workers finished", "Stopping and waiting for", "Shutting down metrics server",
+	"shutting down server", "Wait completed",
+}
 
 // textHandler writes lines like
 //
@@ -40,7 +44,7 @@ func (h *textHandler) Enabled(_ context.Context, level slog.Level) bool { return
 
 // Handle writes one line.
 func (h *textHandler) Handle(_ context.Context, record slog.Record) error {
-	if h.level > slog.LevelDebug && slices.Contains(startup, record.Message) {
+	if h.level > slog.LevelDebug && record.Level == slog.LevelInfo && isCeremony(record.Message) {
 		return nil
 	}
 	var line strings.Builder
@@ -67,6 +71,10 @@ func (h *textHandler) Handle(_ context.Context, record slog.Record) error {
 	defer h.mu.Unlock()
 	_, err := io.WriteString(h.out, line.String())
 	return err
+}
+
+func isCeremony(message string) bool {
+	return slices.ContainsFunc(ceremony, func(start string) bool { return strings.HasPrefix(message, start) })
 }
 
 // loggerKey is where logr puts the name of a logger.

@@ -2,6 +2,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,7 +60,11 @@ aws-operator-events, through which CloudFormation tells it what happens.`,
 			}
 			f.Logger = logger
 			logger.Info("starting", "version", version.String(), "clusterName", f.ClusterName, "apiServer", f.RESTConfig.Host)
-			return operator.Run(cmd.Context(), f.Options)
+			if err := operator.Run(cmd.Context(), f.Options); err != nil {
+				return err
+			}
+			logger.Info("stopped")
+			return nil
 		},
 	}
 	f.add(cmd)
@@ -89,8 +94,11 @@ func (f *flags) add(cmd *cobra.Command) {
 // complete turns what the flags say into what the operator takes.
 func (f *flags) complete() error {
 	config, err := restConfig(f.kubeconfig)
+	if clientcmd.IsEmptyConfig(err) {
+		return errors.New("no cluster to serve: give --kubeconfig, set KUBECONFIG, or run in a cluster")
+	}
 	if err != nil {
-		return fmt.Errorf("find a cluster to serve (--kubeconfig, KUBECONFIG, or run in one): %w", err)
+		return fmt.Errorf("find the cluster to serve: %w", err)
 	}
 	// The API server's priority and fairness is the only limit.
 	config.QPS = -1

@@ -1,0 +1,93 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/local/port"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+func TestLeadsServesAndLetsGo(t *testing.T) {
+	cluster := controlplanetest.Shared(t)
+	sim := simulator.New(simulator.Options{})
+	defer sim.Close()
+	server := httptest.NewServer(sim.Handler())
+	defer server.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	ports, err := port.Free(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probes, metrics := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Options{
+			RESTConfig: cluster.RESTConfig(), Region: "eu-west-1", EndpointURL: server.URL, ClusterName: "blue",
+			ProbeAddress: probes, MetricsAddress: metrics, LeaderElect: true, LeaderElectionNamespace: "default",
+		})
+	}()
+	for _, url := range []string{"http://" + probes + "/healthz", "http://" + probes + "/readyz", "http://" + metrics + "/metrics"} {
+		await(t, url, ended, func() bool { return answers(t, url) })
+	}
+	leases := kubernetes.NewForConfigOrDie(cluster.RESTConfig()).CoordinationV1().Leases("default")
+	holder := func() string {
+		lease, err := leases.Get(t.Context(), "aws-operator-blue", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	await(t, "the lease to be held", ended, func() bool { return holder() != "" })
+	await(t, "the operator to make its own stack", ended, func() bool { return sim.Calls()["cloudformation/CreateStack"] > 0 })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("an operator that is told to stop ended with %v", err)
+	}
+	if by := holder(); by != "" {
+		t.Errorf("the lease is still held by %s: the next operator would have to wait for it to run out", by)
+	}
+}
+
+func answers(t *testing.T, url string) bool {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+func await(t *testing.T, what string, ended <-chan error, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case err := <-ended:
+			t.Fatalf("while waiting for %s the operator ended: %v", what, err)
+		case <-t.Context().Done():
+			t.Fatalf("waited in vain for %s", what)
+		case <-ticker.C:
+		}
+	}
+}
