@@ -63,6 +63,12 @@ func (s *stack) describe() types.Stack {
 		out.Capabilities, out.NotificationARNs, out.Tags = rev.capabilities, rev.notificationARNs, rev.tags
 		out.Parameters = rev.shownParameters()
 	}
+	if out.Tags == nil {
+		out.Tags = []types.Tag{}
+	}
+	if out.NotificationARNs == nil {
+		out.NotificationARNs = []string{}
+	}
 	return out
 }
 

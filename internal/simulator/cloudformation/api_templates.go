@@ -69,6 +69,7 @@ func (e *Engine) validateTemplate(ctx context.Context, in *awscfn.ValidateTempla
 	capabilities, reason := capabilitiesOf(t)
 	out := &awscfn.ValidateTemplateOutput{
 		Description: optional(t.Description), Capabilities: capabilities, CapabilitiesReason: optional(reason), DeclaredTransforms: t.Transforms,
+		Parameters: []types.TemplateParameter{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
 		p := t.Parameters[name]
@@ -99,6 +100,7 @@ func (e *Engine) getTemplateSummary(ctx context.Context, in *awscfn.GetTemplateS
 	out := &awscfn.GetTemplateSummaryOutput{
 		Description: optional(t.Description), Capabilities: capabilities, CapabilitiesReason: optional(reason),
 		DeclaredTransforms: t.Transforms, Version: optional(t.FormatVersion),
+		Parameters: []types.ParameterDeclaration{}, // the aws command relies on its being there
 	}
 	if t.Metadata != nil {
 		out.Metadata = aws.String(compact(t.Metadata.Interface()))

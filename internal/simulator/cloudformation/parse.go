@@ -285,12 +285,23 @@ func (e *Engine) hasAttribute(kind, attribute string) bool {
 		return false
 	}
 	t, ok := e.registry.Type(kind)
-	if !ok || strings.Contains(attribute, "${") {
+	if !ok || strings.Contains(attribute, "${") || slices.Contains(documentedAttributes[kind], attribute) {
 		return true
 	}
 	head, _, _ := strings.Cut(attribute, ".")
 	attributes := t.Attributes()
 	return slices.Contains(attributes, attribute) || slices.Contains(attributes, head) || schemaless(t)
+}
+
+// documentedAttributes are properties that Fn::GetAtt returns although the
+// schema does not call them read-only, as the types' own pages document:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html
+var documentedAttributes = map[string][]string{
+	"AWS::SQS::Queue":         {"QueueName"},
+	"AWS::SNS::Topic":         {"TopicName"},
+	"AWS::EC2::VPC":           {"CidrBlock"},
+	"AWS::EC2::Subnet":        {"AvailabilityZone", "CidrBlock", "OutpostArn", "VpcId"},
+	"AWS::EC2::SecurityGroup": {"VpcId"},
 }
 
 func schemaless(t *schema.Type) bool { return t.Root == nil || len(t.Root.Properties) == 0 }

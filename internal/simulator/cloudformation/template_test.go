@@ -62,6 +62,7 @@ Zone: !Select [0, !GetAZs ""]
 Length: !Length [1, 2, 3]
 Json: !ToJsonString {a: [1, "b"]}
 Suffix: !Ref AWS::URLSuffix
+QueueName: !GetAtt Queue.QueueName
 Image: !Ref Image
 `
 	outputs = strings.Replace(outputs, "Ref: !Ref Names\n", "", 1)
@@ -73,7 +74,7 @@ Image: !Ref Image
 	want := map[string]string{
 		"Joined": "a-b-c", "Chosen": "y", "Mapped": "3", "Fallback": "7", "Conditional": "yes",
 		"Sub": "123456789012/prod/${Literal}/arn:aws:sqs:eu-west-1:123456789012:q/prod", "Encoded": "aGVsbG8=",
-		"Block": "10.0.1.0/24", "Zone": "eu-west-1a", "Length": "3", "Json": `{"a":[1,"b"]}`, "Suffix": "amazonaws.com", "Image": "ami-1",
+		"Block": "10.0.1.0/24", "Zone": "eu-west-1a", "Length": "3", "Json": `{"a":[1,"b"]}`, "Suffix": "amazonaws.com", "QueueName": "q", "Image": "ami-1",
 	}
 	for key, value := range want {
 		if key == "Sub" {
