@@ -45,13 +45,13 @@ type Options struct {
 	Targets []awsapi.Target
 	// SweepInterval is the time between sweeps; default 10 minutes.
 	SweepInterval time.Duration
-	// Workers is how many long polls run at once for each target; default 4.
+	// Workers is how many long polls run at once for each target; default 1, which takes some 200 events a second.
 	Workers int
 }
 
 const (
 	defaultSweepInterval = 10 * time.Minute
-	defaultWorkers       = 4
+	defaultWorkers       = 1
 	// firstSweep is how long the first sweep waits for the queue.
 	firstSweep = 15 * time.Second
 )

@@ -20,6 +20,12 @@ const (
 	longPoll  = 20
 	// afterFailure is the wait after a failed poll.
 	afterFailure = 5 * time.Second
+	// gather is the wait between a poll that brought less than a full batch and the next one. An event that comes alone waits for
+	// nobody; in a flood, it halves the calls again and again.
+	gather = 50 * time.Millisecond
+	// removeAfter is how long a message that was dealt with may wait for others to be removed with it. It is far below the queue's
+	// visibility timeout.
+	removeAfter = time.Second
 )
 
 // receiveForever makes sure of the queue and polls it until the context ends. When the queue is gone, it makes it anew.
@@ -38,27 +44,34 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, lis
 		default: // a sweep is due already
 		}
 		polling, stop := context.WithCancel(ctx)
-		var workers sync.WaitGroup
+		dealtWith := make(chan string, l.options.Workers*batchSize)
+		var workers, remover sync.WaitGroup
+		remover.Go(func() { l.remove(ctx, target, url, dealtWith) })
 		for range l.options.Workers {
 			workers.Go(func() {
 				defer stop() // one worker that finds the queue gone ends them all
-				l.poll(polling, target, url)
+				l.poll(polling, target, url, dealtWith)
 			})
 		}
 		workers.Wait()
 		stop()
+		close(dealtWith)
+		remover.Wait()
 	}
 }
 
 // poll receives until the context ends or the queue is gone.
-func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string) {
+func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string, dealtWith chan<- string) {
 	client := l.options.Clients.SQS(target)
 	for ctx.Err() == nil {
 		out, err := client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: aws.String(url), MaxNumberOfMessages: batchSize, WaitTimeSeconds: longPoll,
 		})
 		if err == nil {
-			l.handle(ctx, target, url, out.Messages)
+			l.handle(target, out.Messages, dealtWith)
+			if n := len(out.Messages); n > 0 && n < batchSize {
+				_ = l.pause(ctx, gather, nil) // The loop looks at the context itself.
+			}
 			continue
 		}
 		if ctx.Err() != nil {
@@ -77,16 +90,48 @@ func queueGone(code string) bool {
 	return code == "AWS.SimpleQueueService.NonExistentQueue" || code == "QueueDoesNotExist"
 }
 
-// handle passes on the events of one batch and then takes the messages off the queue: if the operator dies in between they come
-// again, which is harmless.
-func (l *Listener) handle(ctx context.Context, target awsapi.Target, url string, messages []types.Message) {
-	if len(messages) == 0 {
-		return
-	}
-	entries := make([]types.DeleteMessageBatchRequestEntry, 0, len(messages))
+// handle passes on the events of one batch; only then may the messages be taken off the queue. If the operator dies in between
+// they come again, which is harmless.
+func (l *Listener) handle(target awsapi.Target, messages []types.Message, dealtWith chan<- string) {
 	for i := range messages {
 		l.dispatch(target, aws.ToString(messages[i].Body), aws.ToString(messages[i].MessageId))
-		entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: messages[i].ReceiptHandle})
+		dealtWith <- aws.ToString(messages[i].ReceiptHandle)
+	}
+}
+
+// remove takes messages off the queue, a batch at a time, until the channel is closed.
+func (l *Listener) remove(ctx context.Context, target awsapi.Target, url string, dealtWith <-chan string) {
+	var batch []string
+	due := l.options.Clock.NewTimer(removeAfter)
+	defer due.Stop()
+	for {
+		select {
+		case handle, more := <-dealtWith:
+			if !more {
+				l.removeBatch(ctx, target, url, batch)
+				return
+			}
+			if batch = append(batch, handle); len(batch) == 1 {
+				due.Reset(removeAfter)
+			}
+			if len(batch) < batchSize {
+				continue
+			}
+		case <-due.C():
+		}
+		l.removeBatch(ctx, target, url, batch)
+		batch = nil
+	}
+}
+
+// removeBatch removes what it can; what stays comes again and is known then.
+func (l *Listener) removeBatch(ctx context.Context, target awsapi.Target, url string, handles []string) {
+	if len(handles) == 0 || ctx.Err() != nil {
+		return
+	}
+	entries := make([]types.DeleteMessageBatchRequestEntry, len(handles))
+	for i, handle := range handles {
+		entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(handle)}
 	}
 	if _, err := l.options.Clients.SQS(target).DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url), Entries: entries}); err != nil && ctx.Err() == nil {
 		l.log.Info("Events stay on the queue and will come again", "target", target.String(), "message", awsapi.Explain(err).Message)

@@ -117,7 +117,7 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 	}
 	switch result.State {
 	case stack.Ready:
-		return operatorkit.Done().Explain(result.Reason, result.Message).LookAgain(result.RequeueAfter)
+		return operatorkit.Done().LookAgain(result.RequeueAfter)
 	case stack.Gone:
 		return operatorkit.Done()
 	case stack.Stalled:
