@@ -89,6 +89,7 @@ func New(ctx context.Context, options Options) (*Clients, error) {
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region is configured: set --aws-region or AWS_REGION")
 	}
+	cfg.HTTPClient = steadyClient{cfg.HTTPClient} // Not before: the SDK adds a CA bundle only to a client of its own.
 	m, err := newMetrics(options.Registerer)
 	if err != nil {
 		return nil, err

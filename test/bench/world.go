@@ -225,9 +225,8 @@ func (w *world) touch(ctx context.Context, name, value string) error {
 }
 
 // calls returns how many calls AWS has had, without those that only wait for events.
-func (w *world) calls() (objects, queue int, byOperation map[string]int) {
-	byOperation = w.simulator.Calls()
-	for operation, n := range byOperation {
+func (w *world) calls() (objects, queue int) {
+	for operation, n := range w.simulator.Calls() {
 		switch operation {
 		case "sqs/ReceiveMessage", "sqs/DeleteMessageBatch", "sqs/DeleteMessage":
 			queue += n
@@ -235,7 +234,7 @@ func (w *world) calls() (objects, queue int, byOperation map[string]int) {
 			objects += n
 		}
 	}
-	return objects, queue, byOperation
+	return objects, queue
 }
 
 // parallel runs do for 0 to n-1 on as many goroutines as workers and returns the first error.
