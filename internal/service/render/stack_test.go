@@ -1,0 +1,124 @@
+package render_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+const overrideTemplate = `
+Parameters:
+  Namespace: {Type: String}
+  ResourceName: {Type: String}
+  ClusterName: {Type: String}
+  ResourceVersion: {Type: String}
+  HashAttributeName: {Type: String}
+  HashAttributeType: {Type: String}
+  ReadCapacityUnits: {Type: Number}
+  TableName: {Type: String}
+  SomethingElse: {Type: String, Default: x}
+Resources:
+  Table: {Type: AWS::DynamoDB::Table}
+`
+
+// TestParametersOfUsersTemplates proves that a template gets what it declares, and only that.
+func TestParametersOfUsersTemplates(t *testing.T) {
+	obj := &v1alpha1.Object{
+		ObjectMeta: metav1.ObjectMeta{Name: "table", Namespace: "default", ResourceVersion: "1", Generation: 1},
+		Spec:       []byte(`{"hashAttribute":{"name":"id","type":"S"},"readCapacityUnits":5,"writeCapacityUnits":5}`),
+	}
+	m := builtIn(t, "DynamoDB")
+	override := &render.Override{File: "table.yaml", Template: overrideTemplate}
+	desired, err := render.Stack(m, obj, facts, override)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"Namespace": "default", "ResourceName": "table", "ClusterName": "aws-operator", "ResourceVersion": desired.Parameters["ResourceVersion"],
+		"HashAttributeName": "id", "HashAttributeType": "S", "ReadCapacityUnits": "5", "TableName": "table",
+	}
+	if diff := cmp.Diff(want, desired.Parameters); diff != "" {
+		t.Errorf("the parameters differ (-want +got):\n%s", diff)
+	}
+
+	// What changes by itself changes nothing.
+	later := obj.DeepCopy()
+	later.ResourceVersion, later.Generation, later.Labels = "99", 7, map[string]string{"a": "b"}
+	later.Output = map[string]v1alpha1.Value{"tableName": {Text: "table"}}
+	again, err := render.Stack(m, later, facts, override)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]any{desired.Parameters, desired.Tags}, []any{again.Parameters, again.Tags}); diff != "" {
+		t.Errorf("a change that is none changes the stack:\n%s", diff)
+	}
+
+	// A change of the spec is a new version.
+	later.Spec = []byte(`{"hashAttribute":{"name":"id","type":"S"},"readCapacityUnits":6,"writeCapacityUnits":5}`)
+	changed, err := render.Stack(m, later, facts, override)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed.Parameters["ResourceVersion"] == desired.Parameters["ResourceVersion"] {
+		t.Error("the version did not change with the spec")
+	}
+}
+
+// TestOutputs proves that names are matched without regard to case and that numbers are numbers.
+func TestOutputs(t *testing.T) {
+	got := render.Outputs(builtIn(t, "ElastiCache"), map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"})
+	want := map[string]v1alpha1.Value{"redisEndpointAddress": {Text: "a"}, "redisEndpointPort": {Text: "6379", Number: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the output differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestQueuePolicyNamesEverySibling proves that two subscriptions to one queue do not take the queue's
+// policy from each other.
+func TestQueuePolicyNamesEverySibling(t *testing.T) {
+	obj := &v1alpha1.Object{
+		ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "default"},
+		Spec:       []byte(`{"topicName":"orders","protocol":"sqs","endpoint":"orders"}`),
+	}
+	own := facts
+	own.Siblings = map[string][]any{"queue": {
+		map[string]any{"topic": map[string]any{"topicARN": "arn:aws:sns:eu-west-1:123456789012:orders"}},
+		map[string]any{"topic": map[string]any{"topicARN": "arn:aws:sns:eu-west-1:123456789012:returns"}},
+	}}
+	desired, err := render.Stack(builtIn(t, "SNSSubscription"), obj, own, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := desired.Template.Resources["QueuePolicy"].Properties.Get("PolicyDocument").Get("Statement").Items[0]
+	got := document.Get("Condition").Get("ArnEquals").Get("aws:SourceArn").Interface()
+	want := []any{"arn:aws:sns:eu-west-1:123456789012:orders", "arn:aws:sns:eu-west-1:123456789012:returns"}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Errorf("the topics differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestRenderingIsDeterministic proves that the same object gives the same bytes.
+func TestRenderingIsDeterministic(t *testing.T) {
+	obj := &v1alpha1.Object{
+		ObjectMeta: metav1.ObjectMeta{Name: "everything", Namespace: "default"},
+		Spec:       []byte(`{"versioning":true,"accessControl":"PublicRead","website":{"enabled":true},"logging":{"enabled":true}}`),
+	}
+	m := builtIn(t, "S3Bucket")
+	var first string
+	for range 20 {
+		desired, err := render.Stack(m, obj, facts, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = desired.Template.Digest()
+		}
+		if desired.Template.Digest() != first {
+			t.Fatal("the same object rendered differently")
+		}
+	}
+}
