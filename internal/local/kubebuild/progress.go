@@ -89,8 +89,8 @@ func (p *progress) line() string {
 		return fmt.Sprintf("kube: %s (%d so far), %s", p.what, p.done, p.elapsed())
 	case p.total == 0:
 		return fmt.Sprintf("kube: %s, %s", p.what, p.elapsed())
-	case p.done >= p.total:
-		return fmt.Sprintf("kube: all %d packages compiled, linking, %s", p.total, p.elapsed())
+	case p.done >= p.total-1: // the last is the program itself
+		return fmt.Sprintf("kube: %s, %s", p.what, p.elapsed())
 	}
 	return fmt.Sprintf("kube: compiled %d of %d packages, %s", p.done, p.total, p.elapsed())
 }
