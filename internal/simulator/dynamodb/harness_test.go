@@ -69,6 +69,9 @@ func (w *world) simple(sortKey string, kind types.ScalarAttributeType) *dynamodb
 
 func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
+func list(v ...types.AttributeValue) types.AttributeValue {
+	return &types.AttributeValueMemberL{Value: v}
+}
 
 type item = map[string]types.AttributeValue
 

@@ -110,8 +110,8 @@ func (n number) sortKey() string {
 	if n.digits == "" {
 		return "\x80"
 	}
-	biased := n.exp + 1000
-	key := []byte{0x81, byte(biased >> 8), byte(biased)}
+	const bias = 2000 // makes every exponent four digits long
+	key := strconv.AppendInt([]byte{0x81}, int64(n.exp+bias), 10)
 	key = append(key, n.digits...)
 	key = append(key, 0)
 	if n.negative {

@@ -166,6 +166,7 @@ func (s *search) checkSelect() error {
 		if x := s.secondary; x != nil && !x.local && x.projection.ProjectionType != types.ProjectionTypeAll {
 			return invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", x.name)
 		}
+	case types.SelectCount:
 	}
 	if s.projection != nil && s.selects != "" && s.selects != types.SelectSpecificAttributes {
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", s.selects)

@@ -155,8 +155,9 @@ func (w *write) returned(want types.ReturnValue) attributes {
 		return w.updatedPart(w.oldItem())
 	case types.ReturnValueUpdatedNew:
 		return w.updatedPart(w.result)
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (w *write) updatedPart(of attributes) attributes {

@@ -109,7 +109,11 @@ func TestConfigurationsComeBack(t *testing.T) {
 			Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: aws.String("tmp/")}, Expiration: &types.LifecycleExpiration{Days: aws.Int32(3)},
 		}}},
 	}))
-	rules := must[*s3.GetBucketLifecycleConfigurationOutput](t)(c.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: things})).Rules
+	lifecycle := must[*s3.GetBucketLifecycleConfigurationOutput](t)(c.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: things}))
+	if lifecycle.TransitionDefaultMinimumObjectSize != types.TransitionDefaultMinimumObjectSizeAllStorageClasses128k {
+		t.Errorf("got %v", lifecycle.TransitionDefaultMinimumObjectSize)
+	}
+	rules := lifecycle.Rules
 	if len(rules) != 1 || *rules[0].Expiration.Days != 3 || *rules[0].Filter.Prefix != "tmp/" {
 		t.Errorf("got %+v", rules)
 	}

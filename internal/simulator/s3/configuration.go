@@ -208,6 +208,27 @@ func (k *bucket) configure(s *subresource, n *node) error {
 	return nil
 }
 
+// One part of a lifecycle configuration travels in a header:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html
+const (
+	transitionHeader  = "X-Amz-Transition-Default-Minimum-Object-Size"
+	transitionElement = "TransitionDefaultMinimumObjectSize"
+)
+
+// withoutHeaders returns the document to send, and sets the header that carries
+// what is not sent in it.
+func (r *request) withoutHeaders(s *subresource, n *node) *node {
+	if s.query != "lifecycle" {
+		return n
+	}
+	size := n.at(transitionElement)
+	if size == "" {
+		size = "all_storage_classes_128K"
+	}
+	r.header.Set(transitionHeader, size)
+	return element(n.name, n.all("Rule")...)
+}
+
 // subresourceNamed returns the sub-resource of a query parameter.
 func subresourceNamed(query string) *subresource {
 	i := slices.IndexFunc(subresources, func(s subresource) bool { return s.query == query })
@@ -218,7 +239,7 @@ func subresourceNamed(query string) *subresource {
 func (s *subresource) routes() []route {
 	get := route{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
 		if n := r.found.configuration[s.query]; n != nil {
-			return r.respond(n)
+			return r.respond(r.withoutHeaders(s, n))
 		}
 		if s.absent != nil {
 			return r.respond(s.absent(r.found))
@@ -230,6 +251,10 @@ func (s *subresource) routes() []route {
 		if err != nil {
 			return err
 		}
+		if size := r.Header.Get(transitionHeader); size != "" && s.query == "lifecycle" {
+			n.add(transitionElement, size)
+		}
+		r.withoutHeaders(s, n)
 		return r.found.configure(s, n)
 	}}
 	out := []route{get, put}
