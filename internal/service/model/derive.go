@@ -264,10 +264,19 @@ func scalar(p *schema.Property, kind string) *apiextensionsv1.JSONSchemaProps {
 	case "integer", "number":
 		out.Minimum, out.Maximum = p.Minimum, p.Maximum
 		if kind == "integer" {
-			out.Format = "int64"
+			out.Format, out.Minimum, out.Maximum = "int64", bound(p.Minimum), bound(p.Maximum)
 		}
 	}
 	return out
+}
+
+// bound drops a limit of whole numbers that is none: what a float64 cannot hold exactly.
+func bound(limit *float64) *float64 {
+	const exact = 1 << 53
+	if limit == nil || *limit > exact || *limit < -exact {
+		return nil
+	}
+	return limit
 }
 
 func allStrings(values []any) bool {

@@ -140,6 +140,9 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 			return nil, problem(m.Name, "spec.resourceType", err.Error())
 		}
 		m.Schema, fields = derivedSchema, s
+		if fields == nil { // a type without properties
+			fields = &shape{}
+		}
 	}
 	if len(spec.Schema) > 0 {
 		given := &apiextensionsv1.JSONSchemaProps{}

@@ -1,0 +1,217 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+)
+
+// notMade are the resource types of which no stack can be made from the smallest spec, and why.
+var notMade = map[string]string{
+	"AWS::ARCZonalShift::ZonalAutoshiftConfiguration": "the test cannot make up its properties",
+	"AWS::MSK::Replicator":                            "the test cannot make up its properties",
+	"AWS::DynamoDB::Table":                            "the test makes up a key schema that is none",
+	"AWS::Events::Rule":                               "the test makes up an event pattern that is none",
+	"AWS::DynamoDB::GlobalTable":                      "the simulator does not replicate tables",
+	"AWS::KMS::Alias":                                 "needs a key that exists",
+	"AWS::S3::BucketPolicy":                           "needs a bucket that exists",
+	"AWS::SNS::Subscription":                          "needs a topic that exists",
+	"AWS::CloudFormation::CustomResource":             "the simulator runs no Lambda function",
+	"AWS::CloudFormation::Stack":                      "its attributes are its template's outputs",
+	"AWS::CloudFormation::WaitCondition":              "waits for a signal",
+	"AWS::ElastiCache::CacheCluster":                  "has one of two endpoints, by its engine: a definition has to name its outputs",
+}
+
+// TestEveryTypeIsMadeAndDeleted derives a kind from every resource type, writes the smallest spec in
+// the kind's own words, checks it against the kind's schema, and makes and deletes its stack.
+func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
+	sim := simulator.New(simulator.Options{Region: region})
+	server := httptest.NewServer(sim.Handler())
+	defer func() { sim.Close(); server.Close() }()
+	w := &world{t: t, endpoint: server.URL}
+	stacks := cloudformation.NewFromConfig(w.awsConfig())
+	registry := schema.Default()
+	names := registry.Names()
+	work := make(chan string)
+	var mu sync.Mutex
+	failed := 0
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for name := range work {
+				err := madeAndDeleted(t, stacks, registry, name)
+				if reason, listed := notMade[name]; (err != nil) != listed {
+					mu.Lock()
+					failed++
+					mu.Unlock()
+					t.Logf("%s: %v (listed: %q)", name, err, reason)
+				}
+			}
+		})
+	}
+	for _, name := range names {
+		work <- name
+	}
+	close(work)
+	workers.Wait()
+	if failed > 0 || len(notMade)*20 > len(names) {
+		t.Errorf("%d of %d types are not as listed", failed, len(names))
+	}
+}
+
+func madeAndDeleted(t *testing.T, stacks *cloudformation.Client, registry *schema.Registry, name string) error {
+	m, err := model.Compile(name, &v1alpha1.ModelDefinitionSpec{Kind: strings.ReplaceAll(name, "::", ""), ResourceType: name}, registry)
+	if err != nil {
+		return err
+	}
+	resourceType, _ := registry.Type(name)
+	properties, err := simulated.MinimalProperties(resourceType)
+	if err != nil {
+		return err
+	}
+	spec := inFieldNames(m.Schema, properties)
+	if err := matches(m, spec); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "example", Namespace: "default"}, Spec: raw}
+	desired, err := render.Stack(m, obj, render.Facts{Region: region, AccountID: account, ClusterName: clusterName}, nil)
+	if err != nil {
+		return err
+	}
+	if problems := append(desired.Template.Check(), registry.Validate(desired.Template)...); len(problems) > 0 {
+		return problems
+	}
+	desired.Name = strings.ReplaceAll(name, "::", "-") // one stack for each type, all at once
+	return createAndDelete(t, stacks, desired)
+}
+
+// inFieldNames writes properties in the words of a derived kind.
+func inFieldNames(s *apiextensionsv1.JSONSchemaProps, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, child := range v {
+			field := model.FieldName(name)
+			if _, ok := s.Properties[field]; !ok {
+				field = name
+			}
+			known, ok := s.Properties[field]
+			switch {
+			case ok:
+				out[field] = inFieldNames(&known, child)
+			case s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil:
+				out[name] = inFieldNames(s.AdditionalProperties.Schema, child)
+			default:
+				out[name] = child
+			}
+		}
+		return out
+	case []any:
+		if s.Items == nil || s.Items.Schema == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = inFieldNames(s.Items.Schema, child)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+// matches checks a spec against the kind's schema, as the API server does.
+func matches(m *model.Model, spec any) error {
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(m.Schema, internal, nil); err != nil {
+		return err
+	}
+	validator, _, err := validation.NewSchemaValidator(internal)
+	if err != nil {
+		return err
+	}
+	if problems := validation.ValidateCustomResource(nil, spec, validator); len(problems) > 0 {
+		return problems.ToAggregate()
+	}
+	return nil
+}
+
+func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *render.Desired) error {
+	_, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
+		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand},
+	})
+	if err != nil {
+		return err
+	}
+	if err := reaches(t, stacks, desired.Name, types.StackStatusCreateComplete); err != nil {
+		return err
+	}
+	if _, err := stacks.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: &desired.Name}); err != nil {
+		return err
+	}
+	return reaches(t, stacks, desired.Name, types.StackStatusDeleteComplete)
+}
+
+// reaches waits until a stack has a status; a stack that is no longer there is deleted.
+func reaches(t *testing.T, stacks *cloudformation.Client, name string, want types.StackStatus) error {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		status := types.StackStatusDeleteComplete
+		out, err := stacks.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
+		if err == nil {
+			status = out.Stacks[0].StackStatus
+		}
+		switch {
+		case status == want:
+			return nil
+		case !strings.HasSuffix(string(status), "_IN_PROGRESS"):
+			return fmt.Errorf("the stack is %s: %s", status, firstFailure(t, stacks, name))
+		}
+		select {
+		case <-deadline.C:
+			return fmt.Errorf("the stack stays %s", status)
+		case <-tick.C:
+		}
+	}
+}
+
+func firstFailure(t *testing.T, stacks *cloudformation.Client, name string) string {
+	out, err := stacks.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: &name})
+	if err != nil {
+		return err.Error()
+	}
+	reason := ""
+	for _, e := range out.StackEvents {
+		if strings.HasSuffix(string(e.ResourceStatus), "_FAILED") {
+			reason = aws.ToString(e.ResourceStatusReason)
+		}
+	}
+	return reason
+}
