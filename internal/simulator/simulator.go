@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
@@ -82,7 +83,10 @@ func New(o Options) *Simulator {
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	buckets := s3.New(env)
 	store := ssm.New(env)
-	parts := []part{queues, topics, events, buckets, dynamodb.New(env), ecr.New(env), kms.New(env), store, sts.New(env, keys)}
+	parts := []part{
+		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
+		iam.New(env, keys), kms.New(env), store, sts.New(env, keys),
+	}
 	providers := map[string]resource.Provider{}
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {

@@ -110,6 +110,9 @@ func (r *Router) route(q *request) error {
 		}
 		candidates := r.byName[q.scope.service]
 		if len(candidates) == 0 {
+			if q.protocol == RESTXML && !slices.Contains([]string{"s3", "route53", "cloudfront"}, q.scope.service) {
+				q.protocol = JSON11 // REST services answer in JSON but for these
+			}
 			return unknownService(q.scope.service)
 		}
 		q.service = pick(candidates, q)

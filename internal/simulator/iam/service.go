@@ -1,0 +1,282 @@
+package iam
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Service is the simulated IAM of all accounts.
+type Service struct {
+	env      *resource.Env
+	keys     *wire.Keys
+	accounts place.Store[account]
+}
+
+// account holds what IAM has for one account, in all regions.
+type account struct {
+	id string
+
+	mu        sync.Mutex
+	roles     map[string]*entity
+	users     map[string]*entity
+	policies  map[string]*policy // by ARN
+	profiles  map[string]*profile
+	providers map[string]*provider // by ARN
+}
+
+// entity is a role or a user.
+type entity struct {
+	kind                string // "role" or "user"
+	name, path, arn, id string
+	description, trust  string
+	boundary            string
+	maxSession          int32
+	created             time.Time
+	tags                map[string]string
+	inline              map[string]string
+	attached            []string
+	accessKeys          []types.AccessKeyMetadata
+}
+
+// policy is a customer managed policy with its versions.
+type policy struct {
+	name, path, arn, id, description string
+	created, updated                 time.Time
+	tags                             map[string]string
+	versions                         []types.PolicyVersion
+	next                             int
+}
+
+type profile struct {
+	name, path, arn, id string
+	created             time.Time
+	role                *entity
+	tags                map[string]string
+}
+
+// provider is an OpenID Connect provider.
+type provider struct {
+	arn, url             string
+	clients, thumbprints []string
+	created              time.Time
+	tags                 map[string]string
+}
+
+// New returns the service; users' access keys are issued to keys.
+func New(env *resource.Env, keys *wire.Keys) *Service {
+	s := &Service{env: env, keys: keys}
+	s.accounts.New = func(p place.Place) *account {
+		return &account{
+			id: p.Account, roles: map[string]*entity{}, users: map[string]*entity{}, policies: map[string]*policy{},
+			profiles: map[string]*profile{}, providers: map[string]*provider{},
+		}
+	}
+	return s
+}
+
+func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
+
+// locked returns the caller's account, locked, and how to unlock it.
+func (s *Service) locked(ctx context.Context) (*account, func()) {
+	return s.lock(wire.CallFrom(ctx).Account)
+}
+
+func (s *Service) lock(id string) (*account, func()) {
+	a := s.accounts.At(place.Place{Account: id})
+	a.mu.Lock()
+	return a, a.mu.Unlock
+}
+
+func (s *Service) arn(a *account, kind, path, name string) string {
+	return "arn:" + s.partition() + ":iam::" + a.id + ":" + kind + path + name
+}
+
+func noSuch(format string, args ...any) *wire.Error {
+	return wire.Errorf("NoSuchEntity", format, args...).WithStatus(http.StatusNotFound)
+}
+
+func exists(format string, args ...any) *wire.Error {
+	return wire.Errorf("EntityAlreadyExists", format, args...).WithStatus(http.StatusConflict)
+}
+
+func conflict(format string, args ...any) *wire.Error {
+	return wire.Errorf("DeleteConflict", format, args...).WithStatus(http.StatusConflict)
+}
+
+func validation(format string, args ...any) *wire.Error {
+	return wire.Errorf("ValidationError", format, args...)
+}
+
+var (
+	validName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
+	validPath = regexp.MustCompile(`^/([!-~]+/)?$`)
+)
+
+// checkName holds a name and a path against IAM's rules.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+func checkName(member, name, path string, limit int) error {
+	if !validName.MatchString(name) {
+		return validation("The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-", member)
+	}
+	if len(name) > limit {
+		return validation("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must have length less than or equal to %d", name, member, limit)
+	}
+	if !validPath.MatchString(path) {
+		return validation("The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+	}
+	return nil
+}
+
+// checkDocument holds a policy against IAM's grammar as far as JSON goes.
+func checkDocument(document string) error {
+	var p struct {
+		Statement any `json:"Statement"` //nolint:tagliatelle // IAM's name
+	}
+	if json.Unmarshal([]byte(document), &p) != nil {
+		return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")
+	}
+	if p.Statement == nil {
+		return wire.Errorf("MalformedPolicyDocument", "Syntax errors in policy.")
+	}
+	return nil
+}
+
+// entities returns the account's roles or users.
+func (a *account) entities(kind string) map[string]*entity {
+	if kind == "user" {
+		return a.users
+	}
+	return a.roles
+}
+
+func (a *account) entity(kind string, name *string) (*entity, error) {
+	e, ok := a.entities(kind)[aws.ToString(name)]
+	if !ok {
+		return nil, noSuch("The %s with name %s cannot be found.", kind, aws.ToString(name))
+	}
+	return e, nil
+}
+
+// add makes a role or user. The caller holds the lock.
+func (s *Service) add(a *account, e entity) (*entity, error) {
+	e.path = cmp.Or(e.path, "/")
+	if err := checkName(e.kind+"Name", e.name, e.path, 64); err != nil {
+		return nil, err
+	}
+	if _, ok := a.entities(e.kind)[e.name]; ok {
+		return nil, exists("%s with name %s already exists.", strings.ToUpper(e.kind[:1])+e.kind[1:], e.name)
+	}
+	if e.kind == "role" {
+		if err := checkDocument(e.trust); err != nil {
+			return nil, err
+		}
+		e.maxSession = cmp.Or(e.maxSession, 3600)
+		e.id = "AROA" + wire.RandomID(17)
+	} else {
+		e.id = "AIDA" + wire.RandomID(17)
+	}
+	e.arn, e.created, e.inline = s.arn(a, e.kind, e.path, e.name), s.env.Clock.Now(), map[string]string{}
+	if e.tags == nil {
+		e.tags = map[string]string{}
+	}
+	a.entities(e.kind)[e.name] = &e
+	return &e, nil
+}
+
+// remove deletes a role or user that nothing hangs on. The caller holds the lock.
+func (a *account) remove(e *entity) error {
+	switch {
+	case len(e.attached) > 0:
+		return conflict("Cannot delete entity, must detach all policies first.")
+	case len(e.inline) > 0:
+		return conflict("Cannot delete entity, must delete policies first.")
+	case len(e.accessKeys) > 0:
+		return conflict("Cannot delete entity, must delete access keys first.")
+	}
+	for _, p := range a.profiles {
+		if p.role == e {
+			return conflict("Cannot delete entity, must remove roles from instance profile first.")
+		}
+	}
+	delete(a.entities(e.kind), e.name)
+	return nil
+}
+
+// attach adds a managed policy, which must exist. The caller holds the lock.
+func (a *account) attach(e *entity, arn string) error {
+	if _, ok := a.policies[arn]; !ok && !strings.Contains(arn, ":iam::aws:policy/") {
+		return noSuch("Policy %s does not exist or is not attachable.", arn)
+	}
+	if !slices.Contains(e.attached, arn) {
+		e.attached = append(e.attached, arn)
+	}
+	return nil
+}
+
+func (a *account) detach(e *entity, arn string) error {
+	if !slices.Contains(e.attached, arn) {
+		return noSuch("Policy %s was not found.", arn)
+	}
+	e.attached = slices.DeleteFunc(e.attached, func(o string) bool { return o == arn })
+	return nil
+}
+
+func tagMap(tags []types.Tag) map[string]string {
+	m := map[string]string{}
+	for _, t := range tags {
+		m[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return m
+}
+
+func tagList(tags map[string]string) []types.Tag {
+	list := []types.Tag{}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return list
+}
+
+// page cuts sorted names to a page; the marker is the last name before it.
+func page(names []string, marker *string, most *int32) (cut []string, next *string) {
+	slices.Sort(names)
+	if marker != nil && *marker != "" {
+		start, found := slices.BinarySearch(names, *marker)
+		if found {
+			start++
+		}
+		names = names[start:]
+	}
+	limit := 100
+	if most != nil && *most > 0 {
+		limit = int(*most)
+	}
+	if len(names) <= limit {
+		return names, nil
+	}
+	return names[:limit], aws.String(names[limit-1])
+}
+
+func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
