@@ -47,13 +47,13 @@ func Main(args []string, out, errOut io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(errOut, "interrupted")
+		_, _ = fmt.Fprintln(errOut, "interrupted")
 		return exitInterrupted
 	case errors.Is(err, errUsage) || strings.HasPrefix(err.Error(), "unknown command"):
-		fmt.Fprintf(errOut, "Error: %v\n", err)
+		_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(errOut, "Error: %v\n", err)
+	_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
 	return exitFailed
 }
 

@@ -14,7 +14,6 @@ import (
 	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/aws-operator/aws-operator/internal/local/environment"

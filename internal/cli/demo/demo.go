@@ -96,4 +96,4 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	return nil
 }
 
-func heading(out io.Writer, title string) { fmt.Fprintf(out, "\n── %s\n", title) }
+func heading(out io.Writer, title string) { _, _ = fmt.Fprintf(out, "\n── %s\n", title) }

@@ -26,7 +26,7 @@ type stage struct {
 	began   time.Time
 }
 
-func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
+func (s *stage) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, "  "+format+"\n", args...) }
 
 func (s *stage) apply(ctx context.Context, objects []*object) error {
 	s.began = s.clock.Now()

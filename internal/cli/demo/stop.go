@@ -33,7 +33,7 @@ func stop(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Fprint(out, "  no process, no open port and no file is left\n")
+	_, _ = fmt.Fprint(out, "  no process, no open port and no file is left\n")
 	return nil
 }
 

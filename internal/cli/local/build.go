@@ -23,7 +23,7 @@ nothing is built.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "local Kubernetes: %s\n", binaries.APIServer)
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "local Kubernetes: %s\n", binaries.APIServer)
 			return nil
 		},
 	}

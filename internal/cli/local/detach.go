@@ -36,10 +36,13 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- child.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = child.Wait() // its log says how it ended
+	}()
 	said, err := awaitServing(ctx, flags.dir, child.Process, ended)
-	fmt.Fprint(out, said)
+	_, _ = fmt.Fprint(out, said)
 	if err != nil {
 		return err
 	}
@@ -74,7 +77,7 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 
 // awaitServing returns what the child said once it serves. It errs when the
 // child ends, and ends the child when ctx ends first.
-func awaitServing(ctx context.Context, dir string, child *os.Process, ended <-chan error) (string, error) {
+func awaitServing(ctx context.Context, dir string, child *os.Process, ended <-chan struct{}) (string, error) {
 	ticker := time.NewTicker(readyEvery)
 	defer ticker.Stop()
 	for {

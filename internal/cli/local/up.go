@@ -70,13 +70,13 @@ func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error)
 	}
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(out, "stopping")
+		_, _ = fmt.Fprintln(out, "stopping")
 	case <-env.Done():
 		err = fmt.Errorf("a part ended by itself, so all of it stops: %w", env.Err())
 	}
 	err = errors.Join(err, env.Stop(context.WithoutCancel(ctx)))
 	if err == nil {
-		fmt.Fprintln(out, "stopped; nothing is left of it")
+		_, _ = fmt.Fprintln(out, "stopped; nothing is left of it")
 	}
 	return err
 }
@@ -89,17 +89,17 @@ func explain(err error, dir string) error {
 }
 
 func howToUse(out io.Writer, dir string, noOperator bool, end string) {
-	fmt.Fprintf(out, `
+	_, _ = fmt.Fprintf(out, `
 use it, in any terminal:
 
   export KUBECONFIG=%[1]s
   source %[2]s
 `, filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "aws.env"))
 	if noOperator {
-		fmt.Fprint(out, "  bin/aws-operator operator        # yours to start\n")
+		_, _ = fmt.Fprint(out, "  bin/aws-operator operator        # yours to start\n")
 	}
-	fmt.Fprintf(out, `  kubectl apply -f examples/quickstart
-  kubectl get aws
+	_, _ = fmt.Fprintf(out, `  kubectl apply -f examples/quickstart
+  kubectl get aws --watch
   aws cloudformation list-stacks
 
 %s

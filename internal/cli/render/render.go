@@ -83,10 +83,10 @@ func (f *flags) write(stack *render.Desired, out io.Writer) error {
 		_, err := fmt.Fprintf(out, "---\n%s", text)
 		return err
 	}
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
+	if err := os.MkdirAll(f.out, 0o750); err != nil {
 		return fmt.Errorf("make the folder for the templates: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.out, stack.Name+".yaml"), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(f.out, stack.Name+".yaml"), []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the template of %s: %w", stack.Name, err)
 	}
 	return nil

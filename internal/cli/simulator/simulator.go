@@ -54,7 +54,7 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
 		url, strings.Join(environment.Credentials(url), " "))
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", url, err)

@@ -77,7 +77,7 @@ func Up(ctx context.Context, opts Options) (*Environment, error) {
 		return nil, err
 	}
 	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, e.abandon())
+		return nil, errors.Join(err, e.abandon(context.WithoutCancel(ctx)))
 	}
 	return e, nil
 }
@@ -217,8 +217,8 @@ func (e *Environment) Stop(ctx context.Context) error {
 }
 
 // abandon is Stop for an environment that did not come up: its logs stay.
-func (e *Environment) abandon() error {
-	errs := []error{e.stopParts(context.Background()), e.folder.clear(controlPlaneDir, operatorLog, LocalLog), e.leave()}
+func (e *Environment) abandon(ctx context.Context) error {
+	errs := []error{e.stopParts(ctx), e.folder.clear(controlPlaneDir, operatorLog, LocalLog), e.leave()}
 	return errors.Join(errs...)
 }
 
@@ -254,5 +254,5 @@ func (e *Environment) ownLog() []string {
 }
 
 func (e *Environment) say(format string, args ...any) {
-	fmt.Fprintf(e.opts.Out, format+"\n", args...)
+	_, _ = fmt.Fprintf(e.opts.Out, format+"\n", args...)
 }

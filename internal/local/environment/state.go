@@ -33,7 +33,7 @@ type State struct {
 	APIServer string `json:"apiServer,omitempty"`
 	AWS       string `json:"aws,omitempty"`
 	// OperatorPID is the operator's process, 0 when there is none.
-	OperatorPID int `json:"operatorPID,omitempty"`
+	OperatorPID int `json:"operatorPid,omitempty"`
 	// Metrics is the address of the operator's metrics.
 	Metrics string `json:"metrics,omitempty"`
 }

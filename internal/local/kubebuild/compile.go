@@ -35,7 +35,7 @@ func (b *build) compile(ctx context.Context, stamp string) error {
 	if err := os.Rename(next, b.output); err != nil {
 		return fmt.Errorf("kube: put it into its place: %w", err)
 	}
-	if err := os.WriteFile(b.output+".stamp", []byte(stamp+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(b.output+".stamp", []byte(stamp+"\n"), 0o600); err != nil {
 		return fmt.Errorf("kube: stamp it: %w", err)
 	}
 	p.stop()
@@ -57,7 +57,7 @@ func (b *build) countStale(ctx context.Context, p *progress) (int, error) {
 // run runs the go command in the kube module and gives each line of its
 // standard error to line. An error carries the lines that tell of errors.
 func (b *build) run(ctx context.Context, args []string, out io.Writer, line func(string)) error {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are this package's own
 	cmd.Dir = filepath.Join(b.Root, "kube")
 	cmd.Stdout = out
 	stderr, err := cmd.StderrPipe()

@@ -82,7 +82,7 @@ func FindRoot() (string, error) {
 }
 
 func isRoot(dir string) bool {
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod")) //nolint:gosec // looks for the repository upwards
 	if err != nil || !bytes.HasPrefix(mod, []byte("module "+modulePath+"\n")) {
 		return false
 	}
@@ -104,7 +104,7 @@ func (b *build) ensure(ctx context.Context) error {
 	if b.upToDate(stamp) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(b.output), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(b.output), 0o750); err != nil {
 		return fmt.Errorf("make the folder for the kube binary: %w", err)
 	}
 	held, err := filelock.Take(ctx, b.output+".lock", b.Clock, func() {
@@ -130,14 +130,14 @@ func (b *build) stamp(ctx context.Context) (string, error) {
 	}
 	sum := sha256.New()
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		data, err := os.ReadFile(filepath.Join(b.Root, "kube", name))
+		data, err := os.ReadFile(filepath.Join(b.Root, "kube", name)) //nolint:gosec // the repository's own files
 		if err != nil {
 			return "", fmt.Errorf("read the sources of the kube binary: %w", err)
 		}
-		fmt.Fprintf(sum, "%s %d\n", name, len(data))
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(data))
 		sum.Write(data)
 	}
-	fmt.Fprintf(sum, "%s%s", golang, strings.Join(flags(), "\n"))
+	_, _ = fmt.Fprintf(sum, "%s%s", golang, strings.Join(flags(), "\n"))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
@@ -150,7 +150,7 @@ func (b *build) upToDate(stamp string) bool {
 }
 
 func (b *build) say(format string, args ...any) {
-	fmt.Fprintf(b.Progress, format+"\n", args...)
+	_, _ = fmt.Fprintf(b.Progress, format+"\n", args...)
 }
 
 // flags are the build's flags beside its output. The go command and the

@@ -60,14 +60,14 @@ func (p *progress) tick(ticker clock.Ticker) {
 		select {
 		case <-p.quit:
 			if p.live {
-				fmt.Fprint(p.out, "\r\x1b[K")
+				_, _ = fmt.Fprint(p.out, "\r\x1b[K")
 			}
 			return
 		case <-ticker.C():
 			if p.live {
-				fmt.Fprintf(p.out, "\r\x1b[K%s", p.line())
+				_, _ = fmt.Fprintf(p.out, "\r\x1b[K%s", p.line())
 			} else {
-				fmt.Fprintln(p.out, p.line())
+				_, _ = fmt.Fprintln(p.out, p.line())
 			}
 		}
 	}

@@ -29,45 +29,49 @@ func Main(m *testing.M) {
 	shared.stops = true
 	shared.Unlock()
 	code := m.Run()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.cluster == nil {
-		os.Exit(code)
-	}
-	if err := shared.cluster.Stop(); err != nil {
+	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stop the shared API server:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
+func stop() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.cluster == nil {
+		return nil
+	}
+	return shared.cluster.Stop()
+}
+
 // Shared returns the API server that all tests of the package share, without
 // kube-controller-manager: owned objects stay when their owner goes. It fails
 // the test when the package's TestMain does not call Main.
-func Shared(t testing.TB) *controlplane.ControlPlane {
-	t.Helper()
+func Shared(tb testing.TB) *controlplane.ControlPlane {
+	tb.Helper()
 	shared.Lock()
 	defer shared.Unlock()
 	if !shared.stops {
-		t.Fatal("this package needs: func TestMain(m *testing.M) { controlplanetest.Main(m) }")
+		tb.Fatal("this package needs: func TestMain(m *testing.M) { controlplanetest.Main(m) }")
 	}
 	if shared.cluster == nil && shared.err == nil {
 		// Not the test's context: others use it after this test has ended.
 		shared.cluster, shared.err = controlplane.Start(context.Background(), controlplane.Options{Progress: os.Stderr})
 	}
 	if shared.err != nil {
-		t.Fatalf("start the shared API server: %v", shared.err)
+		tb.Fatalf("start the shared API server: %v", shared.err)
 	}
 	return shared.cluster
 }
 
 // SharedWithControllers is Shared with kube-controller-manager: owned objects
 // go with their owner, and a deleted namespace is emptied.
-func SharedWithControllers(t testing.TB) *controlplane.ControlPlane {
-	t.Helper()
-	cluster := Shared(t)
-	if err := cluster.EnsureControllerManager(t.Context()); err != nil {
-		t.Fatalf("start kube-controller-manager: %v", err)
+func SharedWithControllers(tb testing.TB) *controlplane.ControlPlane {
+	tb.Helper()
+	cluster := Shared(tb)
+	if err := cluster.EnsureControllerManager(tb.Context()); err != nil {
+		tb.Fatalf("start kube-controller-manager: %v", err)
 	}
 	return cluster
 }
@@ -75,16 +79,16 @@ func SharedWithControllers(t testing.TB) *controlplane.ControlPlane {
 // Namespace makes a namespace for one test and returns its name. It is left
 // behind, since a namespace without controllers cannot be emptied; what a test
 // makes outside of namespaces it removes itself.
-func Namespace(t testing.TB, cluster *controlplane.ControlPlane) string {
-	t.Helper()
+func Namespace(tb testing.TB, cluster *controlplane.ControlPlane) string {
+	tb.Helper()
 	clients, err := kubernetes.NewForConfig(cluster.RESTConfig())
 	if err != nil {
-		t.Fatalf("make a client: %v", err)
+		tb.Fatalf("make a client: %v", err)
 	}
-	namespace, err := clients.CoreV1().Namespaces().Create(t.Context(),
+	namespace, err := clients.CoreV1().Namespaces().Create(tb.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("make a namespace: %v", err)
+		tb.Fatalf("make a namespace: %v", err)
 	}
 	return namespace.Name
 }
