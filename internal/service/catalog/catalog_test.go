@@ -1,0 +1,92 @@
+package catalog_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/service/catalog"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+)
+
+// TestBuiltInKinds proves that the kinds have the names, fields and outputs that manifests and
+// scripts out there use.
+func TestBuiltInKinds(t *testing.T) {
+	type kind struct{ ShortNames, Fields, Outputs []string }
+	want := map[string]kind{
+		"DynamoDB": {
+			[]string{"ddb", "ddbs", "dynamo", "dynamotable", "dynamotables"},
+			[]string{"hashAttribute", "rangeAttribute", "readCapacityUnits", "writeCapacityUnits"},
+			[]string{"tableName", "tableARN"},
+		},
+		"S3Bucket":      {[]string{"s3", "bucket", "buckets"}, []string{"accessControl", "logging", "versioning", "website"}, []string{"bucketName", "bucketARN", "websiteURL"}},
+		"ECRRepository": {[]string{"ecr", "repository"}, nil, []string{"repositoryName", "repositoryARN", "repositoryURL"}},
+		"SNSTopic":      {[]string{"sns", "topic", "topics"}, nil, []string{"topicARN"}},
+		"SNSSubscription": {
+			[]string{"subscription"}, []string{"endpoint", "protocol", "queueURL", "topicName"}, []string{"subscriptionARN"},
+		},
+		"SQSQueue": {
+			[]string{"sqs", "queue", "queues"},
+			[]string{
+				"contentBasedDeduplication", "delaySeconds", "fifoQueue", "maximumMessageSize", "messageRetentionPeriod",
+				"receiveMessageWaitTimeSeconds", "usedeadletterQueue", "visibilityTimeout",
+			},
+			[]string{"queueURL", "queueARN", "queueName", "deadLetterQueueURL", "deadLetterQueueARN", "deadLetterQueueName"},
+		},
+		"ElastiCache": {
+			[]string{"ec"},
+			[]string{
+				"autoMinorVersionUpgrade", "azMode", "cacheNodeType", "cacheParameterGroupName", "cacheSubnetGroupName", "engine",
+				"engineVersion", "notificationTopicArn", "numCacheNodes", "port", "preferredAvailabilityZone", "preferredAvailabilityZones",
+				"preferredMaintenanceWindow", "snapshotWindow", "vpcSecurityGroupIds",
+			},
+			[]string{"redisEndpointAddress", "redisEndpointPort", "configurationEndpoint", "configurationEndpointPort"},
+		},
+	}
+	got := map[string]kind{}
+	for _, m := range models(t) {
+		k := kind{ShortNames: m.ShortNames}
+		for name := range m.Schema.Properties {
+			k.Fields = append(k.Fields, name)
+		}
+		slices.Sort(k.Fields)
+		for _, o := range m.Outputs {
+			k.Outputs = append(k.Outputs, o.Name)
+		}
+		got[m.Kind] = k
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the catalog differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryFieldIsExplained proves that kubectl explain has something to say of every field.
+func TestEveryFieldIsExplained(t *testing.T) {
+	var explained func(path string, s apiextensionsv1.JSONSchemaProps)
+	explained = func(path string, s apiextensionsv1.JSONSchemaProps) {
+		if s.Description == "" {
+			t.Errorf("%s has no description", path)
+		}
+		for name, child := range s.Properties {
+			explained(path+"."+name, child)
+		}
+	}
+	for _, m := range models(t) {
+		root := m.CRD().Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, part := range []string{"spec", "output", "additionalResources", "status"} {
+			explained(m.Kind+"."+part, root.Properties[part])
+		}
+	}
+}
+
+func models(t *testing.T) []*model.Model {
+	t.Helper()
+	found, err := catalog.Models(schema.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
