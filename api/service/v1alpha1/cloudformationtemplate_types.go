@@ -105,4 +105,6 @@ func (t *CloudFormationTemplate) SetConditions(conditions []metav1.Condition) {
 }
 
 // SetObservedGeneration records the generation that the status speaks of.
-func (t *CloudFormationTemplate) SetObservedGeneration(generation int64) { t.Status.ObservedGeneration = generation }
+func (t *CloudFormationTemplate) SetObservedGeneration(generation int64) {
+	t.Status.ObservedGeneration = generation
+}

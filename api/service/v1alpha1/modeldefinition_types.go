@@ -43,6 +43,7 @@ type ModelDefinitionList struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.resourceType) || has(self.template)",message="give resourceType, template, or both"
 // +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; make another ModelDefinition"
+// +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; make another ModelDefinition"
 type ModelDefinitionSpec struct {
 	// Kind is the kind of the objects, in CamelCase, for example KinesisStream.
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
@@ -264,4 +265,6 @@ func (m *ModelDefinition) SetConditions(conditions []metav1.Condition) {
 }
 
 // SetObservedGeneration records the generation that the status speaks of.
-func (m *ModelDefinition) SetObservedGeneration(generation int64) { m.Status.ObservedGeneration = generation }
+func (m *ModelDefinition) SetObservedGeneration(generation int64) {
+	m.Status.ObservedGeneration = generation
+}

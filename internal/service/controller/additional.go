@@ -122,6 +122,10 @@ func (k *kind) takeOrCreate(ctx context.Context, obj *v1alpha1.Object, name stri
 	if !metav1.IsControlledBy(existing, obj) {
 		return false, nil
 	}
+	held, ok := existing.DeepCopyObject().(client.Object)
+	if _, err := digestOnly(held); ok && err == nil && contentOf(held) == want.digest {
+		return true, nil // the cache was behind
+	}
 	k.mark(obj, existing)
 	want.fill(existing)
 	if err := direct.Update(ctx, existing, client.FieldOwner(fieldOwner)); err != nil {

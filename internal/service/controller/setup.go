@@ -42,7 +42,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
 		return fmt.Errorf("register types: %w", err)
 	}
-	s, err := newService(mgr, options, models)
+	s, err := newService(ctx, mgr, options, models)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func ensureCRDs(ctx context.Context, mgr ctrl.Manager, models []*model.Model) er
 }
 
 // newService makes what all kinds share.
-func newService(mgr ctrl.Manager, options Options, models []*model.Model) (*service, error) {
+func newService(ctx context.Context, mgr ctrl.Manager, options Options, models []*model.Model) (*service, error) {
 	s := &service{
 		options: options, manager: mgr, directory: newDirectory(), builtIn: models,
 		kinds: map[string]*kind{}, definedBy: map[string]string{}, failure: make(chan error, 1),
@@ -95,7 +95,7 @@ func newService(mgr ctrl.Manager, options Options, models []*model.Model) (*serv
 	if s.additional, err = cache.New(mgr.GetConfig(), cacheOptions); err != nil {
 		return nil, fmt.Errorf("make the cache of additional resources: %w", err)
 	}
-	if err := s.watchAdditional(); err != nil {
+	if err := s.watchAdditional(ctx); err != nil {
 		return nil, err
 	}
 	if err := mgr.Add(s.additional); err != nil {
@@ -109,9 +109,9 @@ func newService(mgr ctrl.Manager, options Options, models []*model.Model) (*serv
 }
 
 // watchAdditional looks at an object again when something made for it was changed or deleted.
-func (s *service) watchAdditional() error {
+func (s *service) watchAdditional(ctx context.Context) error {
 	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{}} {
-		informer, err := s.additional.GetInformer(context.Background(), obj, cache.BlockUntilSynced(false))
+		informer, err := s.additional.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", obj, err)
 		}
