@@ -65,7 +65,7 @@ func (r *region) removeBus(name string) error {
 func (s *Service) describeEventBus(ctx context.Context, in *eventbridge.DescribeEventBusInput) (out *eventbridge.DescribeEventBusOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
 		out = &eventbridge.DescribeEventBusOutput{
-			Name: &b.name, Arn: &b.arn, Description: optional(b.description), CreationTime: &b.created, LastModifiedTime: &b.modified,
+			Name: &b.name, Arn: &b.arn, Description: optional(b.description), CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
 			DeadLetterConfig: b.deadLetters, KmsKeyIdentifier: b.kmsKey, LogConfig: b.logs, Policy: optional(b.policy),
 		}
 		return nil
@@ -83,7 +83,7 @@ func (s *Service) listEventBuses(ctx context.Context, in *eventbridge.ListEventB
 		b := r.buses[name]
 		out.EventBuses = append(out.EventBuses, types.EventBus{
 			Name: &b.name, Arn: &b.arn, Description: optional(b.description), Policy: optional(b.policy),
-			CreationTime: &b.created, LastModifiedTime: &b.modified,
+			CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
 		})
 	}
 	return out, nil

@@ -41,7 +41,7 @@ func (p *policy) describe(a *account) *types.Policy {
 	n := a.attachments(p.arn)
 	return &types.Policy{
 		Arn: &p.arn, PolicyName: &p.name, PolicyId: &p.id, Path: &p.path, Description: optional(p.description), CreateDate: &p.created,
-		UpdateDate: &p.updated, IsAttachable: true, AttachmentCount: &n, PermissionsBoundaryUsageCount: aws.Int32(0),
+		UpdateDate: aws.Time(p.updated), IsAttachable: true, AttachmentCount: &n, PermissionsBoundaryUsageCount: aws.Int32(0),
 		DefaultVersionId: p.current().VersionId, Tags: tagList(p.tags),
 	}
 }

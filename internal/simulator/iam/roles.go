@@ -26,7 +26,7 @@ func boundary(arn string) *types.AttachedPermissionsBoundary {
 func (e *entity) role() *types.Role {
 	return &types.Role{
 		Arn: &e.arn, RoleName: &e.name, RoleId: &e.id, Path: &e.path, CreateDate: &e.created, Description: optional(e.description),
-		AssumeRolePolicyDocument: encoded(e.trust), MaxSessionDuration: &e.maxSession, Tags: tagList(e.tags),
+		AssumeRolePolicyDocument: encoded(e.trust), MaxSessionDuration: aws.Int32(e.maxSession), Tags: tagList(e.tags),
 		PermissionsBoundary: boundary(e.boundary), RoleLastUsed: &types.RoleLastUsed{},
 	}
 }

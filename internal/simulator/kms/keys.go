@@ -118,7 +118,7 @@ func (s *Service) scheduleKeyDeletion(ctx context.Context, in *kms.ScheduleKeyDe
 		if err := s.schedule(k, days); err != nil {
 			return err
 		}
-		out = &kms.ScheduleKeyDeletionOutput{KeyId: &k.arn, DeletionDate: k.deletion, KeyState: k.state, PendingWindowInDays: &k.window}
+		out = &kms.ScheduleKeyDeletionOutput{KeyId: &k.arn, DeletionDate: k.deletion, KeyState: k.state, PendingWindowInDays: aws.Int32(k.window)}
 		return nil
 	})
 	return out, err
@@ -164,7 +164,7 @@ func (s *Service) getKeyRotationStatus(ctx context.Context, in *kms.GetKeyRotati
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
 		out = &kms.GetKeyRotationStatusOutput{KeyId: &k.arn, KeyRotationEnabled: k.rotation}
 		if k.rotation {
-			out.RotationPeriodInDays = &k.rotationDays
+			out.RotationPeriodInDays = aws.Int32(k.rotationDays)
 		}
 		return nil
 	})
@@ -173,7 +173,7 @@ func (s *Service) getKeyRotationStatus(ctx context.Context, in *kms.GetKeyRotati
 
 func (s *Service) getKeyPolicy(ctx context.Context, in *kms.GetKeyPolicyInput) (out *kms.GetKeyPolicyOutput, err error) {
 	err = s.withKey(ctx, in.KeyId, func(_ *region, k *key) error {
-		out = &kms.GetKeyPolicyOutput{Policy: &k.policy, PolicyName: aws.String("default")}
+		out = &kms.GetKeyPolicyOutput{Policy: aws.String(k.policy), PolicyName: aws.String("default")}
 		return nil
 	})
 	return out, err
@@ -282,7 +282,7 @@ func (s *Service) listAliases(ctx context.Context, in *kms.ListAliasesInput) (*k
 	for _, name := range names {
 		a := r.aliases[name]
 		out.Aliases = append(out.Aliases, types.AliasListEntry{
-			AliasName: &a.name, AliasArn: &a.arn, TargetKeyId: &a.target, CreationDate: &a.created, LastUpdatedDate: &a.updated,
+			AliasName: &a.name, AliasArn: &a.arn, TargetKeyId: aws.String(a.target), CreationDate: &a.created, LastUpdatedDate: aws.Time(a.updated),
 		})
 	}
 	return out, nil

@@ -195,7 +195,7 @@ func (k *key) usable() error {
 
 func (k *key) metadata() *types.KeyMetadata {
 	m := &types.KeyMetadata{
-		KeyId: &k.id, Arn: &k.arn, AWSAccountId: &k.account, CreationDate: &k.created, Description: &k.description,
+		KeyId: &k.id, Arn: &k.arn, AWSAccountId: &k.account, CreationDate: &k.created, Description: aws.String(k.description),
 		Enabled: k.state == types.KeyStateEnabled, KeyState: k.state, KeyManager: k.manager,
 		KeyUsage: types.KeyUsageTypeEncryptDecrypt, KeySpec: types.KeySpecSymmetricDefault,
 		CustomerMasterKeySpec: types.CustomerMasterKeySpecSymmetricDefault, Origin: types.OriginTypeAwsKms,

@@ -15,8 +15,7 @@ func HandlerError(service string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var handled *resource.Error
-	if errors.As(err, &handled) {
+	if handled, ok := errors.AsType[*resource.Error](err); ok {
 		return handled
 	}
 	var e *wire.Error

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,9 @@ import (
 )
 
 // counting returns a service that counts the effects of its one operation.
-func counting(effects *int) *wire.Service {
+func counting(effects *atomic.Int64) *wire.Service {
 	return dynamo(wire.Op(func(context.Context, *dynamodb.DeleteTableInput) (*dynamodb.DeleteTableOutput, error) {
-		*effects++
+		effects.Add(1)
 		return nil, nil
 	}), "DeleteTable")
 }
@@ -35,7 +36,7 @@ func TestFaults(t *testing.T) {
 		name    string
 		rule    fault.Rule
 		code    string // of the error; "" for none, "-" for a broken connection
-		effects int
+		effects int64
 	}{
 		{"none", fault.Rule{Service: "sqs", Code: "Throttling"}, "", 1},
 		{"throttled before the effect", fault.Throttle("dynamodb", "DeleteTable", 1), "Throttling", 0},
@@ -49,9 +50,9 @@ func TestFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			faults, effects := fault.New(), 0
+			faults, effects := fault.New(), new(atomic.Int64)
 			faults.Add(tt.rule)
-			client := dynamodb.NewFromConfig(start(t, faults, counting(&effects)))
+			client := dynamodb.NewFromConfig(start(t, faults, counting(effects)))
 			_, err := client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("table")})
 			var e smithy.APIError
 			switch {
@@ -59,8 +60,8 @@ func TestFaults(t *testing.T) {
 				len(tt.code) > 1 && (!errors.As(err, &e) || e.ErrorCode() != tt.code):
 				t.Errorf("got %v, want %q", err, tt.code)
 			}
-			if effects != tt.effects {
-				t.Errorf("%d effects, want %d", effects, tt.effects)
+			if effects.Load() != tt.effects {
+				t.Errorf("%d effects, want %d", effects.Load(), tt.effects)
 			}
 			if got := faults.Calls()["dynamodb/DeleteTable"]; got != 1 {
 				t.Errorf("counted %d calls", got)
@@ -70,9 +71,9 @@ func TestFaults(t *testing.T) {
 }
 
 func TestSkipAndTimes(t *testing.T) {
-	faults, effects := fault.New(), 0
+	faults, effects := fault.New(), new(atomic.Int64)
 	remove := faults.Add(fault.Rule{Skip: 1, Times: 2, Code: "Throttling"})
-	client := dynamodb.NewFromConfig(start(t, faults, counting(&effects)))
+	client := dynamodb.NewFromConfig(start(t, faults, counting(effects)))
 	var failed []bool
 	for range 4 {
 		_, err := client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("t")})
@@ -103,12 +104,12 @@ func TestDenialNamesTheAction(t *testing.T) {
 }
 
 func TestHooksRunBeforeAndAfterTheEffect(t *testing.T) {
-	faults, effects := fault.New(), 0
+	faults, effects := fault.New(), new(atomic.Int64)
 	var seen []string
 	remove := faults.OnCall(func(c fault.CallInfo) {
-		seen = append(seen, fmt.Sprintf("%d %s %s %s: %d", c.N, c.Phase, c.Operation, c.Name, effects))
+		seen = append(seen, fmt.Sprintf("%d %s %s %s: %d", c.N, c.Phase, c.Operation, c.Name, effects.Load()))
 	})
-	client := dynamodb.NewFromConfig(start(t, faults, counting(&effects)))
+	client := dynamodb.NewFromConfig(start(t, faults, counting(effects)))
 	call := func() {
 		if _, err := client.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("t")}); err != nil {
 			t.Fatal(err)
@@ -124,9 +125,9 @@ func TestHooksRunBeforeAndAfterTheEffect(t *testing.T) {
 
 func TestLatencyIsTheClocks(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	faults, effects := fault.New(), 0
+	faults, effects := fault.New(), new(atomic.Int64)
 	faults.Add(fault.Rule{Latency: time.Hour})
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{counting(&effects)}, faults, clk))
+	server := httptest.NewServer(wire.NewRouter([]*wire.Service{counting(effects)}, faults, clk))
 	t.Cleanup(server.Close)
 	client := dynamodb.New(dynamodb.Options{
 		Region: "r", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
@@ -144,17 +145,17 @@ func TestLatencyIsTheClocks(t *testing.T) {
 		}
 	}
 	clk.Step(time.Hour)
-	if err := <-done; err != nil || effects != 1 {
-		t.Errorf("%v, %d effects", err, effects)
+	if err := <-done; err != nil || effects.Load() != 1 {
+		t.Errorf("%v, %d effects", err, effects.Load())
 	}
 }
 
 func TestServicesWithTheirOwnHTTPAreSubjectToFaults(t *testing.T) {
-	faults, effects := fault.New(), 0
+	faults, effects := fault.New(), new(atomic.Int64)
 	service := &wire.Service{
 		Name: "s3", Protocols: []wire.Protocol{wire.RESTXML},
 		HTTP: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-			effects++
+			effects.Add(1)
 			w.WriteHeader(http.StatusNoContent)
 			_ = wire.CallFrom(req.Context())
 		}),
@@ -177,11 +178,11 @@ func TestServicesWithTheirOwnHTTPAreSubjectToFaults(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	if got := send(); got != http.StatusServiceUnavailable || effects != 1 {
-		t.Errorf("status %d, %d effects", got, effects)
+	if got := send(); got != http.StatusServiceUnavailable || effects.Load() != 1 {
+		t.Errorf("status %d, %d effects", got, effects.Load())
 	}
 	remove()
-	if got := send(); got != http.StatusNoContent || effects != 2 {
-		t.Errorf("status %d, %d effects", got, effects)
+	if got := send(); got != http.StatusNoContent || effects.Load() != 2 {
+		t.Errorf("status %d, %d effects", got, effects.Load())
 	}
 }
