@@ -69,7 +69,15 @@ func serviceContent(want render.Service) content {
 
 // ensureAdditional makes one ConfigMap, Secret or Service, or corrects it, and returns the name it
 // has: the wanted one, or the wanted one with a hash if that is somebody else's.
-func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content) (string, error) {
+func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content, list *madeList) (string, error) {
+	got, err := k.placeAdditional(ctx, obj, name, want)
+	if err == nil {
+		list.items = append(list.items, madeItem{name: got, digest: want.digest, empty: want.empty})
+	}
+	return got, err
+}
+
+func (k *kind) placeAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content) (string, error) {
 	second := render.WithHash(name, maxNameOf(want), k.name, obj.Namespace, obj.Name)
 	for _, candidate := range []string{second, name} {
 		cached := want.empty()

@@ -19,5 +19,5 @@
 // # When nothing changed
 //
 // A reconcile that finds the same inputs as the last one that ended well, and of whose stack no
-// event was heard since, renders nothing and asks AWS nothing: see memo.
+// event was heard since, renders nothing and asks AWS nothing.
 package controller

@@ -22,7 +22,12 @@ type kind struct {
 	service    *service
 	manager    *kindManager
 	reconciler *operatorkit.Reconciler[*v1alpha1.Object]
-	memo       *memo
+	// ready remembers the inputs with which an object's stack was last found to be ready. As long as
+	// they are the same and no event told of the stack, there is nothing to render and nothing to
+	// ask AWS.
+	ready *memo[uint64]
+	// made remembers what was made from an object's outputs.
+	made *memo[*madeList]
 	// model is replaced when its definition changes; version counts that.
 	model   atomic.Pointer[model.Model]
 	version atomic.Uint64
@@ -51,7 +56,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kind{name: m.Kind, service: s, manager: manager, memo: newMemo(), done: make(chan struct{})}
+	k := &kind{name: m.Kind, service: s, manager: manager, ready: newMemo[uint64](), made: newMemo[*madeList](), done: make(chan struct{})}
 	k.model.Store(m)
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
 	if err != nil {
@@ -124,7 +129,8 @@ func (k *kind) gone(obj *v1alpha1.Object) {
 	key := k.key(obj)
 	k.service.wake(k.service.directory.dependents(key)...)
 	siblings := k.service.directory.siblings(key)
-	k.memo.drop(obj.UID)
+	k.ready.drop(obj.UID)
+	k.made.drop(obj.UID)
 	k.service.directory.forget(key, k.stackName(obj))
 	k.service.wake(siblings...)
 	k.service.wakeDefinition(k.name)

@@ -1,39 +1,80 @@
 package controller
 
 import (
+	"context"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
-// memo remembers, for each object, the inputs with which its stack was last found to be ready. As
-// long as they are the same and no event told of the stack, there is nothing to render and nothing
-// to ask AWS.
-type memo struct {
+// memo remembers something of each object, by UID.
+type memo[T any] struct {
 	mu    sync.Mutex
-	ready map[types.UID]uint64
+	known map[types.UID]T
 }
 
-func newMemo() *memo { return &memo{ready: map[types.UID]uint64{}} }
+func newMemo[T any]() *memo[T] { return &memo[T]{known: map[types.UID]T{}} }
 
-// holds reports whether the object's stack was ready with these inputs.
-func (m *memo) holds(uid types.UID, inputs uint64) bool {
+// get returns what is remembered of the object.
+func (m *memo[T]) get(uid types.UID) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known, ok := m.ready[uid]
-	return ok && known == inputs
+	value, ok := m.known[uid]
+	return value, ok
 }
 
-// keep records that the stack is ready with these inputs.
-func (m *memo) keep(uid types.UID, inputs uint64) {
+// keep remembers something of the object.
+func (m *memo[T]) keep(uid types.UID, value T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ready[uid] = inputs
+	m.known[uid] = value
 }
 
-// drop forgets the object: something happened to its stack.
-func (m *memo) drop(uid types.UID) {
+// drop forgets the object.
+func (m *memo[T]) drop(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.ready, uid)
+	delete(m.known, uid)
+}
+
+// madeList is what was made for an object, and from what.
+type madeList struct {
+	// inputs and output are the digests of what it was made from.
+	inputs uint64
+	output string
+	items  []madeItem
+}
+
+type madeItem struct {
+	name, digest string
+	empty        func() client.Object
+}
+
+// inPlace reports whether all that was made for the object, from the same inputs and outputs as now,
+// is still there as it was made. Then there is nothing to render.
+func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64) bool {
+	list, ok := k.made.get(obj.UID)
+	if !ok || list.inputs != inputs || list.output != obj.Status.OutputDigest || len(list.items) != additionalCount(obj) {
+		return false
+	}
+	for _, item := range list.items {
+		cached := item.empty()
+		err := k.service.additional.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: item.name}, cached)
+		if err != nil || contentOf(cached) != item.digest || !metav1.IsControlledBy(cached, obj) {
+			return false
+		}
+	}
+	return true
+}
+
+// additionalCount counts what the object says was made for it.
+func additionalCount(obj *v1alpha1.Object) int {
+	if obj.AdditionalResources == nil {
+		return 0
+	}
+	return len(obj.AdditionalResources.ConfigMaps) + len(obj.AdditionalResources.Secrets) + len(obj.AdditionalResources.Services)
 }

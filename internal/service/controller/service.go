@@ -165,7 +165,7 @@ func (s *service) observe(event awsevents.Event) {
 		return
 	}
 	if k := s.served(owner.key.Kind); k != nil {
-		k.memo.drop(owner.uid)
+		k.ready.drop(owner.uid)
 		k.reconciler.Wake(owner.key.NamespacedName)
 	}
 }

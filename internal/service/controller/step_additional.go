@@ -21,13 +21,26 @@ func (s additionalStep) Name() string { return "additional" }
 
 // EnsureCreated makes what is missing, corrects what was changed, removes what is no longer wanted.
 func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
-	made, err := s.make(ctx, obj)
+	in, _, err := s.kind.inputs(ctx, obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	inputs, err := in.digest(obj, s.kind.version.Load())
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if s.kind.inPlace(ctx, obj, inputs) {
+		return operatorkit.Done()
+	}
+	list := &madeList{inputs: inputs, output: obj.Status.OutputDigest}
+	made, err := s.make(ctx, obj, in, list)
 	if err != nil {
 		return additionalOutcome(err)
 	}
 	if err := s.remove(ctx, obj, made); err != nil {
 		return additionalOutcome(err)
 	}
+	s.kind.made.keep(obj.UID, list)
 	obj.AdditionalResources = nil
 	if len(made.ConfigMaps)+len(made.Secrets)+len(made.Services) > 0 {
 		obj.AdditionalResources = made
@@ -36,14 +49,12 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 }
 
 // make ensures all that the model asks for and returns the names it got.
-func (s additionalStep) make(ctx context.Context, obj *v1alpha1.Object) (*v1alpha1.AdditionalResources, error) {
+func (s additionalStep) make(
+	ctx context.Context, obj *v1alpha1.Object, in inputs, list *madeList,
+) (*v1alpha1.AdditionalResources, error) {
 	m, made := s.kind.model.Load(), &v1alpha1.AdditionalResources{}
 	if len(m.ConfigMaps)+len(m.Secrets)+len(m.Services) == 0 {
 		return made, nil
-	}
-	in, _, err := s.kind.inputs(ctx, obj)
-	if err != nil {
-		return nil, err
 	}
 	services, err := render.Services(m, obj, in.facts)
 	if err != nil {
@@ -51,7 +62,7 @@ func (s additionalStep) make(ctx context.Context, obj *v1alpha1.Object) (*v1alph
 	}
 	names := map[string]string{}
 	for _, want := range services {
-		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, serviceContent(want))
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, serviceContent(want), list)
 		if err != nil {
 			return nil, err
 		}
@@ -62,23 +73,23 @@ func (s additionalStep) make(ctx context.Context, obj *v1alpha1.Object) (*v1alph
 	if err != nil {
 		return nil, &invalidError{err}
 	}
-	if made.ConfigMaps, err = s.ensureData(ctx, obj, configMaps, configMapContent); err != nil {
+	if made.ConfigMaps, err = s.ensureData(ctx, obj, configMaps, configMapContent, list); err != nil {
 		return nil, err
 	}
 	secrets, err := render.Secrets(m, obj, in.facts, names)
 	if err != nil {
 		return nil, &invalidError{err}
 	}
-	made.Secrets, err = s.ensureData(ctx, obj, secrets, secretContent)
+	made.Secrets, err = s.ensureData(ctx, obj, secrets, secretContent, list)
 	return made, err
 }
 
 func (s additionalStep) ensureData(
-	ctx context.Context, obj *v1alpha1.Object, wanted []render.Data, make func(map[string]string) content,
+	ctx context.Context, obj *v1alpha1.Object, wanted []render.Data, make func(map[string]string) content, list *madeList,
 ) ([]string, error) {
 	var names []string
 	for _, want := range wanted {
-		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, make(want.Values))
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, make(want.Values), list)
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +100,7 @@ func (s additionalStep) ensureData(
 
 // EnsureDeleted removes all that was made, so that it is gone even where nobody collects garbage.
 func (s additionalStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	s.kind.made.drop(obj.UID)
 	if err := s.remove(ctx, obj, &v1alpha1.AdditionalResources{}); err != nil {
 		return additionalOutcome(err)
 	}

@@ -34,10 +34,10 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		return operatorkit.Fail(err)
 	}
 	untouched := outputDigest(obj.Output) == obj.Status.OutputDigest
-	if untouched && k.memo.holds(obj.UID, digest) {
+	if last, ok := k.ready.get(obj.UID); ok && last == digest && untouched {
 		return operatorkit.Done()
 	}
-	k.memo.drop(obj.UID)
+	k.ready.drop(obj.UID)
 	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
@@ -47,7 +47,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		if digest, err = in.digest(obj, k.version.Load()); err != nil {
 			return operatorkit.Fail(err)
 		}
-		k.memo.keep(obj.UID, digest)
+		k.ready.keep(obj.UID, digest)
 	}
 	return outcome
 }
@@ -100,7 +100,7 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	name := k.stackName(obj)
 	k.service.directory.own(name, k.key(obj), obj.UID)
-	k.memo.drop(obj.UID)
+	k.ready.drop(obj.UID)
 	result, err := k.service.options.Engine.Delete(ctx, k.service.options.Target, name, known, stack.DeleteOptions{
 		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName),
 	})
