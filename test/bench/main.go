@@ -24,7 +24,7 @@ func main() {
 	defer stop()
 	b := &bench{binary: *binary, objects: *objects, many: *many, only: *only}
 	err := b.run(ctx)
-	if printErr := b.report.print(os.Stdout); err == nil {
+	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
 	}
 	if err != nil {
@@ -105,11 +105,11 @@ func (b *bench) create(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	b.report.note("of it, the operator's own CPU time", round(cpuAfter-cpu).String(), "")
+	b.report.note("of it, the operator's own CPU time", round(cpuAfter-cpu).String())
 	after, afterQueue := w.calls()
 	n := float64(b.objects)
 	b.report.number("AWS calls per object created, event polling included", float64(after-before+afterQueue-beforeQueue)/n, 3, "", "9")
-	b.report.note("of them, polling of the event queue", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/n), "")
+	b.report.note("of them, polling of the event queue", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/n))
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (b *bench) edit(ctx context.Context, w *world) error {
 	b.report.duration(fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects), percentile(quiet, 50), 25*time.Millisecond, "28 ms")
 	b.report.duration("edit to UpdateStack, p99", percentile(quiet, 99), 100*time.Millisecond, "")
 	b.report.number("AWS calls per edit, event polling apart", float64(after-before)/200, 2, "", "5")
-	b.report.note("polling of the event queue per edit, edits one by one", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/200), "")
+	b.report.note("polling of the event queue per edit, edits one by one", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/200))
 
 	done := make(chan error, 1)
 	go func() { done <- w.create(ctx, "other", b.objects) }()
@@ -184,7 +184,7 @@ func (b *bench) idle(ctx context.Context, w *world) error {
 	perHour := float64(after-before) / float64(objects) * float64(time.Hour/window)
 	b.report.number("AWS calls per idle object and hour, the sweep apart", perHour, 0, "", "0")
 	b.report.note(fmt.Sprintf("CPU of the operator with %d idle objects", objects),
-		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)), "")
+		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)))
 
 	count, sum := "aws_operator_reconcile_duration_seconds_count", "aws_operator_reconcile_duration_seconds_sum"
 	counted, err := w.operator.sumOf(ctx, count, `kind="SQSQueue"`)
@@ -254,7 +254,7 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	b.report.note(fmt.Sprintf("memory right after making %d objects", b.many), fmt.Sprintf("%.0f MB", busy), "")
+	b.report.note(fmt.Sprintf("memory right after making %d objects", b.many), fmt.Sprintf("%.0f MB", busy))
 	if err := w.operator.stop(15); err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 	}
 	b.report.number(fmt.Sprintf("memory with %d idle objects", b.many), idle, 120, " MB", "150 MB")
 	b.report.note("CPU of the operator with as many",
-		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)), "")
+		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)))
 	return nil
 }
 

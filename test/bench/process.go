@@ -45,7 +45,7 @@ func (o *operator) start(ctx context.Context) error {
 	defer func() { _ = log.Close() }()
 	o.metrics = metrics
 	//nolint:gosec // The binary is the project's own, named on the command line by whoever measures.
-	o.command = exec.Command(o.binary, "operator",
+	o.command = exec.CommandContext(ctx, o.binary, "operator",
 		"--kubeconfig="+o.kubeconfig, "--aws-endpoint-url="+o.endpoint, "--aws-region="+region,
 		"--aws-api-budget=cloudformation=100000,sqs=100000", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
 		"--log-level=warn")
@@ -57,7 +57,7 @@ func (o *operator) start(ctx context.Context) error {
 	return waitFor(ctx, time.Minute, "the operator to be ready", func() (bool, error) {
 		response, err := get(ctx, "http://"+probes+"/readyz")
 		if err != nil {
-			return false, nil //nolint:nilerr // It does not listen yet.
+			return false, nil
 		}
 		defer func() { _ = response.Body.Close() }()
 		return response.StatusCode == http.StatusOK, nil

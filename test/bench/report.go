@@ -37,13 +37,13 @@ func (r *report) number(name string, measured, goal float64, unit, peer string) 
 }
 
 // note adds a measurement without a goal.
-func (r *report) note(name, measured, peer string) {
-	r.rows = append(r.rows, row{name: name, measured: measured, peer: peer, met: true})
+func (r *report) note(name, measured string) {
+	r.rows = append(r.rows, row{name: name, measured: measured, met: true})
 }
 
-// print writes the table. The peer's numbers are those that the project's goals
+// write prints the table. The peer's numbers are those that the project's goals
 // were set against: ACK's SQS controller on two cores with its fastest setting.
-func (r *report) print(w io.Writer) error {
+func (r *report) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	_, _ = fmt.Fprintln(table, "| what\t| measured\t| goal\t| met\t| a peer (ACK) \t|")
 	_, _ = fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t|")

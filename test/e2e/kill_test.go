@@ -278,6 +278,7 @@ func (l *life) start() {
 		panic(err) // On the server's goroutine there is no test to fail.
 	}
 	defer func() { _ = log.Close() }()
+	//nolint:noctx // It lives until kill.
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+l.kubeconfig,
 		"--aws-endpoint-url="+l.toOperator.URL, "--aws-region="+region, "--aws-api-budget=cloudformation=100000,sqs=100000",
 		"--watch-namespace="+l.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")

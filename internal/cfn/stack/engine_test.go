@@ -383,7 +383,7 @@ func TestDoingNothingIsFast(t *testing.T) {
 	e, record := made(t, s)
 	desired := desire(t, 1)
 	const limit = 50 * time.Microsecond
-	result := testing.Benchmark(func(b *testing.B) {
+	result := testing.Benchmark(func(b *testing.B) { //nolint:thelper // It is the benchmark.
 		for b.Loop() {
 			if _, err := e.Ensure(b.Context(), awsapi.Target{}, desired, record); err != nil {
 				b.Fatal(err)

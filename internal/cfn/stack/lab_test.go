@@ -274,7 +274,7 @@ func (o *object) survives(visit func() (stack.Result, error)) (stack.Result, err
 	if err != nil {
 		o.record = before
 		o.restart()
-		return stack.Result{State: stack.Waiting, RequeueAfter: time.Millisecond}, nil
+		return stack.Result{State: stack.Waiting, RequeueAfter: time.Millisecond}, nil //nolint:nilerr // Dying is what is tested.
 	}
 	return result, nil
 }

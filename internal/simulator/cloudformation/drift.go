@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
@@ -110,7 +109,7 @@ func (s *stack) compare(m *member) *types.StackResourceDrift {
 		if t != nil && name == t.TagProperty {
 			live = onlyExpectedTags(expected[name], live)
 		}
-		differences(t, []string{name}, expected[name], live, &out.PropertyDifferences)
+		differences([]string{name}, expected[name], live, &out.PropertyDifferences)
 	}
 	out.ActualProperties = aws.String(compact(only(actual, expected)))
 	if len(out.PropertyDifferences) > 0 {
@@ -153,7 +152,7 @@ func onlyExpectedTags(expected, live any) any {
 }
 
 // differences lists where live properties differ from expected ones.
-func differences(t *schema.Type, path []string, expected, live any, out *[]types.PropertyDifference) {
+func differences(path []string, expected, live any, out *[]types.PropertyDifference) {
 	add := func(kind types.DifferenceType) {
 		*out = append(*out, types.PropertyDifference{
 			PropertyPath: aws.String("/" + strings.Join(path, "/")), DifferenceType: kind,
@@ -167,7 +166,7 @@ func differences(t *schema.Type, path []string, expected, live any, out *[]types
 		add(types.DifferenceTypeRemove)
 	case expectedMap && liveMap:
 		for _, name := range slices.Sorted(maps.Keys(e)) {
-			differences(t, append(slices.Clone(path), name), e[name], l[name], out)
+			differences(append(slices.Clone(path), name), e[name], l[name], out)
 		}
 	case !sameValue(expected, live):
 		add(types.DifferenceTypeNotEqual)

@@ -3,6 +3,7 @@ package cloudformation
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -45,23 +46,12 @@ func (s *stack) importAll(cs *changeSet) {
 				return
 			}
 		}
-		reason := "The following resource(s) failed to import: " + bracketed(failed) + ". "
+		reason := "The following resource(s) failed to import: " + "[" + strings.Join(failed, ", ") + "]. "
 		s.setStatus(types.StackStatusImportRollbackInProgress, reason)
 		s.members, s.revision = before, old
 		s.setStatus(types.StackStatusImportRollbackComplete, "")
 		s.operationEnded(false, reason)
 	})
-}
-
-func bracketed(ids []string) string {
-	out := "["
-	for i, id := range ids {
-		if i > 0 {
-			out += ", "
-		}
-		out += id
-	}
-	return out + "]"
 }
 
 // importStep reads one existing resource and takes it over.
@@ -110,12 +100,9 @@ func (s *stack) identifierOf(r types.ResourceToImport, kind string) string {
 }
 
 func joinedIdentifier(t *schema.Type, values map[string]string) string {
-	out := ""
+	parts := make([]string, len(t.PrimaryIdentifier))
 	for i, path := range t.PrimaryIdentifier {
-		if i > 0 {
-			out += "|"
-		}
-		out += values[path]
+		parts[i] = values[path]
 	}
-	return out
+	return strings.Join(parts, "|")
 }

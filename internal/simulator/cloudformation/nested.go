@@ -1,7 +1,6 @@
 package cloudformation
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -237,15 +236,4 @@ func (s *stack) root() *stack {
 		s = s.parent
 	}
 	return s
-}
-
-// children are the nested stacks of a stack, by logical ID.
-func (s *stack) children() map[string]string {
-	out := map[string]string{}
-	for _, id := range slices.Sorted(maps.Keys(s.members)) {
-		if m := s.members[id]; m.kind == stackType && m.physicalID != "" {
-			out[id] = m.physicalID
-		}
-	}
-	return out
 }

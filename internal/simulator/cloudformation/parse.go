@@ -79,32 +79,45 @@ var yamlLine = regexp.MustCompile(`line (\d+)`)
 
 // parseText is AWS's sentence for what the parser found.
 func parseText(body string, err error) string {
-	trimmed := strings.TrimSpace(body)
-	if strings.HasPrefix(trimmed, "{") {
-		var v any
-		var syntax *json.SyntaxError
-		if jsonErr := json.Unmarshal([]byte(body), &v); errors.As(jsonErr, &syntax) {
-			line, column := position(body, int(syntax.Offset))
-			return fmt.Sprintf("Template format error: JSON not well-formed. (line %d, column %d)", line, column)
-		}
-	} else {
-		var v yaml.Node
-		if yamlErr := yaml.Unmarshal([]byte(body), &v); yamlErr != nil {
-			line := "1"
-			if m := yamlLine.FindStringSubmatch(yamlErr.Error()); m != nil {
-				line = m[1]
-			}
-			return "Template format error: YAML not well-formed. (line " + line + ", column 1)"
-		}
-		if v.Kind == 0 || v.Kind == yaml.DocumentNode && v.Content[0].Kind != yaml.MappingNode {
-			return "Template format error: unsupported structure."
-		}
+	syntax := yamlSyntax
+	if strings.HasPrefix(strings.TrimSpace(body), "{") {
+		syntax = jsonSyntax
+	}
+	if text := syntax(body); text != "" {
+		return text
 	}
 	var problems template.Problems
 	if !errors.As(err, &problems) || len(problems) == 0 {
 		return "Template format error: " + err.Error()
 	}
 	return problemText(problems[0])
+}
+
+// jsonSyntax says where a text is not JSON, or nothing.
+func jsonSyntax(body string) string {
+	var v any
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal([]byte(body), &v); !errors.As(err, &syntax) {
+		return ""
+	}
+	line, column := position(body, int(syntax.Offset))
+	return fmt.Sprintf("Template format error: JSON not well-formed. (line %d, column %d)", line, column)
+}
+
+// yamlSyntax says where a text is not YAML, or not a map, or nothing.
+func yamlSyntax(body string) string {
+	var v yaml.Node
+	if err := yaml.Unmarshal([]byte(body), &v); err != nil {
+		line := "1"
+		if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+			line = m[1]
+		}
+		return "Template format error: YAML not well-formed. (line " + line + ", column 1)"
+	}
+	if v.Kind == 0 || v.Kind == yaml.DocumentNode && v.Content[0].Kind != yaml.MappingNode {
+		return "Template format error: unsupported structure."
+	}
+	return ""
 }
 
 func problemText(p template.Problem) string {
@@ -136,7 +149,8 @@ func (e *Engine) checkTemplate(t *template.Template) error {
 		what       string
 		have, most int
 	}{
-		{"resources", len(t.Resources), maxResources}, {"parameters", len(t.Parameters), maxItems},
+		{"resources", len(t.Resources), maxResources},
+		{"parameters", len(t.Parameters), maxItems},
 		{"outputs", len(t.Outputs), maxItems},
 	}
 	for _, c := range counts {
@@ -276,12 +290,12 @@ var pseudoParameters = []string{
 }
 
 func (e *Engine) hasAttribute(kind, attribute string) bool {
-	switch {
-	case kind == stackType:
+	switch kind {
+	case stackType:
 		return strings.HasPrefix(attribute, "Outputs.")
-	case kind == waitConditionType:
+	case waitConditionType:
 		return attribute == "Data"
-	case kind == waitHandleType:
+	case waitHandleType:
 		return false
 	}
 	t, ok := e.registry.Type(kind)

@@ -300,21 +300,22 @@ func (p *planner) attributeDetails(m *member, definition *template.Resource) []t
 	if p.s.tagsReach(m.kind) && m.tags != nil && !maps.Equal(m.tags, p.s.tagsFor(p.rev, m.id)) {
 		add(types.ResourceAttributeTags)
 	}
-	if old := m.definition; old != nil {
-		if !sameNode(old.Metadata, definition.Metadata) {
-			add(types.ResourceAttributeMetadata)
-		}
-		if !sameNode(old.CreationPolicy, definition.CreationPolicy) {
-			add(types.ResourceAttributeCreationPolicy)
-		}
-		if !sameNode(old.UpdatePolicy, definition.UpdatePolicy) {
-			add(types.ResourceAttributeUpdatePolicy)
-		}
-		if old.DeletionPolicy != definition.DeletionPolicy {
-			add(types.ResourceAttributeDeletionPolicy)
-		}
-		if old.UpdateReplacePolicy != definition.UpdateReplacePolicy {
-			add(types.ResourceAttributeUpdateReplacePolicy)
+	old := m.definition
+	if old == nil {
+		return out
+	}
+	for _, attribute := range []struct {
+		name types.ResourceAttribute
+		same bool
+	}{
+		{types.ResourceAttributeMetadata, sameNode(old.Metadata, definition.Metadata)},
+		{types.ResourceAttributeCreationPolicy, sameNode(old.CreationPolicy, definition.CreationPolicy)},
+		{types.ResourceAttributeUpdatePolicy, sameNode(old.UpdatePolicy, definition.UpdatePolicy)},
+		{types.ResourceAttributeDeletionPolicy, old.DeletionPolicy == definition.DeletionPolicy},
+		{types.ResourceAttributeUpdateReplacePolicy, old.UpdateReplacePolicy == definition.UpdateReplacePolicy},
+	} {
+		if !attribute.same {
+			add(attribute.name)
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -98,21 +99,12 @@ func (st *policyStatement) applies(action string, m *member) bool {
 			if key != "ResourceType" {
 				return false
 			}
-			if operator == "StringEquals" && !containsText(values, m.kind) || operator == "StringLike" && !matchesAny(values, m.kind) {
+			if operator == "StringEquals" && !slices.Contains(values, m.kind) || operator == "StringLike" && !matchesAny(values, m.kind) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-func containsText(values oneOrMany, text string) bool {
-	for _, v := range values {
-		if v == text {
-			return true
-		}
-	}
-	return false
 }
 
 func matchesAny(patterns oneOrMany, text string) bool {

@@ -45,8 +45,7 @@ func invalid(format string, args ...any) *wire.Error {
 
 // messageOf is an error's sentence without its code.
 func messageOf(err error) string {
-	var wireErr *wire.Error
-	if errors.As(err, &wireErr) {
+	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
 		return wireErr.Message
 	}
 	return err.Error()
@@ -54,8 +53,7 @@ func messageOf(err error) string {
 
 // refused turns the errors of evaluation into ValidationErrors.
 func refused(err error) error {
-	var evalErr *eval.Error
-	if errors.As(err, &evalErr) {
+	if evalErr, ok := errors.AsType[*eval.Error](err); ok {
 		return invalid("%s", evalErr.Message)
 	}
 	return err

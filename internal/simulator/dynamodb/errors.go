@@ -36,8 +36,7 @@ func noTableNamed(name string) *wire.Error {
 
 // messageOf returns the error's sentence without its code.
 func messageOf(err error) string {
-	var e *wire.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*wire.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()

@@ -14,11 +14,10 @@ import (
 	"github.com/aws/smithy-go"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	simulated "github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
-
-	simulated "github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 )
 
 // world is a DynamoDB behind a real HTTP server.

@@ -3,6 +3,7 @@ package dynamodb_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -102,12 +103,8 @@ func TestUpdateItem(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := item{}
-			for k, v := range start {
-				want[k] = v
-			}
-			for k, v := range tt.want {
-				want[k] = v
-			}
+			maps.Copy(want, start)
+			maps.Copy(want, tt.want)
 			for _, k := range tt.gone {
 				delete(want, k)
 			}
@@ -196,7 +193,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestPutItemRefuses(t *testing.T) {
-	deep := types.AttributeValue(s("x"))
+	deep := s("x")
 	for range 40 {
 		deep = &types.AttributeValueMemberL{Value: []types.AttributeValue{deep}}
 	}

@@ -91,15 +91,6 @@ func (t *table) index(name string) *secondaryIndex {
 	return nil
 }
 
-// key returns the primary key's attributes of an item.
-func (t *table) key(in attributes) attributes {
-	out := attributes{}
-	for _, name := range t.items.key.names() {
-		out[name] = in[name]
-	}
-	return out
-}
-
 // store puts an item in place of an old record, which may be nil, in the table
 // and its indexes; a nil item only removes the old one.
 func (t *table) store(old *record, in attributes) {

@@ -155,8 +155,7 @@ func planAll(writes []*write) error {
 	failed := false
 	for i, w := range writes {
 		codes[i] = "None"
-		var failure *wire.Error
-		if errors.As(w.plan(), &failure) {
+		if failure, ok := errors.AsType[*wire.Error](w.plan()); ok {
 			failed = true
 			codes[i] = map[string]string{"ConditionalCheckFailedException": "ConditionalCheckFailed"}[failure.Code]
 			if codes[i] == "" {

@@ -16,11 +16,10 @@ import (
 	"github.com/aws/smithy-go"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	simulated "github.com/aws-operator/aws-operator/internal/simulator/ecr"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
-
-	simulated "github.com/aws-operator/aws-operator/internal/simulator/ecr"
 )
 
 func newWorld(t *testing.T) (*simulated.Registry, func(account, region string) *ecr.Client) {
@@ -45,6 +44,7 @@ func wantError(t *testing.T, err error, code, message string) {
 }
 
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

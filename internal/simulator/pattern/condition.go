@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,12 @@ func parseCondition(item any) (condition, error) {
 	if !ok {
 		return exact(item)
 	}
-	if len(operators) != 1 {
-		return nil, fmt.Errorf("a match expression has exactly one operator")
+	if len(operators) == 1 {
+		for name, argument := range operators {
+			return parseOperator(name, argument)
+		}
 	}
-	for name, argument := range operators {
-		return parseOperator(name, argument)
-	}
-	return nil, nil //nolint:nilnil // not reached: there is one operator
+	return nil, fmt.Errorf("a match expression has exactly one operator")
 }
 
 func parseOperator(name string, argument any) (condition, error) {
@@ -173,7 +173,7 @@ func parseNumeric(argument any) (condition, error) {
 	for i := 0; i < len(list); i += 2 {
 		operator, _ := list[i].(string)
 		number, ok := asNumber(list[i+1])
-		if !ok || !strings.Contains(" = < <= > >= ", " "+operator+" ") {
+		if !ok || !slices.Contains([]string{"=", "<", "<=", ">", ">="}, operator) {
 			return nil, fmt.Errorf("numeric takes =, <, <=, >, >= and a number")
 		}
 		bounds = append(bounds, bound{operator, number})

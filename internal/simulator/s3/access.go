@@ -274,7 +274,7 @@ func (b *Buckets) mayDo(r *request, k *bucket) bool {
 		target += "/" + r.key
 	}
 	if p, err := parsePolicy(k.policy); err == nil && p.allows(caller, "s3:"+actionOf(r.operation), target) {
-		return !(p.isPublic() && k.blocks("RestrictPublicBuckets"))
+		return !p.isPublic() || !k.blocks("RestrictPublicBuckets")
 	}
 	return b.mayReadByACL(r, k)
 }

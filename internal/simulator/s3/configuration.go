@@ -31,27 +31,45 @@ func empty(root string) func(*bucket) *node {
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 var subresources = []subresource{
 	{query: "versioning", operation: "BucketVersioning", root: "VersioningConfiguration", absent: empty("VersioningConfiguration"), check: checkVersioning},
-	{query: "website", operation: "BucketWebsite", root: "WebsiteConfiguration", deleted: "DeleteBucketWebsite",
-		code: "NoSuchWebsiteConfiguration", message: "The specified bucket does not have a website configuration", check: checkWebsite},
+	{
+		query: "website", operation: "BucketWebsite", root: "WebsiteConfiguration", deleted: "DeleteBucketWebsite",
+		code: "NoSuchWebsiteConfiguration", message: "The specified bucket does not have a website configuration", check: checkWebsite,
+	},
 	{query: "logging", operation: "BucketLogging", root: "BucketLoggingStatus", absent: empty("BucketLoggingStatus")},
-	{query: "encryption", operation: "BucketEncryption", root: "ServerSideEncryptionConfiguration", deleted: "DeleteBucketEncryption",
-		absent: defaultEncryption, check: checkEncryption},
-	{query: "lifecycle", operation: "BucketLifecycleConfiguration", root: "LifecycleConfiguration", deleted: "DeleteBucketLifecycle",
-		code: "NoSuchLifecycleConfiguration", message: "The lifecycle configuration does not exist", check: checkLifecycle},
-	{query: "cors", operation: "BucketCors", root: "CORSConfiguration", deleted: "DeleteBucketCors",
-		code: "NoSuchCORSConfiguration", message: "The CORS configuration does not exist", check: checkCORS},
-	{query: "publicAccessBlock", operation: "PublicAccessBlock", root: "PublicAccessBlockConfiguration", deleted: "DeletePublicAccessBlock",
-		code: "NoSuchPublicAccessBlockConfiguration", message: "The public access block configuration was not found"},
-	{query: "ownershipControls", operation: "BucketOwnershipControls", root: "OwnershipControls", deleted: "DeleteBucketOwnershipControls",
-		code: "OwnershipControlsNotFoundError", message: "The bucket ownership controls were not found", check: checkOwnership},
+	{
+		query: "encryption", operation: "BucketEncryption", root: "ServerSideEncryptionConfiguration", deleted: "DeleteBucketEncryption",
+		absent: defaultEncryption, check: checkEncryption,
+	},
+	{
+		query: "lifecycle", operation: "BucketLifecycleConfiguration", root: "LifecycleConfiguration", deleted: "DeleteBucketLifecycle",
+		code: "NoSuchLifecycleConfiguration", message: "The lifecycle configuration does not exist", check: checkLifecycle,
+	},
+	{
+		query: "cors", operation: "BucketCors", root: "CORSConfiguration", deleted: "DeleteBucketCors",
+		code: "NoSuchCORSConfiguration", message: "The CORS configuration does not exist", check: checkCORS,
+	},
+	{
+		query: "publicAccessBlock", operation: "PublicAccessBlock", root: "PublicAccessBlockConfiguration", deleted: "DeletePublicAccessBlock",
+		code: "NoSuchPublicAccessBlockConfiguration", message: "The public access block configuration was not found",
+	},
+	{
+		query: "ownershipControls", operation: "BucketOwnershipControls", root: "OwnershipControls", deleted: "DeleteBucketOwnershipControls",
+		code: "OwnershipControlsNotFoundError", message: "The bucket ownership controls were not found", check: checkOwnership,
+	},
 	{query: "notification", operation: "BucketNotificationConfiguration", root: "NotificationConfiguration", absent: empty("NotificationConfiguration")},
 	{query: "accelerate", operation: "BucketAccelerateConfiguration", root: "AccelerateConfiguration", absent: empty("AccelerateConfiguration")},
-	{query: "requestPayment", operation: "BucketRequestPayment", root: "RequestPaymentConfiguration",
-		absent: func(*bucket) *node { return element("RequestPaymentConfiguration", leaf("Payer", "BucketOwner")) }},
-	{query: "replication", operation: "BucketReplication", root: "ReplicationConfiguration", deleted: "DeleteBucketReplication",
-		code: "ReplicationConfigurationNotFoundError", message: "The replication configuration was not found", check: checkReplication},
-	{query: "object-lock", operation: "ObjectLockConfiguration", root: "ObjectLockConfiguration",
-		code: "ObjectLockConfigurationNotFoundError", message: "Object Lock configuration does not exist for this bucket", check: checkObjectLock},
+	{
+		query: "requestPayment", operation: "BucketRequestPayment", root: "RequestPaymentConfiguration",
+		absent: func(*bucket) *node { return element("RequestPaymentConfiguration", leaf("Payer", "BucketOwner")) },
+	},
+	{
+		query: "replication", operation: "BucketReplication", root: "ReplicationConfiguration", deleted: "DeleteBucketReplication",
+		code: "ReplicationConfigurationNotFoundError", message: "The replication configuration was not found", check: checkReplication,
+	},
+	{
+		query: "object-lock", operation: "ObjectLockConfiguration", root: "ObjectLockConfiguration",
+		code: "ObjectLockConfigurationNotFoundError", message: "Object Lock configuration does not exist for this bucket", check: checkObjectLock,
+	},
 }
 
 // listedResources are configurations of which a bucket has several by id.

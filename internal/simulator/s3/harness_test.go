@@ -17,9 +17,8 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
-	"github.com/aws-operator/aws-operator/internal/simulator/wire"
-
 	simulated "github.com/aws-operator/aws-operator/internal/simulator/s3"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // world is an S3 behind a real HTTP server.
@@ -74,6 +73,7 @@ func (w *world) bucket(options ...func(*s3.CreateBucketInput)) *s3.Client {
 var things = aws.String("things")
 
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {

@@ -74,23 +74,30 @@ func (l *listing) rows(after, afterVersion string) iter.Seq[row] {
 			if len(versions) == 0 {
 				continue
 			}
-			if common := l.common(key); common != "" {
-				if common == last || common == after {
-					continue
-				}
-				last = common
-				if !yield(row{common: common}) {
+			common := l.common(key)
+			switch {
+			case common == "":
+				if !l.each(key, versions, yield) {
 					return
 				}
-				continue
-			}
-			for _, v := range versions {
-				if !yield(row{version: v, latest: v == l.bucket.objects[key].versions[0]}) {
+			case common != last && common != after:
+				last = common
+				if !yield(row{common: common}) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// each yields the versions of a key, and reports whether more is wanted.
+func (l *listing) each(key string, versions []*version, yield func(row) bool) bool {
+	for _, v := range versions {
+		if !yield(row{version: v, latest: v == l.bucket.objects[key].versions[0]}) {
+			return false
+		}
+	}
+	return true
 }
 
 // visible returns what the listing shows of a key.

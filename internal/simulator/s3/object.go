@@ -169,7 +169,7 @@ func (v *version) locked(now time.Time, bypass bool) bool {
 	if v.legalHold {
 		return true
 	}
-	return v.lockMode != "" && now.Before(v.lockUntil) && !(v.lockMode == "GOVERNANCE" && bypass)
+	return v.lockMode != "" && now.Before(v.lockUntil) && (v.lockMode != "GOVERNANCE" || !bypass)
 }
 
 // headerTags reads the tags of the x-amz-tagging header.

@@ -3,6 +3,7 @@ package s3
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -137,11 +138,11 @@ func (b *Buckets) getObject(r *request) error {
 
 // describe sets the headers that tell of a version.
 func (r *request) describe(v *version) {
-	for name, values := range v.headers {
-		r.header[name] = values
-	}
+	maps.Copy(r.header, v.headers)
 	for name, values := range v.metadata {
-		r.header[name] = values
+		// S3 sends them in lower case, and SDKs take the names as they come:
+		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
+		r.header[strings.ToLower(name)] = values
 	}
 	r.header.Set("Etag", quoted(v.etag))
 	r.header.Set("Last-Modified", v.modified.Format(http.TimeFormat))
@@ -264,7 +265,7 @@ func (b *Buckets) remove(k *bucket, key, id string, bypass bool) (removed, error
 	if id != "" {
 		v, err := k.version(key, id)
 		if err != nil {
-			return removed{id: id}, nil // deleting what is not there succeeds
+			return removed{id: id}, nil //nolint:nilerr // Deleting what is not there succeeds.
 		}
 		if v.locked(now, bypass) {
 			return removed{}, refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")

@@ -12,8 +12,10 @@ var bucketProperties = []struct {
 		{property: "Rules", path: "Rule", kind: isStruct, list: true, fields: []mapping{{property: "ObjectOwnership"}}},
 	}},
 	{"PublicAccessBlockConfiguration", "publicAccessBlock", []mapping{
-		{property: "BlockPublicAcls", kind: isBool}, {property: "IgnorePublicAcls", kind: isBool},
-		{property: "BlockPublicPolicy", kind: isBool}, {property: "RestrictPublicBuckets", kind: isBool},
+		{property: "BlockPublicAcls", kind: isBool},
+		{property: "IgnorePublicAcls", kind: isBool},
+		{property: "BlockPublicPolicy", kind: isBool},
+		{property: "RestrictPublicBuckets", kind: isBool},
 	}},
 	{"VersioningConfiguration", "versioning", []mapping{{property: "Status"}}},
 	{"ObjectLockConfiguration", "object-lock", []mapping{
@@ -42,9 +44,12 @@ var bucketProperties = []struct {
 	}},
 	{"CorsConfiguration", "cors", []mapping{
 		{property: "CorsRules", path: "CORSRule", kind: isStruct, list: true, fields: []mapping{
-			{property: "Id", path: "ID"}, {property: "AllowedHeaders", path: "AllowedHeader", list: true},
-			{property: "AllowedMethods", path: "AllowedMethod", list: true}, {property: "AllowedOrigins", path: "AllowedOrigin", list: true},
-			{property: "ExposedHeaders", path: "ExposeHeader", list: true}, {property: "MaxAge", path: "MaxAgeSeconds", kind: isNumber},
+			{property: "Id", path: "ID"},
+			{property: "AllowedHeaders", path: "AllowedHeader", list: true},
+			{property: "AllowedMethods", path: "AllowedMethod", list: true},
+			{property: "AllowedOrigins", path: "AllowedOrigin", list: true},
+			{property: "ExposedHeaders", path: "ExposeHeader", list: true},
+			{property: "MaxAge", path: "MaxAgeSeconds", kind: isNumber},
 		}},
 	}},
 	{"LifecycleConfiguration", "lifecycle", lifecycleFields},
@@ -67,8 +72,11 @@ var websiteFields = []mapping{
 			{property: "HttpErrorCodeReturnedEquals"}, {property: "KeyPrefixEquals"},
 		}},
 		{property: "RedirectRule", path: "Redirect", kind: isStruct, fields: []mapping{
-			{property: "HostName"}, {property: "HttpRedirectCode"}, {property: "Protocol"},
-			{property: "ReplaceKeyPrefixWith"}, {property: "ReplaceKeyWith"},
+			{property: "HostName"},
+			{property: "HttpRedirectCode"},
+			{property: "Protocol"},
+			{property: "ReplaceKeyPrefixWith"},
+			{property: "ReplaceKeyWith"},
 		}},
 	}},
 }
@@ -78,7 +86,8 @@ var websiteFields = []mapping{
 var lifecycleFields = []mapping{
 	{property: "TransitionDefaultMinimumObjectSize"},
 	{property: "Rules", path: "Rule", kind: isStruct, list: true, fields: []mapping{
-		{property: "Id", path: "ID"}, {property: "Status"},
+		{property: "Id", path: "ID"},
+		{property: "Status"},
 		{property: "Prefix", path: "Filter/And/Prefix"},
 		{property: "TagFilters", path: "Filter/And/Tag", kind: isStruct, list: true, fields: tagFields},
 		{property: "ObjectSizeGreaterThan", path: "Filter/And/ObjectSizeGreaterThan"},
@@ -104,7 +113,8 @@ var (
 		{property: "StorageClass"}, {property: "TransitionInDays", path: "Days", kind: isNumber}, {property: "TransitionDate", path: "Date"},
 	}
 	noncurrentFields = []mapping{
-		{property: "StorageClass"}, {property: "TransitionInDays", path: "NoncurrentDays", kind: isNumber},
+		{property: "StorageClass"},
+		{property: "TransitionInDays", path: "NoncurrentDays", kind: isNumber},
 		{property: "NewerNoncurrentVersions", kind: isNumber},
 	}
 	statusFields = []mapping{{property: "Status"}}
@@ -112,7 +122,8 @@ var (
 
 func notificationFields(property, element string) []mapping {
 	return []mapping{
-		{property: property, path: element}, {property: "Event"},
+		{property: property, path: element},
+		{property: "Event"},
 		{property: "Filter", kind: isStruct, fields: []mapping{
 			{property: "S3Key", kind: isStruct, fields: []mapping{
 				{property: "Rules", path: "FilterRule", kind: isStruct, list: true, fields: []mapping{{property: "Name"}, {property: "Value"}}},
@@ -124,15 +135,21 @@ func notificationFields(property, element string) []mapping {
 var replicationFields = []mapping{
 	{property: "Role"},
 	{property: "Rules", path: "Rule", kind: isStruct, list: true, fields: []mapping{
-		{property: "Id", path: "ID"}, {property: "Priority", kind: isNumber}, {property: "Status"}, {property: "Prefix"},
+		{property: "Id", path: "ID"},
+		{property: "Priority", kind: isNumber},
+		{property: "Status"},
+		{property: "Prefix"},
 		{property: "Filter", kind: isStruct, fields: []mapping{
-			{property: "Prefix"}, {property: "TagFilter", path: "Tag", kind: isStruct, fields: tagFields},
+			{property: "Prefix"},
+			{property: "TagFilter", path: "Tag", kind: isStruct, fields: tagFields},
 			{property: "And", kind: isStruct, fields: []mapping{
 				{property: "Prefix"}, {property: "TagFilters", path: "Tag", kind: isStruct, list: true, fields: tagFields},
 			}},
 		}},
 		{property: "Destination", kind: isStruct, fields: []mapping{
-			{property: "Account"}, {property: "Bucket"}, {property: "StorageClass"},
+			{property: "Account"},
+			{property: "Bucket"},
+			{property: "StorageClass"},
 			{property: "AccessControlTranslation", kind: isStruct, fields: []mapping{{property: "Owner"}}},
 			{property: "EncryptionConfiguration", kind: isStruct, fields: []mapping{{property: "ReplicaKmsKeyID"}}},
 			{property: "Metrics", kind: isStruct, fields: []mapping{{property: "Status"}, {property: "EventThreshold", kind: isStruct, fields: []mapping{{property: "Minutes", kind: isNumber}}}}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -152,9 +153,7 @@ func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
 	}
 	e.Detail["Resource"] = r.URL.Path
 	e.Detail["HostId"] = hostID
-	for name, values := range r.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.header)
 	w.Header().Del("Content-Length")
 	w.Header().Set("X-Amz-Id-2", hostID)
 	if e.Status == http.StatusNotModified {
@@ -169,9 +168,7 @@ const hostID = "c2ltdWxhdG9yIG9mIEFtYXpvbiBTMw=="
 
 func (r *request) write(w http.ResponseWriter) {
 	header := w.Header()
-	for name, values := range r.header {
-		header[name] = values
-	}
+	maps.Copy(header, r.header)
 	header.Set("X-Amz-Request-Id", r.call.RequestID)
 	header.Set("X-Amz-Id-2", hostID)
 	header.Set("Server", "AmazonS3")
@@ -184,7 +181,7 @@ func (r *request) write(w http.ResponseWriter) {
 	w.WriteHeader(r.status)
 	if r.Method != http.MethodHead {
 		// An answer that cannot be written has no one to be told about it.
-		_, _ = w.Write(r.answer)
+		_, _ = w.Write(r.answer) //nolint:gosec // S3 gives out what was put, of the type it was put with.
 	}
 }
 

@@ -19,7 +19,10 @@ func get(t *testing.T, url, host string) (status int, body string) {
 		req.Host = host
 		req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+account+"/20260102/"+region+"/s3/aws4_request, SignedHeaders=host, Signature=00")
 	}
-	resp := must[*http.Response](t)(http.DefaultClient.Do(req))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer resp.Body.Close()
 	return resp.StatusCode, string(must[[]byte](t)(io.ReadAll(resp.Body)))
 }

@@ -73,8 +73,8 @@ func (x expander) object(v map[string]any, variables map[string]string) (any, er
 	}
 	out := make(map[string]any, len(v))
 	for _, key := range slices.Sorted(maps.Keys(v)) {
-		if strings.HasPrefix(key, forEachPrefix) {
-			if err := x.loop(out, strings.TrimPrefix(key, forEachPrefix), v[key], variables); err != nil {
+		if after, ok := strings.CutPrefix(key, forEachPrefix); ok {
+			if err := x.loop(out, after, v[key], variables); err != nil {
 				return nil, err
 			}
 			continue

@@ -120,8 +120,9 @@ func textOf(in ParameterInput, p *template.Parameter) (string, bool) {
 			items[i] = item.Text
 		}
 		return strings.Join(items, ","), true
+	default:
+		return p.Default.Text, true
 	}
-	return p.Default.Text, true
 }
 
 func isList(kind string) bool {
@@ -136,7 +137,7 @@ func typed(kind, text string) any {
 	if text == "" {
 		return out
 	}
-	for _, item := range strings.Split(text, ",") {
+	for item := range strings.SplitSeq(text, ",") {
 		out = append(out, strings.TrimSpace(item))
 	}
 	return out

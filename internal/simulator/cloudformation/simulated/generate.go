@@ -3,6 +3,7 @@ package simulated
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -255,6 +256,7 @@ func join(path, name string) string {
 
 // fill adds properties until there are enough of them.
 func (g *generator) fill(p *schema.Property, out map[string]any, name string, depth int) (any, error) {
+	missing := func() bool { return len(out) < *p.MinProperties }
 	add := func(field string, child *schema.Property) error {
 		v, err := g.make(child, join(name, field), depth+1)
 		if err == nil {
@@ -263,27 +265,37 @@ func (g *generator) fill(p *schema.Property, out map[string]any, name string, de
 		return err
 	}
 	for _, field := range slices.Sorted(maps.Keys(p.Properties)) {
-		if _, done := out[field]; len(out) < *p.MinProperties && !done {
-			if err := add(field, p.Properties[field]); err != nil {
-				continue
-			}
+		if _, done := out[field]; missing() && !done {
+			_ = add(field, p.Properties[field]) // Another may do where this one cannot be made.
 		}
 	}
 	for pattern, child := range p.PatternProperties {
-		for i := 0; len(out) < *p.MinProperties && i < 5; i++ {
-			if key, ok := example(pattern, 1, -1, i); ok {
-				if err := add(key, child); err != nil {
-					return nil, err
-				}
+		for key := range examples(pattern, 5) {
+			if !missing() {
+				break
+			}
+			if err := add(key, child); err != nil {
+				return nil, err
 			}
 		}
 	}
-	for i := 0; len(out) < *p.MinProperties && !p.Closed; i++ {
+	for i := 0; missing() && !p.Closed; i++ {
 		if err := add("Key"+strconv.Itoa(i), p.AdditionalProperties); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// examples returns up to n texts that match a pattern.
+func examples(pattern string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range n {
+			if text, ok := example(pattern, 1, -1, i); ok && !yield(text) {
+				return
+			}
+		}
+	}
 }
 
 func (g *generator) array(p *schema.Property, name string, depth int) (any, error) {

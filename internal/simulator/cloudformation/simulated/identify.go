@@ -31,9 +31,7 @@ var refs = map[string]string{
 // properties where they name it, and the read-only attributes.
 func identify(t *schema.Type, r resource.Request) made {
 	n := &namer{t: t, r: r, values: map[string]any{}}
-	for name, value := range r.Properties {
-		n.values[name] = value
-	}
+	maps.Copy(n.values, r.Properties)
 	for _, path := range t.PrimaryIdentifier {
 		n.ensure(path)
 	}
