@@ -86,11 +86,12 @@ func RemoveCondition(obj client.Object, conditionType string) {
 type verdict struct {
 	kind            Kind
 	paused          bool
+	troubled        bool
 	reason, message string
 }
 
 func verdictOf(o Outcome) verdict {
-	v := verdict{kind: o.Kind(), reason: o.Reason(), message: o.Message()}
+	v := verdict{kind: o.Kind(), troubled: o.trouble, reason: o.Reason(), message: o.Message()}
 	switch {
 	case v.kind == KindDone && v.reason == "":
 		v.reason, v.message = ReasonReady, "Everything this object asks for is in place."
@@ -137,7 +138,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 		flag(ConditionReconciling, false)
 	case v.kind == KindWait:
 		set(ConditionReady, metav1.ConditionFalse)
-		set(ConditionSynced, metav1.ConditionTrue)
+		set(ConditionSynced, map[bool]metav1.ConditionStatus{false: metav1.ConditionTrue, true: metav1.ConditionFalse}[v.troubled])
 		flag(ConditionStalled, false)
 		flag(ConditionReconciling, true)
 	case v.kind == KindStall:

@@ -51,6 +51,9 @@ func TestVerdictsBecomeConditions(t *testing.T) {
 		"waiting is not ready, but no trouble": {first: done, then: wait, want: []string{
 			"Ready False InProgress 1 day2", "Synced True InProgress 1 day1", "Reconciling True InProgress 1 day2",
 		}},
+		"waiting because of trouble is not synced": {first: done, then: verdictOf(Wait(0, "CreateFailed", "It is tried again.").Troubled()), want: []string{
+			"Ready False CreateFailed 1 day2", "Synced False CreateFailed 1 day2", "Reconciling True CreateFailed 1 day2",
+		}},
 		"stalled is not being reconciled": {first: wait, then: stall, want: []string{
 			"Ready False Bad 1 day1", "Synced False Bad 1 day2", "Stalled True Bad 1 day2",
 		}},

@@ -58,6 +58,7 @@
 //	            Ready              Synced    Stalled   Reconciling
 //	Done        True               True      -         -
 //	Wait        False              True      -         True
+//	  troubled  False              False     -         True
 //	Stall       False              False     True      -
 //	Fail        False, or as is    False     -         True
 //	paused      as is              Unknown   as is     -

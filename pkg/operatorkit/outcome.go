@@ -55,6 +55,7 @@ type Outcome struct {
 	reason  string
 	message string
 	err     error
+	trouble bool
 }
 
 // Done says that this step has nothing left to do.
@@ -87,6 +88,14 @@ func (o Outcome) Explain(reason, message string) Outcome {
 // at again although nothing changed. It means nothing for Stall and Fail.
 func (o Outcome) LookAgain(after time.Duration) Outcome {
 	o.after = after
+	return o
+}
+
+// Troubled returns a Wait that something gone wrong is the reason for, for
+// example a creation that failed and is tried again later: Synced is False, and
+// the Event a warning. It means nothing for the other outcomes.
+func (o Outcome) Troubled() Outcome {
+	o.trouble = true
 	return o
 }
 

@@ -280,7 +280,7 @@ func (l *life) start() {
 	defer func() { _ = log.Close() }()
 	//nolint:noctx // It lives until kill.
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+l.kubeconfig,
-		"--aws-endpoint-url="+l.toOperator.URL, "--aws-region="+region, "--aws-api-budget=cloudformation=100000,sqs=100000",
+		"--aws-endpoint-url="+l.toOperator.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+l.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
 		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")

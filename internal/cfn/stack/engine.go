@@ -120,7 +120,7 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 	}
 	v.record.Deleting = false
 	if problems := e.check(desired.Template); problems != nil {
-		return v.finish(v.stall(reasonInvalid, problems.Error())), nil
+		return v.finish(v.stall(reasonInvalid, "The template must be corrected: "+problems.Sentence())), nil
 	}
 	result, err := v.run(ctx)
 	return v.finish(result), err

@@ -2,6 +2,7 @@ package template
 
 import (
 	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -69,6 +70,22 @@ func (p Problems) Error() string {
 		lines[i] = one.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Sentence returns all problems in one line that ends like a sentence, for
+// conditions and Events.
+func (p Problems) Sentence() string {
+	sorted := slices.Clone(p)
+	SortProblems(sorted)
+	return Sentence(strings.ReplaceAll(sorted.Error(), "\n", "; "))
+}
+
+// Sentence ends text with a full stop unless it ends like a sentence already.
+func Sentence(text string) string {
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }
 
 // Err returns the problems as an error, or nil if there are none. A function

@@ -4,8 +4,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +21,7 @@ import (
 type flags struct {
 	operator.Options
 	kubeconfig string
-	budgets    map[string]string
+	budgets    string
 	logging    logging.Flags
 }
 
@@ -48,7 +46,7 @@ aws-operator-events, through which CloudFormation tells it what happens.`,
   aws-operator operator --leader-elect --aws-region eu-west-1 --cluster-name payments
 
   # Slower on CloudFormation than the default, faster on everything else:
-  aws-operator operator --aws-api-budget cloudformation=2,*=20`,
+  aws-operator operator --aws-api-budget cloudformation=2/4,*=20/40`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger, err := f.logging.Install(cmd.ErrOrStderr())
@@ -77,7 +75,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.Region, "aws-region", "", "AWS region (default: the SDK's default chain, such as AWS_REGION)")
 	set.StringVar(&f.EndpointURL, "aws-endpoint-url", "", "send all AWS calls here, for example to a simulator (default: AWS_ENDPOINT_URL, or AWS)")
 	set.StringVar(&f.Account, "aws-account-id", "", "AWS account (default: asked of STS)")
-	set.StringToStringVar(&f.budgets, "aws-api-budget", nil, "calls a second by AWS service, for each account and region; * is every other service")
+	set.StringVar(&f.budgets, "aws-api-budget", "", "calls a second, and at once, by AWS service in each account and region, as in cloudformation=5/20,*=50/100; or unlimited")
 	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes; without one they are refused")
 	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "begins the names of stacks; tells operators apart that share an account and region")
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
@@ -105,25 +103,17 @@ func (f *flags) complete() error {
 	config.UserAgent = "aws-operator/" + version.String()
 	f.RESTConfig = config
 	f.UserAgent = "aws-operator/" + version.String()
-	f.Budgets, err = parseBudgets(f.budgets)
-	return err
+	if f.budgets == "" {
+		return nil
+	}
+	if f.Budgets, err = awsapi.ParseBudgets(f.budgets); err != nil {
+		return fmt.Errorf("--aws-api-budget: %w", err)
+	}
+	return nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-}
-
-// parseBudgets reads calls a second; an account may save up two seconds' worth.
-func parseBudgets(flags map[string]string) (map[string]awsapi.Budget, error) {
-	budgets := make(map[string]awsapi.Budget, len(flags))
-	for service, text := range flags {
-		rate, err := strconv.ParseFloat(text, 64)
-		if err != nil || rate <= 0 {
-			return nil, fmt.Errorf("--aws-api-budget %s=%s: give calls a second as a number over 0, as in cloudformation=5", service, text)
-		}
-		budgets[strings.ToLower(service)] = awsapi.Budget{PerSecond: rate, Burst: max(1, int(2*rate))}
-	}
-	return budgets, nil
 }

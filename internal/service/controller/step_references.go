@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -244,5 +246,8 @@ func templateFile(template *v1alpha1.CloudFormationTemplate) string {
 
 // sentence puts an error behind a beginning.
 func sentence(beginning string, err error) string {
-	return beginning + ": " + strings.TrimSuffix(err.Error(), ".") + "."
+	if problems, ok := errors.AsType[template.Problems](err); ok {
+		return beginning + ": " + problems.Sentence()
+	}
+	return beginning + ": " + template.Sentence(err.Error())
 }

@@ -122,8 +122,10 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 		return operatorkit.Done()
 	case stack.Stalled:
 		return operatorkit.Stall(result.Reason, result.Message)
-	case stack.InProgress, stack.Waiting:
+	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
+	case stack.Waiting: // Something went wrong, and is tried again.
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).Troubled()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.")
 	}
