@@ -133,7 +133,7 @@ func (s *Simulator) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)()
+		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // that the simulator closes ends requests too
 		s.router.ServeHTTP(w, req.WithContext(ctx))
 	})
 }

@@ -28,7 +28,7 @@ const OpDeliver = "Deliver"
 type event struct {
 	Version    string          `json:"version"`
 	ID         string          `json:"id"`
-	DetailType string          `json:"detail-type"` //nolint:tagliatelle // EventBridge's name
+	DetailType string          `json:"detail-type"`
 	Source     string          `json:"source"`
 	Account    string          `json:"account"`
 	Time       string          `json:"time"`
@@ -39,7 +39,7 @@ type event struct {
 
 // Publish emits an event on the default bus of an account and region, as AWS's
 // own services do. An event whose detail cannot be encoded is dropped.
-func (s *Service) Publish(_ context.Context, account, region, source, detailType string, resources []string, detail any) {
+func (s *Service) Publish(ctx context.Context, account, region, source, detailType string, resources []string, detail any) {
 	r := s.regions.At(place.Place{Account: account, Region: region})
 	r.mu.RLock()
 	idle := len(r.buses[defaultBus].rules) == 0
@@ -51,7 +51,7 @@ func (s *Service) Publish(_ context.Context, account, region, source, detailType
 	if err != nil {
 		return
 	}
-	s.emit(r, defaultBus, &event{
+	s.emit(ctx, r, defaultBus, &event{
 		Version: "0", ID: uuid.NewString(), DetailType: detailType, Source: source, Account: account, Region: region,
 		Time: formatTime(s.env.Clock.Now()), Resources: orEmpty(resources), Detail: encoded,
 	}, 0)
@@ -70,7 +70,7 @@ func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 const maxHops = 2
 
 // emit hands an event to the targets of a bus's rules that match it.
-func (s *Service) emit(r *region, busName string, e *event, hops int) {
+func (s *Service) emit(ctx context.Context, r *region, busName string, e *event, hops int) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return // strings and checked JSON always encode
@@ -98,7 +98,7 @@ func (s *Service) emit(r *region, busName string, e *event, hops int) {
 	for _, m := range matches {
 		for i := range m.targets {
 			d := delivery{rule: m.name, ruleARN: m.arn, target: &m.targets[i], event: e, document: document, text: text, hops: hops}
-			s.schedule(r, &d)
+			s.schedule(ctx, r, &d)
 		}
 	}
 }
@@ -114,7 +114,7 @@ type delivery struct {
 }
 
 // schedule delivers as the faults say: now, late, twice or not at all.
-func (s *Service) schedule(r *region, d *delivery) {
+func (s *Service) schedule(ctx context.Context, r *region, d *delivery) {
 	effect := s.faults.Decide(fault.CallInfo{
 		Account: r.Account, Region: r.Region, Service: "events", Operation: OpDeliver,
 		ResourceType: ruleType, Name: d.rule, PhysicalID: d.ruleARN,
@@ -126,9 +126,10 @@ func (s *Service) schedule(r *region, d *delivery) {
 			times = 2
 		}
 	}
+	ctx = context.WithoutCancel(ctx) // the event goes its way when its source's call is over
 	run := func() {
 		for range times {
-			s.deliver(d)
+			s.deliver(ctx, d)
 		}
 	}
 	if effect.Latency <= 0 {
@@ -139,7 +140,7 @@ func (s *Service) schedule(r *region, d *delivery) {
 	s.env.Clock.AfterFunc(effect.Latency, func() { go run() })
 }
 
-func (s *Service) deliver(d *delivery) {
+func (s *Service) deliver(ctx context.Context, d *delivery) {
 	body := d.input()
 	arn := aws.ToString(d.target.Arn)
 	parts := strings.SplitN(arn, ":", 6)
@@ -156,11 +157,11 @@ func (s *Service) deliver(d *delivery) {
 		}
 		err = s.queues.Deliver(arn, message)
 	case "sns":
-		err = s.topics.Publish(context.Background(), arn, "", body)
+		err = s.topics.Publish(ctx, arn, "", body)
 	case "events":
 		if d.hops < maxHops {
 			to := s.regions.At(place.Place{Account: parts[4], Region: parts[3]})
-			s.emit(to, strings.TrimPrefix(parts[5], "event-bus/"), d.event, d.hops+1)
+			s.emit(ctx, to, strings.TrimPrefix(parts[5], "event-bus/"), d.event, d.hops+1)
 		}
 	}
 	if err != nil && d.target.DeadLetterConfig != nil {
@@ -317,7 +318,7 @@ func (s *Service) putEvent(ctx context.Context, entry *types.PutEventsRequestEnt
 		to, name = r, b.name
 		return nil
 	}) == nil {
-		s.emit(to, name, e, 0)
+		s.emit(ctx, to, name, e, 0)
 	}
 	return id, nil
 }

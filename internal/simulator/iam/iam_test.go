@@ -81,8 +81,7 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.GetRole(ctx, &awsiam.GetRoleInput{RoleName: name})
-	var gone *types.NoSuchEntityException
-	if !errors.As(err, &gone) {
+	if _, ok := errors.AsType[*types.NoSuchEntityException](err); !ok {
 		t.Errorf("after deletion: %v", err)
 	}
 	_, err = c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String("{")})

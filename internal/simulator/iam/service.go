@@ -114,8 +114,8 @@ func exists(format string, args ...any) *wire.Error {
 	return wire.Errorf("EntityAlreadyExists", format, args...).WithStatus(http.StatusConflict)
 }
 
-func conflict(format string, args ...any) *wire.Error {
-	return wire.Errorf("DeleteConflict", format, args...).WithStatus(http.StatusConflict)
+func conflict(message string) *wire.Error {
+	return wire.Errorf("DeleteConflict", "%s", message).WithStatus(http.StatusConflict)
 }
 
 func validation(format string, args ...any) *wire.Error {
@@ -145,7 +145,7 @@ func checkName(member, name, path string, limit int) error {
 // checkDocument holds a policy against IAM's grammar as far as JSON goes.
 func checkDocument(document string) error {
 	var p struct {
-		Statement any `json:"Statement"` //nolint:tagliatelle // IAM's name
+		Statement any `json:"Statement"`
 	}
 	if json.Unmarshal([]byte(document), &p) != nil {
 		return wire.Errorf("MalformedPolicyDocument", "This policy contains invalid Json")

@@ -36,7 +36,7 @@ func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.Origin
 func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.CreateKeyOutput, error) {
 	spec := in.KeySpec
 	if spec == "" {
-		spec = types.KeySpec(in.CustomerMasterKeySpec) //nolint:staticcheck // older clients send it
+		spec = types.KeySpec(in.CustomerMasterKeySpec) // as older clients send it
 	}
 	if err := checkKind(spec, in.KeyUsage, in.Origin); err != nil {
 		return nil, err

@@ -205,11 +205,9 @@ func (k *key) metadata() *types.KeyMetadata {
 	return m
 }
 
-func (s *Service) makeAlias(r *region, name, target string) *alias {
+func (s *Service) makeAlias(r *region, name, target string) {
 	now := s.env.Clock.Now()
-	a := &alias{name: name, arn: r.ARN(s.partition(), "kms", name), target: target, created: now, updated: now}
-	r.aliases[name] = a
-	return a
+	r.aliases[name] = &alias{name: name, arn: r.ARN(s.partition(), "kms", name), target: target, created: now, updated: now}
 }
 
 // page cuts sorted names to a page; the marker is the last name before it.

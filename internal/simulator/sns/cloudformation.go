@@ -234,7 +234,7 @@ func (p subscriptionProvider) Create(ctx context.Context, r resource.Request) (r
 		return result, handled(err)
 	}
 	if made.pending {
-		p.s.askToConfirm(made)
+		p.s.askToConfirm(ctx, made)
 	}
 	return resource.Result{PhysicalID: made.arn, Attributes: map[string]any{"Arn": made.arn}}, nil
 }

@@ -95,7 +95,7 @@ func (d *draft) text(protocol string) string {
 
 // send publishes a draft and returns its id and, for FIFO topics, its sequence
 // number. The caller holds the lock; delivery is the returned function's.
-func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(), err error) {
+func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(context.Context), err error) {
 	if err := d.check(t); err != nil {
 		return "", "", nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(), 
 	if t.fifo {
 		maps.DeleteFunc(t.dedups, func(_ string, p published) bool { return !p.until.After(now) })
 		if earlier, ok := t.dedups[*d.dedup]; ok {
-			return earlier.id, earlier.sequence, func() {}, nil
+			return earlier.id, earlier.sequence, func(context.Context) {}, nil
 		}
 		t.sequence++
 		sequence = fmt.Sprintf("1%019d", t.sequence)
@@ -118,9 +118,9 @@ func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(), 
 			})
 		}
 	}
-	return id, sequence, func() {
+	return id, sequence, func(ctx context.Context) {
 		for i := range to {
-			s.deliver(&to[i], id, sequence, &d, now)
+			s.deliver(ctx, &to[i], id, sequence, &d, now)
 		}
 	}, nil
 }
@@ -165,7 +165,7 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 	}
 	d := draft{in.Message, in.Subject, in.MessageStructure, in.MessageGroupId, in.MessageDeduplicationId, in.MessageAttributes}
 	var id, sequence string
-	var deliver func()
+	var deliver func(context.Context)
 	err := s.withTopic(ctx, arn, func(_ *region, t *topic) (err error) {
 		id, sequence, deliver, err = s.send(t, d)
 		return err
@@ -173,7 +173,7 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 	if err != nil {
 		return nil, err
 	}
-	deliver()
+	deliver(ctx)
 	return &sns.PublishOutput{MessageId: &id, SequenceNumber: optional(sequence)}, nil
 }
 
@@ -207,7 +207,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 		ids[aws.ToString(e.Id)] = true
 	}
 	out := &sns.PublishBatchOutput{Successful: []types.PublishBatchResultEntry{}, Failed: []types.BatchResultErrorEntry{}}
-	var deliveries []func()
+	var deliveries []func(context.Context)
 	err := s.withTopic(ctx, in.TopicArn, func(_ *region, t *topic) error {
 		for _, e := range entries {
 			id, sequence, deliver, err := s.send(t, draft{e.Message, e.Subject, e.MessageStructure, e.MessageGroupId, e.MessageDeduplicationId, e.MessageAttributes})
@@ -226,7 +226,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 		return nil, err
 	}
 	for _, deliver := range deliveries {
-		deliver()
+		deliver(ctx)
 	}
 	return out, nil
 }
@@ -234,25 +234,25 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 // envelope is what a subscriber that is not raw receives.
 // https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 type envelope struct {
-	Type              string                       `json:"Type"`                        //nolint:tagliatelle // SNS's name
-	MessageID         string                       `json:"MessageId"`                   //nolint:tagliatelle // SNS's name
-	SequenceNumber    string                       `json:"SequenceNumber,omitempty"`    //nolint:tagliatelle // SNS's name
-	Token             string                       `json:"Token,omitempty"`             //nolint:tagliatelle // SNS's name
-	TopicArn          string                       `json:"TopicArn"`                    //nolint:tagliatelle // SNS's name
-	Subject           string                       `json:"Subject,omitempty"`           //nolint:tagliatelle // SNS's name
-	Message           string                       `json:"Message"`                     //nolint:tagliatelle // SNS's name
-	SubscribeURL      string                       `json:"SubscribeURL,omitempty"`      //nolint:tagliatelle // SNS's name
-	Timestamp         string                       `json:"Timestamp"`                   //nolint:tagliatelle // SNS's name
-	SignatureVersion  string                       `json:"SignatureVersion,omitempty"`  //nolint:tagliatelle // SNS's name
-	Signature         string                       `json:"Signature,omitempty"`         //nolint:tagliatelle // SNS's name
-	SigningCertURL    string                       `json:"SigningCertURL,omitempty"`    //nolint:tagliatelle // SNS's name
-	UnsubscribeURL    string                       `json:"UnsubscribeURL,omitempty"`    //nolint:tagliatelle // SNS's name
-	MessageAttributes map[string]envelopeAttribute `json:"MessageAttributes,omitempty"` //nolint:tagliatelle // SNS's name
+	Type              string                       `json:"Type"`
+	MessageID         string                       `json:"MessageId"`
+	SequenceNumber    string                       `json:"SequenceNumber,omitempty"`
+	Token             string                       `json:"Token,omitempty"`
+	TopicArn          string                       `json:"TopicArn"`
+	Subject           string                       `json:"Subject,omitempty"`
+	Message           string                       `json:"Message"`
+	SubscribeURL      string                       `json:"SubscribeURL,omitempty"`
+	Timestamp         string                       `json:"Timestamp"`
+	SignatureVersion  string                       `json:"SignatureVersion,omitempty"`
+	Signature         string                       `json:"Signature,omitempty"`
+	SigningCertURL    string                       `json:"SigningCertURL,omitempty"`
+	UnsubscribeURL    string                       `json:"UnsubscribeURL,omitempty"`
+	MessageAttributes map[string]envelopeAttribute `json:"MessageAttributes,omitempty"`
 }
 
 type envelopeAttribute struct {
-	Type  string `json:"Type"`  //nolint:tagliatelle // SNS's name
-	Value string `json:"Value"` //nolint:tagliatelle // SNS's name
+	Type  string `json:"Type"`
+	Value string `json:"Value"`
 }
 
 func (s *Service) address() string {
@@ -286,7 +286,7 @@ func (s *Service) envelope(sub *subscription, id, sequence string, d *draft, now
 
 // deliver hands a message to one subscriber; what a queue does not take goes to
 // the subscription's dead-letter queue.
-func (s *Service) deliver(sub *subscription, id, sequence string, d *draft, now time.Time) {
+func (s *Service) deliver(ctx context.Context, sub *subscription, id, sequence string, d *draft, now time.Time) {
 	raw := sub.attributes["RawMessageDelivery"] == "true"
 	body := d.text(sub.protocol)
 	if !raw {
@@ -302,7 +302,7 @@ func (s *Service) deliver(sub *subscription, id, sequence string, d *draft, now 
 			s.bury(sub, message)
 		}
 	case "http", "https":
-		go s.post(sub, "Notification", id, body, raw)
+		go s.post(context.WithoutCancel(ctx), sub, "Notification", id, body, raw)
 	}
 }
 
@@ -310,7 +310,7 @@ func (s *Service) deliver(sub *subscription, id, sequence string, d *draft, now 
 // dead-letter queue. Without one it is lost, as in AWS.
 func (s *Service) bury(sub *subscription, message sqs.Delivery) {
 	var policy struct {
-		Target string `json:"deadLetterTargetArn"` //nolint:tagliatelle // SNS's name
+		Target string `json:"deadLetterTargetArn"`
 	}
 	if json.Unmarshal([]byte(sub.attributes["RedrivePolicy"]), &policy) == nil && policy.Target != "" {
 		_ = s.queues.Deliver(policy.Target, message) // lost as well if that is gone
@@ -336,7 +336,7 @@ func encode(v any) string {
 }
 
 // askToConfirm posts the token to an endpoint on loopback.
-func (s *Service) askToConfirm(sub *subscription) {
+func (s *Service) askToConfirm(ctx context.Context, sub *subscription) {
 	if sub.protocol != "http" && sub.protocol != "https" {
 		return
 	}
@@ -349,16 +349,17 @@ func (s *Service) askToConfirm(sub *subscription) {
 		}.Encode(),
 		Timestamp: s.env.Clock.Now().UTC().Format("2006-01-02T15:04:05.000Z"), SignatureVersion: "1",
 	})
-	go s.post(sub, "SubscriptionConfirmation", id, body, false)
+	go s.post(context.WithoutCancel(ctx), sub, "SubscriptionConfirmation", id, body, false)
 }
 
-// post calls an endpoint, if it is on this machine.
-func (s *Service) post(sub *subscription, kind, id, body string, raw bool) {
+// post calls an endpoint, if it is on this machine. The context is one that
+// outlives the call which set it going.
+func (s *Service) post(ctx context.Context, sub *subscription, kind, id, body string, raw bool) {
 	u, err := url.Parse(sub.endpoint)
 	if err != nil || !loopback(u.Hostname()) {
 		return
 	}
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, sub.endpoint, bytes.NewReader([]byte(body)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.endpoint, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return
 	}
@@ -376,7 +377,7 @@ func (s *Service) post(sub *subscription, kind, id, body string, raw bool) {
 	if err != nil {
 		return // delivery is at most once here; AWS would try again
 	}
-	resp.Body.Close()
+	_ = resp.Body.Close() // nothing of the answer counts
 }
 
 func loopback(host string) bool {

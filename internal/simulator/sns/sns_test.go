@@ -298,8 +298,7 @@ func TestDeletingATopicTakesItsSubscriptions(t *testing.T) {
 		}
 	}
 	_, err := r.GetSubscriptionAttributes(t.Context(), &awssns.GetSubscriptionAttributesInput{SubscriptionArn: sub})
-	var gone *types.NotFoundException
-	if !errors.As(err, &gone) {
+	if _, ok := errors.AsType[*types.NotFoundException](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

@@ -88,7 +88,7 @@ func (s *Service) subscribe(ctx context.Context, in *sns.SubscribeInput) (*sns.S
 	}
 	arn := sub.arn
 	if sub.pending {
-		s.askToConfirm(sub)
+		s.askToConfirm(ctx, sub)
 		if !in.ReturnSubscriptionArn {
 			arn = "pending confirmation"
 		}

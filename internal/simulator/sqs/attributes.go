@@ -50,8 +50,8 @@ var (
 
 // redrive is a RedrivePolicy.
 type redrive struct {
-	Target string      `json:"deadLetterTargetArn"` //nolint:tagliatelle // AWS's name
-	Max    json.Number `json:"maxReceiveCount"`     //nolint:tagliatelle // AWS's name
+	Target string      `json:"deadLetterTargetArn"`
+	Max    json.Number `json:"maxReceiveCount"`
 }
 
 // checkName holds a name against AWS's rules for the kind of queue.

@@ -194,7 +194,7 @@ func (q *queue) settle(now time.Time) {
 }
 
 func of(e *list.Element) *message {
-	m, _ := e.Value.(*message) //nolint:revive // only messages are in the lists
+	m, _ := e.Value.(*message)
 	return m
 }
 

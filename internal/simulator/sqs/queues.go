@@ -268,9 +268,9 @@ func (s *Service) untagQueue(ctx context.Context, in *sqs.UntagQueueInput) (*sqs
 
 // policy is a queue's policy as far as permissions change it.
 type policy struct {
-	Version   string           `json:"Version"`   //nolint:tagliatelle // IAM's name
-	ID        string           `json:"Id"`        //nolint:tagliatelle // IAM's name
-	Statement []map[string]any `json:"Statement"` //nolint:tagliatelle // IAM's name
+	Version   string           `json:"Version"`
+	ID        string           `json:"Id"`
+	Statement []map[string]any `json:"Statement"`
 }
 
 func (s *Service) addPermission(ctx context.Context, in *sqs.AddPermissionInput) (*sqs.AddPermissionOutput, error) {

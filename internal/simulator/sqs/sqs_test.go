@@ -101,8 +101,7 @@ func TestQueueLifeCycle(t *testing.T) {
 		t.Error("creating it again with the same attributes must return it")
 	}
 	_, err := r.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q"), Attributes: map[string]string{"VisibilityTimeout": "6"}})
-	var exists *types.QueueNameExists
-	if !errors.As(err, &exists) {
+	if _, ok := errors.AsType[*types.QueueNameExists](err); !ok {
 		t.Errorf("other attributes: %v", err)
 	}
 	attributes, err := r.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: u, AttributeNames: []types.QueueAttributeName{"All"}})
@@ -121,8 +120,7 @@ func TestQueueLifeCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.GetQueueUrl(t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("q")})
-	var gone *types.QueueDoesNotExist
-	if !errors.As(err, &gone) {
+	if _, ok := errors.AsType[*types.QueueDoesNotExist](err); !ok {
 		t.Errorf("after deletion: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package ssm
 
 import (
 	"context"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -55,9 +56,7 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 		return resource.Result{}, property.HandlerError("Ssm", err)
 	}
 	made.tags = property.Tags(r.Tags, nil)
-	for key, value := range props.Tags {
-		made.tags[key] = value
-	}
+	maps.Copy(made.tags, props.Tags)
 	return resource.Result{PhysicalID: made.name, Attributes: map[string]any{"Type": props.Type, "Value": props.Value}}, nil
 }
 

@@ -98,8 +98,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	_, err := c.GetParameter(t.Context(), &awsssm.GetParameterInput{Name: aws.String("none")})
-	var missing *types.ParameterNotFound
-	if !errors.As(err, &missing) {
+	if _, ok := errors.AsType[*types.ParameterNotFound](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

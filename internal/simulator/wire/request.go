@@ -35,7 +35,7 @@ func (q *request) readBody() error {
 	if q.Body == nil {
 		return nil
 	}
-	var reader io.Reader = io.LimitReader(q.Body, maxBody+1)
+	reader := io.LimitReader(q.Body, maxBody+1)
 	if strings.EqualFold(q.Header.Get("Content-Encoding"), "gzip") {
 		unpacked, err := gzip.NewReader(reader)
 		if err != nil {

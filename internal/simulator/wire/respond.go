@@ -45,7 +45,7 @@ func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 }
 
 func (q *request) encodeQuery(out any) ([]byte, error) {
-	w := &xmlWriter{Buffer: &bytes.Buffer{}, service: q.service, dialect: dialectQuery}
+	w := &xmlWriter{buf: &bytes.Buffer{}, service: q.service, dialect: dialectQuery}
 	name := q.call.Operation
 	w.openRoot(name + "Response")
 	if v := reflect.Indirect(reflect.ValueOf(out)); len(q.service.planOf(dialectQuery, v.Type()).fields) > 0 {
@@ -59,19 +59,19 @@ func (q *request) encodeQuery(out any) ([]byte, error) {
 	w.text("RequestId", q.call.RequestID)
 	w.close("ResponseMetadata")
 	w.close(name + "Response")
-	return w.Bytes(), nil
+	return w.buf.Bytes(), nil
 }
 
 func (q *request) encodeEC2(out any) ([]byte, error) {
-	w := &xmlWriter{Buffer: &bytes.Buffer{}, service: q.service, dialect: dialectEC2}
-	w.WriteString(xmlHeader)
+	w := &xmlWriter{buf: &bytes.Buffer{}, service: q.service, dialect: dialectEC2}
+	w.buf.WriteString(xmlHeader)
 	w.openRoot(q.call.Operation + "Response")
 	w.text("requestId", q.call.RequestID)
 	if err := w.members(reflect.Indirect(reflect.ValueOf(out))); err != nil {
 		return nil, err
 	}
 	w.close(q.call.Operation + "Response")
-	return w.Bytes(), nil
+	return w.buf.Bytes(), nil
 }
 
 // fail answers with an error in the request's protocol.
@@ -154,7 +154,7 @@ func xmlError(e *Error, before, after, detail string) []byte {
 	var buf bytes.Buffer
 	buf.WriteString(xmlHeader)
 	buf.WriteString(before)
-	w := xmlWriter{Buffer: &buf}
+	w := xmlWriter{buf: &buf}
 	w.text("Code", e.Code)
 	w.text("Message", e.Message)
 	if detail != "" {

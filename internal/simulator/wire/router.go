@@ -81,7 +81,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.fail(w, q, err)
 		return
 	}
-	r.serve(w, q)
+	r.serve(WithCall(req.Context(), q.call), w, q)
 }
 
 func (r *Router) newCall(q *request) *Call {
@@ -104,23 +104,30 @@ func (r *Router) newCall(q *request) *Call {
 func (r *Router) route(q *request) error {
 	q.protocol = q.guessProtocol()
 	q.service = &Service{Name: q.scope.service}
+	toService := r.routeUnsigned
 	if q.signed {
-		if p, ok := r.keys.Lookup(q.scope.accessKey); ok && !p.Expires.IsZero() && !r.clock.Now().Before(p.Expires) {
-			return &Error{Code: "ExpiredToken", Message: "The security token included in the request is expired", Status: http.StatusForbidden}
-		}
-		candidates := r.byName[q.scope.service]
-		if len(candidates) == 0 {
-			if q.protocol == RESTXML && !slices.Contains([]string{"s3", "route53", "cloudfront"}, q.scope.service) {
-				q.protocol = JSON11 // REST services answer in JSON but for these
-			}
-			return unknownService(q.scope.service)
-		}
-		q.service = pick(candidates, q)
-	} else if err := r.routeUnsigned(q); err != nil {
+		toService = r.routeSigned
+	}
+	if err := toService(q); err != nil {
 		return err
 	}
 	q.call.Service = q.service.Name
 	return q.findOperation()
+}
+
+func (r *Router) routeSigned(q *request) error {
+	if p, ok := r.keys.Lookup(q.scope.accessKey); ok && !p.Expires.IsZero() && !r.clock.Now().Before(p.Expires) {
+		return &Error{Code: "ExpiredToken", Message: "The security token included in the request is expired", Status: http.StatusForbidden}
+	}
+	candidates := r.byName[q.scope.service]
+	if len(candidates) == 0 {
+		if q.protocol == RESTXML && !slices.Contains([]string{"s3", "route53", "cloudfront"}, q.scope.service) {
+			q.protocol = JSON11 // REST services answer in JSON but for these
+		}
+		return unknownService(q.scope.service)
+	}
+	q.service = pick(candidates, q)
+	return nil
 }
 
 func (r *Router) routeUnsigned(q *request) error {
@@ -237,8 +244,7 @@ func malformed(p Protocol, err error) *Error {
 }
 
 // serve decodes the input, runs the operation under the faults and answers.
-func (r *Router) serve(w http.ResponseWriter, q *request) {
-	ctx := WithCall(q.Context(), q.call)
+func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	operation, isOperation := q.service.Operations[q.call.Operation]
 	isOperation = isOperation && q.protocol != RESTXML
 	var input any

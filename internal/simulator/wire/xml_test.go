@@ -27,16 +27,14 @@ type shape struct {
 
 type pair struct{ Key, Value string }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestXMLRoundTrip(t *testing.T) {
 	service := &wire.Service{
 		XMLNamespace: "http://example.com/",
 		Names:        map[string]wire.Name{"shape.Tags": {Item: "Tag"}, "shape.Flat": {Flattened: true}},
 	}
 	in := shape{
-		Name: ptr("a <b> & c"), Tags: []pair{{"k", "v"}, {"l", ""}}, Flat: []string{"1", "2"},
-		Pairs: map[string]string{"x": "y"}, At: ptr(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Count: ptr(int32(7)), Data: []byte{1, 2},
+		Name: new("a <b> & c"), Tags: []pair{{"k", "v"}, {"l", ""}}, Flat: []string{"1", "2"},
+		Pairs: map[string]string{"x": "y"}, At: new(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Count: new(int32(7)), Data: []byte{1, 2},
 	}
 	var buf bytes.Buffer
 	if err := service.EncodeXML(&buf, "Shape", &in); err != nil {
@@ -64,7 +62,7 @@ func TestXMLRoundTrip(t *testing.T) {
 // The EC2 Query protocol: https://smithy.io/2.0/aws/protocols/aws-ec2-query-protocol.html
 func TestEC2Query(t *testing.T) {
 	type describeInput struct {
-		InstanceIds []string
+		InstanceIds []string //nolint:revive // the SDK's name
 		Filters     []struct {
 			Name   *string
 			Values []string
@@ -86,7 +84,7 @@ func TestEC2Query(t *testing.T) {
 				return nil, wire.Errorf("InvalidInstanceID.NotFound", "The instance ID does not exist")
 			}
 			out := &describeOutput{}
-			out.Reservations = append(out.Reservations, struct{ ReservationId *string }{ptr("r-1")}) //nolint:revive // the SDK's name
+			out.Reservations = append(out.Reservations, struct{ ReservationId *string }{new("r-1")}) //nolint:revive // the SDK's name
 			return out, nil
 		})},
 	}

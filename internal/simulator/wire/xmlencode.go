@@ -15,18 +15,17 @@ const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
 // xmlWriter writes SDK values as XML elements.
 type xmlWriter struct {
-	*bytes.Buffer
-
+	buf     *bytes.Buffer
 	service *Service
 	dialect dialect
 }
 
-func (w *xmlWriter) open(name string)  { w.WriteByte('<'); w.WriteString(name); w.WriteByte('>') }
-func (w *xmlWriter) close(name string) { w.WriteString("</"); w.WriteString(name); w.WriteByte('>') }
+func (w *xmlWriter) open(name string)  { w.buf.WriteString("<" + name + ">") }
+func (w *xmlWriter) close(name string) { w.buf.WriteString("</" + name + ">") }
 
 func (w *xmlWriter) text(name, text string) {
 	w.open(name)
-	escapeXML(w.Buffer, text)
+	escapeXML(w.buf, text)
 	w.close(name)
 }
 
@@ -38,28 +37,28 @@ func escapeXML(buf *bytes.Buffer, text string) {
 // EncodeXML encodes an SDK structure as an XML document with the given root
 // element, for REST-XML bodies. It errs on a type that XML cannot hold.
 func (s *Service) EncodeXML(out io.Writer, root string, v any) error {
-	w := &xmlWriter{Buffer: &bytes.Buffer{}, service: s, dialect: dialectXML}
-	w.WriteString(xmlHeader)
+	w := &xmlWriter{buf: &bytes.Buffer{}, service: s, dialect: dialectXML}
+	w.buf.WriteString(xmlHeader)
 	w.openRoot(root)
 	if err := w.members(reflect.Indirect(reflect.ValueOf(v))); err != nil {
 		return err
 	}
 	w.close(root)
-	if _, err := out.Write(w.Bytes()); err != nil {
+	if _, err := out.Write(w.buf.Bytes()); err != nil {
 		return fmt.Errorf("writing the document: %w", err)
 	}
 	return nil
 }
 
 func (w *xmlWriter) openRoot(root string) {
-	w.WriteByte('<')
-	w.WriteString(root)
+	w.buf.WriteByte('<')
+	w.buf.WriteString(root)
 	if w.service.XMLNamespace != "" {
-		w.WriteString(` xmlns="`)
-		escapeXML(w.Buffer, w.service.XMLNamespace)
-		w.WriteByte('"')
+		w.buf.WriteString(` xmlns="`)
+		escapeXML(w.buf, w.service.XMLNamespace)
+		w.buf.WriteByte('"')
 	}
-	w.WriteByte('>')
+	w.buf.WriteByte('>')
 }
 
 func (w *xmlWriter) members(v reflect.Value) error {
