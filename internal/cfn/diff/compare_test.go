@@ -2,9 +2,7 @@ package diff_test
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,26 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs; run with -update if that is meant (-want +got):\n%s", path, diff)
-	}
-}
 
 func side(t *testing.T, text string, parameters map[string]string) diff.Side {
 	t.Helper()
@@ -78,6 +58,7 @@ func TestCompareOneResource(t *testing.T) {
 		{"a create-only property", "AWS::SQS::Queue", "{QueueName: a}", "{QueueName: b}", "R Replace QueueName!"},
 		{"one that was not given before", "AWS::SQS::Queue", "{}", "{QueueName: b}", "R Replace QueueName!"},
 		{"both kinds at once", "AWS::SQS::Queue", "{QueueName: a}", "{QueueName: b, DelaySeconds: 1}", "R Replace DelaySeconds QueueName!"},
+		{"a change that AWS's page, not the schema, says may replace", "AWS::DynamoDB::Table", "{AttributeDefinitions: [{AttributeName: a, AttributeType: S}]}", "{AttributeDefinitions: [{AttributeName: a, AttributeType: N}]}", "R MayReplace AttributeDefinitions/0/AttributeType?"},
 		{"a conditional create-only property", "AWS::DynamoDB::Table", "{KeySchema: [{AttributeName: a, KeyType: HASH}]}", "{KeySchema: [{AttributeName: b, KeyType: HASH}]}", "R MayReplace KeySchema/0/AttributeName?"},
 		{"a nested property of a create-only one", "AWS::EC2::Instance", "{CpuOptions: {CoreCount: 1}}", "{CpuOptions: {CoreCount: 2}}", "R Replace CpuOptions/CoreCount!"},
 		{"a nested create-only property", "AWS::Batch::ComputeEnvironment", "{ComputeResources: {SpotIamFleetRole: a, MaxvCpus: 1}}", "{ComputeResources: {SpotIamFleetRole: b, MaxvCpus: 2}}", "R Replace ComputeResources/MaxvCpus ComputeResources/SpotIamFleetRole!"},
@@ -225,12 +206,12 @@ Outputs:
   url: {Value: !GetAtt Replaced.Arn}
 `, map[string]string{"Delay": "7"})
 	plan := diff.Compare(old, desired, schema.Default())
-	golden(t, "plan.txt", []byte(plan.String()))
+	golden.Equal(t, "plan.txt", []byte(plan.String()))
 	printed, err := json.MarshalIndent(plan, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "plan.json", printed)
+	golden.Equal(t, "plan.json", printed)
 }
 
 func TestNoStackMeansAdding(t *testing.T) {

@@ -81,8 +81,18 @@ func ParseType(name string, raw []byte) (*Type, error) {
 	for _, set := range doc.AdditionalIdentifiers {
 		t.AdditionalIdentifiers = append(t.AdditionalIdentifiers, paths(set))
 	}
+	t.ConditionalCreateOnly = append(t.ConditionalCreateOnly, documentedReplacements[name]...)
 	t.tags(doc)
 	return t, nil
+}
+
+// documentedReplacements are properties whose change may replace a resource as
+// AWS documents it, although the schema does not say so.
+var documentedReplacements = map[string][]string{
+	// "Replacement if you edit an existing AttributeDefinition":
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html#cfn-dynamodb-table-attributedefinitions
+	"AWS::DynamoDB::Table":       {"AttributeDefinitions/*/AttributeType"},
+	"AWS::DynamoDB::GlobalTable": {"AttributeDefinitions/*/AttributeType"},
 }
 
 // tagProperties are the names under which resource types hold their tags,
@@ -156,6 +166,13 @@ func touches(pointers, path []string, below bool) bool {
 }
 
 func pointerMatches(pointer, path []string, below bool) bool {
+	rest, ok := Below(pointer, path)
+	return ok && (len(rest) == 0 || below)
+}
+
+// Below returns what of a pointer is below path, an element of an array being
+// its index in path, and whether the two are on one line at all.
+func Below(pointer, path []string) (rest []string, ok bool) {
 	for len(pointer) > 0 && len(path) > 0 {
 		_, err := strconv.Atoi(path[0])
 		switch {
@@ -165,10 +182,10 @@ func pointerMatches(pointer, path []string, below bool) bool {
 			// Some schemas leave out the * for the elements of an array.
 			path = path[1:]
 		default:
-			return false
+			return nil, false
 		}
 	}
-	return len(pointer) == 0 || below
+	return pointer, true
 }
 
 // Attributes lists what Fn::GetAtt may name, sorted: the properties that AWS

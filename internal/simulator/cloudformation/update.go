@@ -2,6 +2,7 @@ package cloudformation
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -262,6 +263,8 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 	s.after(out.latency, func() {
 		switch {
 		case !st.active():
+		case s.replacesInstead(out.err, old, properties):
+			s.replace(st, old, m, properties)
 		case out.err != nil:
 			fail(handlerText(out.err, st.token))
 		default:
@@ -269,6 +272,20 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 			st.succeed()
 		}
 	})
+}
+
+// replacesInstead tells whether an update that its provider refused becomes a
+// replacement: "When updating this property for a resource in a CloudFormation
+// stack, the resource will be replaced if it cannot be updated", says
+// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
+// of conditionalCreateOnlyProperties.
+func (s *stack) replacesInstead(err error, old *member, properties map[string]any) bool {
+	refusal, ok := errors.AsType[*resource.Error](err)
+	if !ok || refusal.Code != resource.NotUpdatable {
+		return false
+	}
+	t, ok := s.engine.registry.Type(old.kind)
+	return ok && slices.ContainsFunc(changedPaths(old.properties, properties), t.IsConditionalCreateOnly)
 }
 
 // modify calls the provider's Update and takes over its result.

@@ -2,15 +2,14 @@ package dynamodb
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -132,6 +131,11 @@ func (p *tableProvider) change(r resource.Request, want *tableProperties) (resou
 	}
 	if keySchemaOf(want.KeySchema) != found.items.key {
 		return resource.Result{}, resource.Errorf(resource.NotUpdatable, "KeySchema of table %s cannot be updated", id.name)
+	}
+	for _, d := range want.AttributeDefinitions {
+		if found.hasOtherType(d) {
+			return resource.Result{}, resource.Errorf(resource.NotUpdatable, "The type of attribute %s of table %s cannot be updated", deref(d.AttributeName), id.name)
+		}
 	}
 	updates, err := found.updatesTo(want)
 	if err != nil {
@@ -288,17 +292,9 @@ func notFound(name string) *resource.Error {
 
 // refused turns DynamoDB's error into a resource handler's.
 func refused(err error) error {
-	var e *wire.Error
-	if !errors.As(err, &e) {
-		return resource.Errorf(resource.InternalFailure, "%v", err)
-	}
-	code := map[string]string{
+	return property.Refusal(err, map[string]string{
 		"ResourceInUseException":    resource.ResourceConflict,
 		"ResourceNotFoundException": resource.NotFound,
 		"LimitExceededException":    resource.ServiceLimit,
-	}[e.Code]
-	if code == "" {
-		code = resource.InvalidRequest
-	}
-	return &resource.Error{Code: code, Message: strings.TrimSpace(e.Message)}
+	})
 }

@@ -191,6 +191,13 @@ func changedThroughput(old types.ProvisionedThroughputDescription, in *types.Pro
 	return out
 }
 
+// hasOtherType tells whether the attribute is a key's with another type.
+func (t *table) hasOtherType(d types.AttributeDefinition) bool {
+	return slices.ContainsFunc(t.definitions, func(has types.AttributeDefinition) bool {
+		return deref(has.AttributeName) == deref(d.AttributeName) && has.AttributeType != d.AttributeType
+	})
+}
+
 // mergeDefinitions adds the definitions that are new.
 func (t *table) mergeDefinitions(in []types.AttributeDefinition) {
 	for _, d := range in {
