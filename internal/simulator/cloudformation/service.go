@@ -19,7 +19,7 @@ func (e *Engine) Service() *wire.Service {
 			"UpdateStack":                       wire.Op(e.updateStack),
 			"DeleteStack":                       wire.Op(e.deleteStack),
 			"CancelUpdateStack":                 wire.Op(e.cancelUpdateStack),
-			"ContinueUpdateRollback":            wire.Op(wrapped(e.continueUpdateRollback)),
+			"ContinueUpdateRollback":            wire.Op(e.continueUpdateRollback).WithEmptyResult(),
 			"RollbackStack":                     wire.Op(e.rollbackStack),
 			"UpdateTerminationProtection":       wire.Op(e.updateTerminationProtection),
 			"SetStackPolicy":                    wire.Op(e.setStackPolicy),
@@ -37,8 +37,8 @@ func (e *Engine) Service() *wire.Service {
 			"ValidateTemplate":                  wire.Op(e.validateTemplate),
 			"CreateChangeSet":                   wire.Op(e.createChangeSet),
 			"DescribeChangeSet":                 wire.Op(e.describeChangeSet),
-			"ExecuteChangeSet":                  wire.Op(wrapped(e.executeChangeSet)),
-			"DeleteChangeSet":                   wire.Op(wrapped(e.deleteChangeSet)),
+			"ExecuteChangeSet":                  wire.Op(e.executeChangeSet).WithEmptyResult(),
+			"DeleteChangeSet":                   wire.Op(e.deleteChangeSet).WithEmptyResult(),
 			"ListChangeSets":                    wire.Op(e.listChangeSets),
 			"ListExports":                       wire.Op(e.listExports),
 			"ListImports":                       wire.Op(e.listImports),
@@ -77,19 +77,3 @@ const (
 	noStackWithID = "Stack with id %s does not exist"
 	noStack       = "Stack [%s] does not exist"
 )
-
-// emptyResult is an output without members that is sent as an empty result
-// element: the SDK's output types without members stand for both "no result"
-// and "an empty result", and these operations have the latter.
-type emptyResult struct {
-	Nothing *string
-}
-
-func wrapped[I, O any](fn func(context.Context, *I) (*O, error)) func(context.Context, *I) (*emptyResult, error) {
-	return func(ctx context.Context, in *I) (*emptyResult, error) {
-		if _, err := fn(ctx, in); err != nil {
-			return nil, err
-		}
-		return &emptyResult{}, nil
-	}
-}

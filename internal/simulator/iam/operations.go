@@ -56,7 +56,7 @@ func (s *Service) Service() *wire.Service {
 			"TagRole":                       wire.Op(s.tagRole),
 			"UntagRole":                     wire.Op(s.untagRole),
 			"UpdateAssumeRolePolicy":        wire.Op(s.updateAssumeRolePolicy),
-			"UpdateRole":                    wire.Op(s.updateRole),
+			"UpdateRole":                    wire.Op(s.updateRole).WithEmptyResult(),
 		},
 	}
 }

@@ -88,9 +88,9 @@ func (s *Service) Service() *wire.Service {
 			"SetSubscriptionAttributes": wire.Op(s.setSubscriptionAttributes),
 			"SetTopicAttributes":        wire.Op(s.setTopicAttributes),
 			"Subscribe":                 wire.Op(s.subscribe),
-			"TagResource":               wire.Op(s.tagResource),
+			"TagResource":               wire.Op(s.tagResource).WithEmptyResult(),
 			"Unsubscribe":               wire.Op(s.unsubscribe),
-			"UntagResource":             wire.Op(s.untagResource),
+			"UntagResource":             wire.Op(s.untagResource).WithEmptyResult(),
 		},
 	}
 }

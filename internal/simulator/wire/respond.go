@@ -48,7 +48,8 @@ func (q *request) encodeQuery(out any) ([]byte, error) {
 	w := &xmlWriter{buf: &bytes.Buffer{}, service: q.service, dialect: dialectQuery}
 	name := q.call.Operation
 	w.openRoot(name + "Response")
-	if v := reflect.Indirect(reflect.ValueOf(out)); len(q.service.planOf(dialectQuery, v.Type()).fields) > 0 {
+	v := reflect.Indirect(reflect.ValueOf(out))
+	if q.service.Operations[name].empty || len(q.service.planOf(dialectQuery, v.Type()).fields) > 0 {
 		w.open(name + "Result")
 		if err := w.members(v); err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ const (
 type Operation struct {
 	input func() any
 	call  func(ctx context.Context, in any) (any, error)
+	empty bool // it answers with a result, empty if the output has no members
 }
 
 // Op makes an operation of a function on the SDK's input and output types.
@@ -45,6 +46,16 @@ func Op[I, O any](fn func(ctx context.Context, in *I) (*O, error)) Operation {
 			return out, nil
 		},
 	}
+}
+
+// WithEmptyResult returns the operation as one that answers in the Query
+// protocol with a result element though its output has no members. AWS has such
+// operations beside others that have no output; the SDK's types do not tell them
+// apart, but it fails on an answer of the first that lacks the element.
+// https://smithy.io/2.0/aws/protocols/aws-query-protocol.html
+func (o Operation) WithEmptyResult() Operation {
+	o.empty = true
+	return o
 }
 
 // Name says how one member is called on the wire where the service's rule does
