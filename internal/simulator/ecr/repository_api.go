@@ -165,7 +165,7 @@ func (r *Registry) describeRegistry(ctx context.Context, _ *ecr.DescribeRegistry
 // takes; it lasts twelve hours:
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_GetAuthorizationToken.html
 func (r *Registry) getAuthorizationToken(ctx context.Context, in *ecr.GetAuthorizationTokenInput) (*ecr.GetAuthorizationTokenOutput, error) {
-	registries := in.RegistryIds //nolint:staticcheck // Older clients send it.
+	registries := in.RegistryIds // Older clients send it.
 	if len(registries) == 0 {
 		registries = []string{wire.CallFrom(ctx).Account}
 	}
