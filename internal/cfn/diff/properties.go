@@ -94,31 +94,13 @@ func hiddenFromUs(n *template.Node) bool {
 // the pointers names: at or above path, or below it with another value.
 func replaces(pointers, path []string, old, desired *template.Node) bool {
 	for _, pointer := range pointers {
-		below, ok := remainder(strings.Split(pointer, "/"), path)
+		below, ok := schema.Below(strings.Split(pointer, "/"), path)
 		if ok && (len(below) == 0 || !slices.EqualFunc(valuesAt(old, below), valuesAt(desired, below),
 			func(a, b *template.Node) bool { return equal(a, b, nil) })) {
 			return true
 		}
 	}
 	return false
-}
-
-// remainder returns what of a pointer is below path, and whether the two are
-// on one line at all.
-func remainder(pointer, path []string) ([]string, bool) {
-	for len(pointer) > 0 && len(path) > 0 {
-		_, err := strconv.Atoi(path[0])
-		switch {
-		case pointer[0] == "*" || pointer[0] == path[0]:
-			pointer, path = pointer[1:], path[1:]
-		case err == nil:
-			// Some schemas leave out the * for the elements of an array.
-			path = path[1:]
-		default:
-			return nil, false
-		}
-	}
-	return pointer, true
 }
 
 // valuesAt returns the values that a pointer finds below n.

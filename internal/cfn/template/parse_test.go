@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/golden"
 )
 
 func TestParsePrintsCanonically(t *testing.T) {
@@ -15,8 +16,8 @@ func TestParsePrintsCanonically(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "parse/every-intrinsic.golden.yaml", parsed.YAML())
-	golden(t, "parse/every-intrinsic.golden.json", parsed.JSON())
+	golden.Equal(t, "parse/every-intrinsic.golden.yaml", parsed.YAML())
+	golden.Equal(t, "parse/every-intrinsic.golden.json", parsed.JSON())
 
 	for name, printed := range map[string][]byte{"YAML": parsed.YAML(), "JSON": parsed.JSON(), "compact JSON": parsed.CanonicalJSON()} {
 		again, err := template.Parse("printed", printed)

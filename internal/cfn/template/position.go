@@ -1,8 +1,8 @@
 package template
 
 import (
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 )
 
