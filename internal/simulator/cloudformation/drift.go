@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
@@ -177,7 +177,7 @@ func plain(v any) string {
 	if v == nil {
 		return "null"
 	}
-	if text, ok := eval.Scalar(v); ok {
+	if text, ok := property.Text(v); ok {
 		return text
 	}
 	return compact(v)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // Nested stacks:
@@ -43,7 +44,7 @@ func (s *stack) nestedInput(m *member) input {
 }
 
 func textProperty(properties map[string]any, name string) string {
-	text, _ := eval.Scalar(properties[name])
+	text, _ := property.Text(properties[name])
 	return text
 }
 
@@ -51,11 +52,11 @@ func joined(v any) string {
 	if items, ok := v.([]any); ok {
 		parts := make([]string, len(items))
 		for i, item := range items {
-			parts[i], _ = eval.Scalar(item)
+			parts[i], _ = property.Text(item)
 		}
 		return strings.Join(parts, ",")
 	}
-	text, _ := eval.Scalar(v)
+	text, _ := property.Text(v)
 	return text
 }
 

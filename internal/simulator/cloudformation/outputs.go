@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // publishOutputs evaluates a revision's outputs and enters its exports. Nothing
@@ -44,7 +45,7 @@ func evaluateOutput(sc *eval.Scope, declared *template.Output) (types.Output, er
 	if err != nil {
 		return types.Output{}, err
 	}
-	text, ok := eval.Scalar(v)
+	text, ok := property.Text(v)
 	if !ok {
 		return types.Output{}, eval.Errorf("Template format error: The Value field of every Outputs member must evaluate to a String")
 	}
@@ -56,7 +57,7 @@ func evaluateOutput(sc *eval.Scope, declared *template.Output) (types.Output, er
 	if err != nil {
 		return types.Output{}, err
 	}
-	exportName, ok := eval.Scalar(name)
+	exportName, ok := property.Text(name)
 	if !ok || exportName == "" {
 		return types.Output{}, eval.Errorf("Template format error: Output %s is malformed. The Name field of every Export member must be specified and must be a String.", declared.Name)
 	}
@@ -210,7 +211,7 @@ func (f *importFinder) found(arg *template.Node) error {
 	if err != nil {
 		return err
 	}
-	if name, ok := eval.Scalar(v); ok {
+	if name, ok := property.Text(v); ok {
 		f.names = append(f.names, name)
 	}
 	return nil

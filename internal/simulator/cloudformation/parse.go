@@ -211,22 +211,40 @@ func (e *Engine) checkReferences(t *template.Template) error {
 				unresolved = append(unresolved, other)
 			}
 		}
-		for _, ref := range references(r) {
-			missing, err := e.checkReference(t, ref)
-			if err != nil {
-				return err
-			}
-			if missing {
-				unresolved = append(unresolved, ref.Target)
-			}
+		missing, err := e.missing(t, references(r))
+		if err != nil {
+			return err
 		}
+		unresolved = append(unresolved, missing...)
 	}
-	if len(unresolved) > 0 {
-		slices.Sort(unresolved)
-		return invalid("Template format error: Unresolved resource dependencies [%s] in the Resources block of the template",
-			strings.Join(slices.Compact(unresolved), ", "))
+	if err := unresolvedIn("Resources", unresolved); err != nil {
+		return err
 	}
 	return e.checkOutputs(t)
+}
+
+// missing returns the targets of references that are not in the template.
+func (e *Engine) missing(t *template.Template, refs []template.Reference) ([]string, error) {
+	var targets []string
+	for _, ref := range refs {
+		missing, err := e.checkReference(t, ref)
+		if err != nil {
+			return nil, err
+		}
+		if missing {
+			targets = append(targets, ref.Target)
+		}
+	}
+	return targets, nil
+}
+
+func unresolvedIn(block string, targets []string) error {
+	if len(targets) == 0 {
+		return nil
+	}
+	slices.Sort(targets)
+	return invalid("Template format error: Unresolved resource dependencies [%s] in the %s block of the template",
+		strings.Join(slices.Compact(targets), ", "), block)
 }
 
 func references(r *template.Resource) []template.Reference {
@@ -249,22 +267,13 @@ func (e *Engine) checkOutputs(t *template.Template) error {
 		if c := o.Condition; c != "" && t.Conditions[c] == nil {
 			return invalid("Template format error: Unresolved condition dependency %s in the Outputs block of the template", c)
 		}
-		for _, ref := range o.Value.References() {
-			missing, err := e.checkReference(t, ref)
-			if err != nil {
-				return err
-			}
-			if missing {
-				unresolved = append(unresolved, ref.Target)
-			}
+		missing, err := e.missing(t, o.Value.References())
+		if err != nil {
+			return err
 		}
+		unresolved = append(unresolved, missing...)
 	}
-	if len(unresolved) > 0 {
-		slices.Sort(unresolved)
-		return invalid("Template format error: Unresolved resource dependencies [%s] in the Outputs block of the template",
-			strings.Join(slices.Compact(unresolved), ", "))
-	}
-	return nil
+	return unresolvedIn("Outputs", unresolved)
 }
 
 // checkReference tells whether a reference's target is missing.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // planner finds what a revision would change, without changing anything.
@@ -257,7 +258,7 @@ func valueText(v any) *string {
 	if _, unknown := v.(eval.Unknown); unknown {
 		return aws.String(afterApply)
 	}
-	if text, ok := eval.Scalar(v); ok {
+	if text, ok := property.Text(v); ok {
 		return aws.String(text)
 	}
 	return aws.String(compact(shown(v)))
@@ -333,13 +334,13 @@ func (p *planner) outputsChange() bool {
 		if err != nil {
 			return true
 		}
-		text, _ := eval.Scalar(v)
+		text, _ := property.Text(v)
 		if o.ExportName != nil {
 			exportName, err := sc.Value(o.ExportName)
 			if err != nil {
 				return true
 			}
-			asText, _ := eval.Scalar(exportName)
+			asText, _ := property.Text(exportName)
 			text += "\x00" + asText
 		}
 		wanted[name] = text

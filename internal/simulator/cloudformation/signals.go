@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // signal is what came for a resource that waits.
@@ -236,7 +236,7 @@ func (s *stack) signalHandle(url, id string, sig signal) {
 		if m.kind != waitConditionType {
 			continue
 		}
-		if text, ok := eval.Scalar(m.properties["Handle"]); ok && text == url {
+		if text, ok := property.Text(m.properties["Handle"]); ok && text == url {
 			s.receive(m, id, sig)
 		}
 	}

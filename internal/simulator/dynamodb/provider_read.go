@@ -3,10 +3,10 @@ package dynamodb
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
@@ -41,7 +41,7 @@ func (t *table) properties(r resource.Request) map[string]any {
 	}
 	t.optionalProperties(out)
 	t.indexProperties(out)
-	if tags := t.tagProperty(r); len(tags) > 0 {
+	if tags := property.OwnTags(t.tags, r.Tags); tags != nil {
 		out["Tags"] = tags
 	}
 	return out
@@ -125,20 +125,6 @@ func pairProperty(readName string, read *int64, writeName string, write *int64) 
 	}
 	if write != nil {
 		out[writeName] = float64(*write)
-	}
-	return out
-}
-
-// tagProperty returns the tags that are the resource's own: without those that
-// CloudFormation put there from the stack.
-func (t *table) tagProperty(r resource.Request) []any {
-	var out []any
-	for _, tag := range sortedTags(t.tags) {
-		fromStack, inherited := r.Tags[*tag.Key]
-		if strings.HasPrefix(*tag.Key, "aws:") || inherited && fromStack == *tag.Value {
-			continue
-		}
-		out = append(out, map[string]any{"Key": *tag.Key, "Value": *tag.Value})
 	}
 	return out
 }

@@ -3,13 +3,13 @@ package ecr
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 	"github.com/aws/aws-sdk-go-v2/service/ecr/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -214,21 +214,16 @@ func (p *repositoryProvider) Read(_ context.Context, req resource.Request) (map[
 	if found.policy != "" && json.Unmarshal([]byte(found.policy), &policy) == nil {
 		out["RepositoryPolicyText"] = policy
 	}
-	var exclusions, tags []any
+	var exclusions []any
 	for _, f := range found.exclusions {
 		exclusions = append(exclusions, map[string]any{
 			"ImageTagMutabilityExclusionFilterType": string(f.FilterType), "ImageTagMutabilityExclusionFilterValue": deref(f.Filter),
 		})
 	}
-	for _, tag := range sortedTags(found.tags) {
-		if value, inherited := req.Tags[*tag.Key]; !strings.HasPrefix(*tag.Key, "aws:") && (!inherited || value != *tag.Value) {
-			tags = append(tags, map[string]any{"Key": *tag.Key, "Value": *tag.Value})
-		}
-	}
 	if exclusions != nil {
 		out["ImageTagMutabilityExclusionFilters"] = exclusions
 	}
-	if tags != nil {
+	if tags := property.OwnTags(found.tags, req.Tags); tags != nil {
 		out["Tags"] = tags
 	}
 	return out, nil
@@ -236,17 +231,9 @@ func (p *repositoryProvider) Read(_ context.Context, req resource.Request) (map[
 
 // refused turns ECR's error into a resource handler's.
 func refused(err error) error {
-	var e *wire.Error
-	if !errors.As(err, &e) {
-		return resource.Errorf(resource.InternalFailure, "%v", err)
-	}
-	code := map[string]string{
+	return property.Refusal(err, map[string]string{
 		"RepositoryAlreadyExistsException": resource.AlreadyExists,
 		"RepositoryNotFoundException":      resource.NotFound,
 		"RepositoryNotEmptyException":      resource.GeneralService,
-	}[e.Code]
-	if code == "" {
-		code = resource.InvalidRequest
-	}
-	return &resource.Error{Code: code, Message: e.Message}
+	})
 }

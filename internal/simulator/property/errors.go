@@ -29,6 +29,21 @@ func HandlerError(service string, err error) error {
 	return resource.Errorf(handlerCode(e), "%s (Service: %s, Status Code: %d, Error Code: %s)", e.Message, service, status, e.Code)
 }
 
+// Refusal turns a service's own error into a CloudFormation resource handler's
+// with the service's sentence alone. codes are the handler's codes of the
+// service's; any other is an InvalidRequest.
+func Refusal(err error, codes map[string]string) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return resource.Errorf(resource.InternalFailure, "%v", err)
+	}
+	code := codes[e.Code]
+	if code == "" {
+		code = resource.InvalidRequest
+	}
+	return &resource.Error{Code: code, Message: strings.TrimSpace(e.Message)}
+}
+
 func handlerCode(e *wire.Error) string {
 	code := e.Code
 	switch {

@@ -204,6 +204,19 @@ func TagList(tags map[string]string) []any {
 	return list
 }
 
+// OwnTags lists, sorted, the tags that are a resource's own, without those that
+// CloudFormation put there from the stack; nil if there are none.
+func OwnTags(tags, stack map[string]string) []any {
+	var list []any
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		value, inherited := stack[key]
+		if !strings.HasPrefix(key, "aws:") && (!inherited || value != tags[key]) {
+			list = append(list, map[string]any{"Key": key, "Value": tags[key]})
+		}
+	}
+	return list
+}
+
 const nameAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // Name makes a physical name as CloudFormation does for a resource that has

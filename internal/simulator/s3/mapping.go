@@ -1,10 +1,11 @@
 package s3
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // mapping says where in an XML document a CloudFormation property stands. One
@@ -102,15 +103,8 @@ func hasField(fields []mapping, property string) bool {
 }
 
 func scalar(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case json.Number:
-		return v.String()
+	if text, ok := property.Text(value); ok {
+		return text
 	}
 	return fmt.Sprint(value)
 }

@@ -3,11 +3,11 @@ package s3
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -265,13 +265,7 @@ func (p *bucketProvider) Read(_ context.Context, r resource.Request) (map[string
 	if k.objectLock {
 		out["ObjectLockEnabled"] = true
 	}
-	var tags []any
-	for _, key := range sortedNames(k.tags) {
-		if value, inherited := r.Tags[key]; !strings.HasPrefix(key, "aws:") && (!inherited || value != k.tags[key]) {
-			tags = append(tags, map[string]any{"Key": key, "Value": k.tags[key]})
-		}
-	}
-	if tags != nil {
+	if tags := property.OwnTags(k.tags, r.Tags); tags != nil {
 		out["Tags"] = tags
 	}
 	return out, nil
@@ -279,18 +273,10 @@ func (p *bucketProvider) Read(_ context.Context, r resource.Request) (map[string
 
 // refused turns S3's error into a resource handler's.
 func refused(err error) error {
-	var e *wire.Error
-	if !errors.As(err, &e) {
-		return resource.Errorf(resource.InternalFailure, "%v", err)
-	}
-	code := map[string]string{
+	return property.Refusal(err, map[string]string{
 		"BucketAlreadyExists": resource.AlreadyExists, "BucketAlreadyOwnedByYou": resource.AlreadyExists,
 		"NoSuchBucket": resource.NotFound, "AccessDenied": resource.AccessDenied, "BucketNotEmpty": resource.GeneralService,
-	}[e.Code]
-	if code == "" {
-		code = resource.InvalidRequest
-	}
-	return &resource.Error{Code: code, Message: e.Message}
+	})
 }
 
 // policyProvider makes AWS::S3::BucketPolicy, whose physical id is the bucket:

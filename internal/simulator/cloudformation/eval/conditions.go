@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // EvaluateConditions evaluates every condition of the template and keeps the
@@ -94,7 +95,7 @@ func (s *Scope) boolean(n *template.Node, visiting map[string]bool) (bool, error
 	if err != nil {
 		return false, err
 	}
-	text, _ := Scalar(v)
+	text, _ := property.Text(v)
 	return asBool(text)
 }
 
@@ -148,8 +149,8 @@ func (s *Scope) equals(arg *template.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l, leftScalar := Scalar(left)
-	r, rightScalar := Scalar(right)
+	l, leftScalar := property.Text(left)
+	r, rightScalar := property.Text(right)
 	if leftScalar && rightScalar {
 		return l == r, nil
 	}

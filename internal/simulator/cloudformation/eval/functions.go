@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // call evaluates an intrinsic function.
@@ -120,7 +121,7 @@ func (s *Scope) sub(arg *template.Node) (any, error) {
 		if u, ok := v.(Unknown); ok {
 			return u, nil
 		}
-		piece, ok := Scalar(v)
+		piece, ok := property.Text(v)
 		if !ok {
 			return nil, Errorf("Template error: variable %s in Fn::Sub expression does not resolve to a string", name)
 		}
@@ -149,23 +150,16 @@ func (s *Scope) join(arg *template.Node) (any, error) {
 	if arg == nil || len(arg.Items) != 2 || arg.Items[0].Kind != template.String {
 		return nil, Errorf(malformed)
 	}
-	v, err := s.Value(arg.Items[1])
-	if err != nil {
-		return nil, err
-	}
-	if u, ok := v.(Unknown); ok {
-		return u, nil
-	}
-	items, ok := v.([]any)
-	if !ok {
-		return nil, Errorf(malformed)
+	items, unknown, err := s.listOf(arg.Items[1], malformed)
+	if err != nil || unknown != nil {
+		return orUnknown(unknown), err
 	}
 	pieces := make([]string, 0, len(items))
 	for _, item := range items {
 		if u, unknown := item.(Unknown); unknown {
 			return u, nil
 		}
-		piece, scalar := Scalar(item)
+		piece, scalar := property.Text(item)
 		if !scalar {
 			return nil, Errorf(malformed)
 		}
@@ -174,25 +168,40 @@ func (s *Scope) join(arg *template.Node) (any, error) {
 	return strings.Join(pieces, arg.Items[0].Text), nil
 }
 
+// listOf evaluates an argument that must be a list; malformed is the sentence for
+// when it is not.
+func (s *Scope) listOf(arg *template.Node, malformed string) ([]any, *Unknown, error) {
+	v, err := s.Value(arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if u, ok := v.(Unknown); ok {
+		return nil, &u, nil
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, nil, Errorf("%s", malformed)
+	}
+	return items, nil, nil
+}
+
 func (s *Scope) selectItem(arg *template.Node) (any, error) {
+	const malformed = "Template error: every Fn::Select object requires two non-empty parameters, " +
+		"the first one being a string that represents the index and the second one being a list."
 	if arg == nil || len(arg.Items) != 2 {
-		return nil, Errorf("Template error: every Fn::Select object requires two non-empty parameters, the first one being a string that represents the index and the second one being a list.")
+		return nil, Errorf(malformed)
 	}
 	position, unknown, err := s.String(arg.Items[0], "Fn::Select")
 	if err != nil || unknown != nil {
 		return orUnknown(unknown), err
 	}
-	v, err := s.Value(arg.Items[1])
+	items, unknown, err := s.listOf(arg.Items[1], malformed)
+	if err != nil || unknown != nil {
+		return orUnknown(unknown), err
+	}
+	index, err := strconv.Atoi(position)
 	if err != nil {
-		return nil, err
-	}
-	if u, ok := v.(Unknown); ok {
-		return u, nil
-	}
-	items, ok := v.([]any)
-	index, atoiErr := strconv.Atoi(position)
-	if !ok || atoiErr != nil {
-		return nil, Errorf("Template error: every Fn::Select object requires two non-empty parameters, the first one being a string that represents the index and the second one being a list.")
+		return nil, Errorf(malformed)
 	}
 	if index < 0 || index >= len(items) {
 		return nil, Errorf("Template error: Fn::Select cannot select nonexistent value at index %d", index)
@@ -263,7 +272,7 @@ func (s *Scope) getAZs(arg *template.Node) (any, error) {
 		return orUnknown(unknown), err
 	}
 	if region == "" {
-		region, _ = Scalar(s.Pseudo["AWS::Region"])
+		region, _ = property.Text(s.Pseudo["AWS::Region"])
 	}
 	var out []any
 	for _, zone := range s.Zones(region) {
@@ -284,16 +293,9 @@ func (s *Scope) importValue(arg *template.Node) (any, error) {
 }
 
 func (s *Scope) length(arg *template.Node) (any, error) {
-	v, err := s.Value(arg)
-	if err != nil {
-		return nil, err
-	}
-	if u, ok := v.(Unknown); ok {
-		return u, nil
-	}
-	items, ok := v.([]any)
-	if !ok {
-		return nil, Errorf("Template error: Fn::Length expects a list")
+	items, unknown, err := s.listOf(arg, "Template error: Fn::Length expects a list")
+	if err != nil || unknown != nil {
+		return orUnknown(unknown), err
 	}
 	return json.Number(strconv.Itoa(len(items))), nil
 }

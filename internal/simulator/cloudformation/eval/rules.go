@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // CheckRules evaluates the Rules section against the parameters and returns the
@@ -120,12 +121,12 @@ func texts(v any) []string {
 	if items, ok := v.([]any); ok {
 		out := make([]string, 0, len(items))
 		for _, item := range items {
-			t, _ := Scalar(item)
+			t, _ := property.Text(item)
 			out = append(out, t)
 		}
 		return out
 	}
-	t, _ := Scalar(v)
+	t, _ := property.Text(v)
 	if strings.Contains(t, ",") {
 		return strings.Split(t, ",")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
 // NoValue is what the pseudo parameter AWS::NoValue evaluates to: the property
@@ -97,7 +98,7 @@ func (s *Scope) String(n *template.Node, function string) (text string, unknown 
 	if u, ok := v.(Unknown); ok {
 		return "", &u, nil
 	}
-	text, ok := Scalar(v)
+	text, ok := property.Text(v)
 	if !ok {
 		return "", nil, Errorf("Template error: every %s object must have String arguments", function)
 	}
@@ -158,24 +159,6 @@ func (s *Scope) dynamic(text string) (any, error) {
 		out.WriteString(v)
 		text = after
 	}
-}
-
-// Scalar returns the text of a scalar value, as CloudFormation would put it
-// into a string.
-func Scalar(v any) (string, bool) {
-	switch t := v.(type) {
-	case string:
-		return t, true
-	case bool:
-		return strconv.FormatBool(t), true
-	case json.Number:
-		return t.String(), true
-	case float64:
-		return strconv.FormatFloat(t, 'f', -1, 64), true
-	case int:
-		return strconv.Itoa(t), true
-	}
-	return "", false
 }
 
 // number keeps a literal that JSON can hold and converts what only YAML knows.
