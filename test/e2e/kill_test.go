@@ -80,6 +80,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	}
 	for _, how := range []manner{requestLost, answerLost} {
 		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
 			kills := 0
 			for n := 1; ; n++ {
 				got := newLife(t, plane).run(t, n, how)
