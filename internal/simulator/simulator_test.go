@@ -1,7 +1,9 @@
 package simulator_test
 
 import (
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -100,14 +104,7 @@ func TestAStackOfQueuesAndTopicsWorksAndIsAnnounced(t *testing.T) {
 		complete = strings.Contains(*out.Messages[0].Body, `"CREATE_COMPLETE"`)
 	}
 
-	out, err := stacks.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String("s")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	outputs := map[string]string{}
-	for _, o := range out.Stacks[0].Outputs {
-		outputs[*o.OutputKey] = *o.OutputValue
-	}
+	outputs := outputs(t, stacks)
 	if want := *config.BaseEndpoint + "/123456789012/orders"; outputs["URL"] != want || outputs["ARN"] != "arn:aws:sqs:eu-central-1:123456789012:orders" {
 		t.Errorf("outputs %v, want URL %s", outputs, want)
 	}
@@ -140,10 +137,102 @@ func TestTemplatesComeFromS3(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	outputs(t, stacks)
+}
+
+// outputs waits until the stack s is made and returns its outputs.
+func outputs(t *testing.T, stacks *cloudformation.Client) map[string]string {
+	t.Helper()
 	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	})
-	if err := waiter.Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")}, 20*time.Second); err != nil {
-		t.Error(err)
+	out, err := waiter.WaitForOutput(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")}, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, o := range out.Stacks[0].Outputs {
+		values[*o.OutputKey] = *o.OutputValue
+	}
+	return values
+}
+
+func TestParametersComeFromSystemsManager(t *testing.T) {
+	config := start(t)
+	store, stacks := ssm.NewFromConfig(config), cloudformation.NewFromConfig(config)
+	for _, value := range []string{"first", "second"} {
+		if _, err := store.PutParameter(t.Context(), &ssm.PutParameterInput{
+			Name: aws.String("/queue"), Value: &value, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(`
+Parameters:
+  Name: {Type: "AWS::SSM::Parameter::Value<String>", Default: /queue}
+Resources:
+  Current: {Type: "AWS::SQS::Queue", Properties: {QueueName: !Ref Name}}
+  Version: {Type: "AWS::SQS::Queue", Properties: {QueueName: "{{resolve:ssm:/queue:1}}"}}
+Outputs:
+  Current: {Value: !GetAtt Current.QueueName}
+  Version: {Value: !GetAtt Version.QueueName}
+`)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := outputs(t, stacks); got["Current"] != "second" || got["Version"] != "first" {
+		t.Errorf("outputs %v", got)
+	}
+}
+
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
+func TestAWaitConditionIsSignalledAtItsURL(t *testing.T) {
+	config := start(t)
+	stacks := cloudformation.NewFromConfig(config)
+	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(`
+Resources:
+  Handle: {Type: "AWS::CloudFormation::WaitConditionHandle"}
+  Wait: {Type: "AWS::CloudFormation::WaitCondition", Properties: {Handle: !Ref Handle, Timeout: 600}}
+Outputs:
+  Data: {Value: !GetAtt Wait.Data}
+`)}); err != nil {
+		t.Fatal(err)
+	}
+	var handle string
+	for handle == "" {
+		out, err := stacks.DescribeStackResources(t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: aws.String("s")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := slices.ContainsFunc(out.StackResources, func(r cfntypes.StackResource) bool {
+			return *r.LogicalResourceId == "Wait" && r.PhysicalResourceId != nil
+		})
+		for _, r := range out.StackResources {
+			if waits && *r.LogicalResourceId == "Handle" {
+				handle = *r.PhysicalResourceId
+			}
+		}
+	}
+	for _, tc := range []struct {
+		reason, url, body string
+		status            int
+	}{
+		{"no such handle", *config.BaseEndpoint + "/waitcondition/none", `{"Status": "SUCCESS", "UniqueId": "one"}`, http.StatusNotFound},
+		{"no status", handle, `{"UniqueId": "one"}`, http.StatusBadRequest},
+		{"a signal, without credentials", handle, `{"Status": "SUCCESS", "UniqueId": "one", "Data": "hello", "Reason": "ok"}`, http.StatusOK},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, tc.url, strings.NewReader(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != tc.status {
+			t.Errorf("%s: %s, want %d; %v", tc.reason, answer.Status, tc.status, err)
+		}
+	}
+	if got := outputs(t, stacks); got["Data"] != `{"one":"hello"}` {
+		t.Errorf("outputs %v", got)
 	}
 }

@@ -42,7 +42,8 @@ type Options struct {
 	// AWS::Include. Nil refuses them.
 	FetchS3 func(ctx context.Context, bucket, key string) ([]byte, error)
 	// SSMParameter reads a parameter of the Parameter Store, for parameters of
-	// type AWS::SSM::Parameter::… and for {{resolve:ssm:…}}. Nil refuses them.
+	// type AWS::SSM::Parameter::… and for {{resolve:ssm:…}}; a version follows the
+	// name after a colon. Nil refuses them.
 	SSMParameter func(ctx context.Context, account, region, name string) (value string, err error)
 	// Latency says how long an operation on a resource of a type takes. Nil
 	// means no time at all.

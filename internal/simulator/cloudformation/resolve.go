@@ -84,11 +84,7 @@ func (e *Engine) resolveReference(ctx context.Context, p place, reference string
 	if service != "ssm" || e.options.SSMParameter == nil {
 		return "", eval.Errorf("Dynamic reference {{resolve:%s}} is not supported: the simulator resolves ssm only", reference)
 	}
-	name := rest
-	if i := strings.LastIndexByte(rest, ':'); i > 0 {
-		name = rest[:i]
-	}
-	v, err := e.options.SSMParameter(ctx, p.account, p.region, name)
+	v, err := e.options.SSMParameter(ctx, p.account, p.region, rest)
 	if err != nil {
 		return "", eval.Errorf("Parameters: [ssm:%s] cannot be found.", rest)
 	}

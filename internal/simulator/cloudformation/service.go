@@ -2,9 +2,15 @@ package cloudformation
 
 import (
 	"context"
+	"net/http"
+	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
+
+// OpSignalHandle is the operation under which faults and counts know a request
+// to a wait condition handle; in AWS it is an upload to S3.
+const OpSignalHandle = "SignalHandle"
 
 // Service returns the CloudFormation API.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/Welcome.html
@@ -49,6 +55,10 @@ func (e *Engine) Service() *wire.Service {
 			"DescribeType":                      wire.Op(e.describeType),
 			"ListTypes":                         wire.Op(e.listTypes),
 		},
+		HTTP:        e.WaitConditions(),
+		OperationOf: func(*http.Request) (operation, name string) { return OpSignalHandle, "" },
+		// The URL of a handle is all that a signal needs.
+		Anonymous: func(req *http.Request) bool { return strings.HasPrefix(req.URL.Path, WaitConditionPath) },
 	}
 }
 
