@@ -174,9 +174,10 @@ func isReady(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// create applies queues named prefix-0 to prefix-(n-1), from many clients at once.
+// create applies queues named prefix-0 to prefix-(n-1), four at a time: more only queue up in front
+// of the API server, and kubectl sends one after another.
 func (w *world) create(ctx context.Context, prefix string, n int) error {
-	return parallel(n, 16, func(i int) error {
+	return parallel(n, 4, func(i int) error {
 		queue := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": queues.GroupVersion().String(),
 			"kind":       "SQSQueue",
