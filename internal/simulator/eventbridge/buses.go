@@ -65,8 +65,8 @@ func (r *region) removeBus(name string) error {
 func (s *Service) describeEventBus(ctx context.Context, in *eventbridge.DescribeEventBusInput) (out *eventbridge.DescribeEventBusOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.Name, func(_ *region, b *bus) error {
 		out = &eventbridge.DescribeEventBusOutput{
-			Name: &b.name, Arn: &b.arn, Description: optional(b.description), CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
-			DeadLetterConfig: b.deadLetters, KmsKeyIdentifier: b.kmsKey, LogConfig: b.logs, Policy: optional(b.policy),
+			Name: &b.name, Arn: &b.arn, Description: wire.Optional(b.description), CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
+			DeadLetterConfig: b.deadLetters, KmsKeyIdentifier: b.kmsKey, LogConfig: b.logs, Policy: wire.Optional(b.policy),
 		}
 		return nil
 	})
@@ -77,12 +77,12 @@ func (s *Service) listEventBuses(ctx context.Context, in *eventbridge.ListEventB
 	r := s.regions.At(place.Of(ctx))
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	names, next := page(withPrefix(r.buses, in.NamePrefix), in.NextToken, in.Limit)
+	names, next := pageSize.Page(withPrefix(r.buses, in.NamePrefix), in.NextToken, in.Limit)
 	out := &eventbridge.ListEventBusesOutput{EventBuses: []types.EventBus{}, NextToken: next}
 	for _, name := range names {
 		b := r.buses[name]
 		out.EventBuses = append(out.EventBuses, types.EventBus{
-			Name: &b.name, Arn: &b.arn, Description: optional(b.description), Policy: optional(b.policy),
+			Name: &b.name, Arn: &b.arn, Description: wire.Optional(b.description), Policy: wire.Optional(b.policy),
 			CreationTime: &b.created, LastModifiedTime: aws.Time(b.modified),
 		})
 	}
@@ -109,11 +109,4 @@ func (s *Service) listTagsForResource(ctx context.Context, in *eventbridge.ListT
 		}
 	})
 	return out, err
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

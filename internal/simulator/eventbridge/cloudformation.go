@@ -11,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const (
@@ -49,7 +50,7 @@ type targetProperties struct {
 }
 
 func (p *targetProperties) target() types.Target {
-	t := types.Target{Id: aws.String(p.ID), Arn: aws.String(p.Arn), RoleArn: optional(p.RoleArn), Input: p.Input, InputPath: p.InputPath}
+	t := types.Target{Id: aws.String(p.ID), Arn: aws.String(p.Arn), RoleArn: wire.Optional(p.RoleArn), Input: p.Input, InputPath: p.InputPath}
 	if x := p.InputTransformer; x != nil {
 		t.InputTransformer = &types.InputTransformer{InputPathsMap: x.InputPathsMap, InputTemplate: aws.String(x.InputTemplate)}
 	}
@@ -76,7 +77,7 @@ func (p ruleProvider) Create(_ context.Context, r resource.Request) (result reso
 	if props.Name == "" {
 		props.Name = property.Name(r, 64, "")
 	}
-	err = p.s.withBus(where(r), &props.EventBusName, func(reg *region, b *bus) error {
+	err = p.s.withBus(place.OfResource(r), &props.EventBusName, func(reg *region, b *bus) error {
 		if found, ok := b.rules[props.Name]; ok {
 			return property.Exists(ruleType, found.arn)
 		}
@@ -90,8 +91,6 @@ func (p ruleProvider) Create(_ context.Context, r resource.Request) (result reso
 	})
 	return result, handled(err)
 }
-
-func where(r resource.Request) place.Place { return place.Place{Account: r.Account, Region: r.Region} }
 
 func (p ruleProvider) apply(reg *region, b *bus, r resource.Request, props *ruleProperties) (*rule, error) {
 	made, err := p.s.put(reg, b, specification{
@@ -131,7 +130,7 @@ func (p ruleProvider) find(r resource.Request, fn func(*region, *rule) error) er
 	if !custom {
 		busName, name = defaultBus, r.PhysicalID
 	}
-	return handled(p.s.withRule(where(r), &busName, &name, fn))
+	return handled(p.s.withRule(place.OfResource(r), &busName, &name, fn))
 }
 
 // Update changes a rule and its targets.
@@ -240,7 +239,7 @@ func (p busProvider) Create(_ context.Context, r resource.Request) (resource.Res
 	if err := property.Decode(r.Properties, &props); err != nil {
 		return resource.Result{}, err
 	}
-	reg := p.s.regions.At(where(r))
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	b, err := p.s.makeBus(reg, props.Name)
@@ -257,7 +256,7 @@ func (p busProvider) Update(_ context.Context, r resource.Request) (result resou
 	if err := property.Decode(r.Properties, &props); err != nil {
 		return result, err
 	}
-	err = p.s.withBus(where(r), &r.PhysicalID, func(_ *region, b *bus) error {
+	err = p.s.withBus(place.OfResource(r), &r.PhysicalID, func(_ *region, b *bus) error {
 		props.apply(b, r)
 		b.modified = p.s.env.Clock.Now()
 		result = busResult(b)
@@ -268,14 +267,14 @@ func (p busProvider) Update(_ context.Context, r resource.Request) (result resou
 
 // Delete removes a bus.
 func (p busProvider) Delete(_ context.Context, r resource.Request) error {
-	return handled(p.s.withBus(where(r), &r.PhysicalID, func(reg *region, b *bus) error {
+	return handled(p.s.withBus(place.OfResource(r), &r.PhysicalID, func(reg *region, b *bus) error {
 		return reg.removeBus(b.name)
 	}))
 }
 
 // Read returns a bus's properties.
 func (p busProvider) Read(_ context.Context, r resource.Request) (props map[string]any, err error) {
-	err = p.s.withBus(where(r), &r.PhysicalID, func(_ *region, b *bus) error {
+	err = p.s.withBus(place.OfResource(r), &r.PhysicalID, func(_ *region, b *bus) error {
 		props = map[string]any{"Name": b.name, "Arn": b.arn, "Tags": property.TagList(b.tags)}
 		if b.description != "" {
 			props["Description"] = b.description

@@ -113,8 +113,8 @@ func (s *Service) describeRule(ctx context.Context, in *eventbridge.DescribeRule
 
 func (r *rule) describe() types.Rule {
 	return types.Rule{
-		Name: &r.name, Arn: &r.arn, EventBusName: &r.bus.name, State: r.state, Description: optional(r.description),
-		EventPattern: optional(r.text), ScheduleExpression: optional(r.schedule), RoleArn: optional(r.roleARN),
+		Name: &r.name, Arn: &r.arn, EventBusName: &r.bus.name, State: r.state, Description: wire.Optional(r.description),
+		EventPattern: wire.Optional(r.text), ScheduleExpression: wire.Optional(r.schedule), RoleArn: wire.Optional(r.roleARN),
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Service) disableRule(ctx context.Context, in *eventbridge.DisableRuleIn
 
 func (s *Service) listRules(ctx context.Context, in *eventbridge.ListRulesInput) (out *eventbridge.ListRulesOutput, err error) {
 	err = s.withBus(place.Of(ctx), in.EventBusName, func(_ *region, b *bus) error {
-		names, next := page(withPrefix(b.rules, in.NamePrefix), in.NextToken, in.Limit)
+		names, next := pageSize.Page(withPrefix(b.rules, in.NamePrefix), in.NextToken, in.Limit)
 		out = &eventbridge.ListRulesOutput{Rules: []types.Rule{}, NextToken: next}
 		for _, name := range names {
 			out.Rules = append(out.Rules, b.rules[name].describe())
@@ -153,7 +153,7 @@ func (s *Service) listRuleNamesByTarget(ctx context.Context, in *eventbridge.Lis
 				names = append(names, name)
 			}
 		}
-		names, next := page(names, in.NextToken, in.Limit)
+		names, next := pageSize.Page(names, in.NextToken, in.Limit)
 		if names == nil {
 			names = []string{}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -201,28 +202,11 @@ func tagMap(tags []types.Tag) map[string]string {
 	return m
 }
 
-// page cuts sorted names to a page; the token is the last name before it.
-func page(names []string, token *string, limit *int32) (cut []string, next *string) {
-	slices.Sort(names)
-	if token != nil {
-		start, found := slices.BinarySearch(names, *token)
-		if found {
-			start++
-		}
-		names = names[start:]
-	}
-	size := 100
-	if limit != nil && *limit > 0 {
-		size = min(size, int(*limit))
-	}
-	if len(names) <= size {
-		return names, nil
-	}
-	return names[:size], aws.String(names[size-1])
-}
-
 func withPrefix[V any](m map[string]V, prefix *string) []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(m)), func(name string) bool {
 		return !strings.HasPrefix(name, aws.ToString(prefix))
 	})
 }
+
+// pageSize is how many entries a list answers with.
+var pageSize = listing.Size{Standard: 100, Most: 100}

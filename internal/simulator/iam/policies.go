@@ -40,7 +40,7 @@ func (p *policy) current() *types.PolicyVersion {
 func (p *policy) describe(a *account) *types.Policy {
 	n := a.attachments(p.arn)
 	return &types.Policy{
-		Arn: &p.arn, PolicyName: &p.name, PolicyId: &p.id, Path: &p.path, Description: optional(p.description), CreateDate: &p.created,
+		Arn: &p.arn, PolicyName: &p.name, PolicyId: &p.id, Path: &p.path, Description: wire.Optional(p.description), CreateDate: &p.created,
 		UpdateDate: aws.Time(p.updated), IsAttachable: true, AttachmentCount: &n, PermissionsBoundaryUsageCount: aws.Int32(0),
 		DefaultVersionId: p.current().VersionId, Tags: tagList(p.tags),
 	}
@@ -138,7 +138,7 @@ func (s *Service) listPolicies(ctx context.Context, in *iam.ListPoliciesInput) (
 			arns = append(arns, arn)
 		}
 	}
-	arns, next := page(arns, in.Marker, in.MaxItems)
+	arns, next := pageSize.Page(arns, in.Marker, in.MaxItems)
 	out := &iam.ListPoliciesOutput{Policies: []types.Policy{}, Marker: next, IsTruncated: next != nil}
 	for _, arn := range arns {
 		p := a.policies[arn].describe(a)

@@ -107,7 +107,7 @@ func (s *Service) removeRoleFromInstanceProfile(ctx context.Context, in *iam.Rem
 func (s *Service) listInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()
-	names, next := page(keysOf(a.profiles), in.Marker, in.MaxItems)
+	names, next := pageSize.Page(keysOf(a.profiles), in.Marker, in.MaxItems)
 	out := &iam.ListInstanceProfilesOutput{InstanceProfiles: []types.InstanceProfile{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		out.InstanceProfiles = append(out.InstanceProfiles, *a.profiles[name].describe())

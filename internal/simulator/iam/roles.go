@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // encoded is a document as IAM answers with it: percent-encoded.
@@ -25,7 +27,7 @@ func boundary(arn string) *types.AttachedPermissionsBoundary {
 
 func (e *entity) role() *types.Role {
 	return &types.Role{
-		Arn: &e.arn, RoleName: &e.name, RoleId: &e.id, Path: &e.path, CreateDate: &e.created, Description: optional(e.description),
+		Arn: &e.arn, RoleName: &e.name, RoleId: &e.id, Path: &e.path, CreateDate: &e.created, Description: wire.Optional(e.description),
 		AssumeRolePolicyDocument: encoded(e.trust), MaxSessionDuration: aws.Int32(e.maxSession), Tags: tagList(e.tags),
 		PermissionsBoundary: boundary(e.boundary), RoleLastUsed: &types.RoleLastUsed{},
 	}
@@ -93,7 +95,7 @@ func (s *Service) updateAssumeRolePolicy(ctx context.Context, in *iam.UpdateAssu
 func (s *Service) listRoles(ctx context.Context, in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()
-	names, next := page(below(a.roles, in.PathPrefix), in.Marker, in.MaxItems)
+	names, next := pageSize.Page(below(a.roles, in.PathPrefix), in.Marker, in.MaxItems)
 	out := &iam.ListRolesOutput{Roles: []types.Role{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		r := a.roles[name].role()
@@ -184,7 +186,7 @@ func (s *Service) deleteRolePolicy(ctx context.Context, in *iam.DeleteRolePolicy
 
 func (s *Service) listRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput) (out *iam.ListRolePoliciesOutput, err error) {
 	err = s.onRole(ctx, in.RoleName, func(_ *account, e *entity) error {
-		names, next := page(keysOf(e.inline), in.Marker, in.MaxItems)
+		names, next := pageSize.Page(keysOf(e.inline), in.Marker, in.MaxItems)
 		out = &iam.ListRolePoliciesOutput{PolicyNames: append([]string{}, names...), Marker: next, IsTruncated: next != nil}
 		return nil
 	})
@@ -201,7 +203,7 @@ func (s *Service) detachRolePolicy(ctx context.Context, in *iam.DetachRolePolicy
 
 // attachments are an entity's managed policies.
 func (e *entity) attachments(marker *string, most *int32) (list []types.AttachedPolicy, next *string) {
-	arns, next := page(append([]string{}, e.attached...), marker, most)
+	arns, next := pageSize.Page(append([]string{}, e.attached...), marker, most)
 	list = []types.AttachedPolicy{}
 	for _, arn := range arns {
 		list = append(list, types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndexByte(arn, '/')+1:])})

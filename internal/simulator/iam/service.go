@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -252,31 +253,7 @@ func tagList(tags map[string]string) []types.Tag {
 	return list
 }
 
-// page cuts sorted names to a page; the marker is the last name before it.
-func page(names []string, marker *string, most *int32) (cut []string, next *string) {
-	slices.Sort(names)
-	if marker != nil && *marker != "" {
-		start, found := slices.BinarySearch(names, *marker)
-		if found {
-			start++
-		}
-		names = names[start:]
-	}
-	limit := 100
-	if most != nil && *most > 0 {
-		limit = int(*most)
-	}
-	if len(names) <= limit {
-		return names, nil
-	}
-	return names[:limit], aws.String(names[limit-1])
-}
-
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }
 
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
+// pageSize is how many entries a list answers with.
+var pageSize = listing.Size{Standard: 100, Most: 1000}

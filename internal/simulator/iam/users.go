@@ -64,7 +64,7 @@ func (s *Service) deleteUser(ctx context.Context, in *iam.DeleteUserInput) (*iam
 func (s *Service) listUsers(ctx context.Context, in *iam.ListUsersInput) (*iam.ListUsersOutput, error) {
 	a, unlock := s.locked(ctx)
 	defer unlock()
-	names, next := page(below(a.users, in.PathPrefix), in.Marker, in.MaxItems)
+	names, next := pageSize.Page(below(a.users, in.PathPrefix), in.Marker, in.MaxItems)
 	out := &iam.ListUsersOutput{Users: []types.User{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		u := a.users[name].user()
@@ -131,7 +131,7 @@ func (s *Service) deleteUserPolicy(ctx context.Context, in *iam.DeleteUserPolicy
 
 func (s *Service) listUserPolicies(ctx context.Context, in *iam.ListUserPoliciesInput) (out *iam.ListUserPoliciesOutput, err error) {
 	err = s.onUser(ctx, in.UserName, func(_ *account, e *entity) error {
-		names, next := page(keysOf(e.inline), in.Marker, in.MaxItems)
+		names, next := pageSize.Page(keysOf(e.inline), in.Marker, in.MaxItems)
 		out = &iam.ListUserPoliciesOutput{PolicyNames: append([]string{}, names...), Marker: next, IsTruncated: next != nil}
 		return nil
 	})

@@ -24,8 +24,6 @@ func (s *Service) Providers() map[string]resource.Provider {
 
 func handled(err error) error { return property.HandlerError("Kms", err) }
 
-func where(r resource.Request) place.Place { return place.Place{Account: r.Account, Region: r.Region} }
-
 type keyProperties struct {
 	Description, KeySpec, KeyUsage, Origin string
 	KeyPolicy                              property.Document
@@ -64,7 +62,7 @@ func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Res
 	if err := checkKind(types.KeySpec(props.KeySpec), types.KeyUsageType(props.KeyUsage), types.OriginType(props.Origin)); err != nil {
 		return resource.Result{}, handled(err)
 	}
-	reg := p.s.regions.At(where(r))
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	k := p.s.make(reg, types.KeyManagerTypeCustomer)
@@ -75,7 +73,7 @@ func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Res
 // live runs fn on the key unless it is about to be deleted, which to
 // CloudFormation means gone.
 func (p keyProvider) live(r resource.Request, fn func(*key) error) error {
-	return handled(p.s.withKeyAt(where(r), r.PhysicalID, func(_ *region, k *key) error {
+	return handled(p.s.withKeyAt(place.OfResource(r), r.PhysicalID, func(_ *region, k *key) error {
 		if k.state == types.KeyStatePendingDeletion {
 			return property.Missing(keyType, k.id)
 		}
@@ -142,7 +140,7 @@ func (p aliasProvider) Create(_ context.Context, r resource.Request) (resource.R
 	if err != nil {
 		return resource.Result{}, err
 	}
-	err = p.s.withKeyAt(where(r), props.TargetKeyID, func(reg *region, k *key) error {
+	err = p.s.withKeyAt(place.OfResource(r), props.TargetKeyID, func(reg *region, k *key) error {
 		return p.s.addAlias(reg, props.AliasName, k)
 	})
 	return resource.Result{PhysicalID: props.AliasName, Attributes: map[string]any{}}, handled(err)
@@ -154,7 +152,7 @@ func (p aliasProvider) Update(_ context.Context, r resource.Request) (resource.R
 	if err != nil {
 		return resource.Result{}, err
 	}
-	err = p.s.withKeyAt(where(r), props.TargetKeyID, func(reg *region, k *key) error {
+	err = p.s.withKeyAt(place.OfResource(r), props.TargetKeyID, func(reg *region, k *key) error {
 		a, ok := reg.aliases[r.PhysicalID]
 		if !ok {
 			return property.Missing(aliasType, r.PhysicalID)
@@ -167,7 +165,7 @@ func (p aliasProvider) Update(_ context.Context, r resource.Request) (resource.R
 
 // Delete removes an alias.
 func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(where(r))
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	return handled(p.s.removeAlias(reg, r.PhysicalID))
@@ -175,7 +173,7 @@ func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns an alias's properties.
 func (p aliasProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(where(r))
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	a, ok := reg.aliases[r.PhysicalID]

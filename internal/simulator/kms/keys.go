@@ -68,7 +68,7 @@ func (s *Service) listKeys(ctx context.Context, in *kms.ListKeysInput) (*kms.Lis
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.sweep(r)
-	ids, next := page(slices.Collect(maps.Keys(r.keys)), in.Marker, in.Limit)
+	ids, next := pageSize.Page(slices.Collect(maps.Keys(r.keys)), in.Marker, in.Limit)
 	out := &kms.ListKeysOutput{Keys: []types.KeyListEntry{}, NextMarker: next, Truncated: next != nil}
 	for _, id := range ids {
 		out.Keys = append(out.Keys, types.KeyListEntry{KeyId: &r.keys[id].id, KeyArn: &r.keys[id].arn})
@@ -277,7 +277,7 @@ func (s *Service) listAliases(ctx context.Context, in *kms.ListAliasesInput) (*k
 		_, id := locate(r.Place, *in.KeyId)
 		names = slices.DeleteFunc(names, func(name string) bool { return r.aliases[name].target != id })
 	}
-	names, next := page(names, in.Marker, in.Limit)
+	names, next := pageSize.Page(names, in.Marker, in.Limit)
 	out := &kms.ListAliasesOutput{Aliases: []types.AliasListEntry{}, NextMarker: next, Truncated: next != nil}
 	for _, name := range names {
 		a := r.aliases[name]

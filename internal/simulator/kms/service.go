@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/google/uuid"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -210,22 +210,5 @@ func (s *Service) makeAlias(r *region, name, target string) {
 	r.aliases[name] = &alias{name: name, arn: r.ARN(s.partition(), "kms", name), target: target, created: now, updated: now}
 }
 
-// page cuts sorted names to a page; the marker is the last name before it.
-func page(names []string, marker *string, most *int32) (cut []string, next *string) {
-	slices.Sort(names)
-	if marker != nil && *marker != "" {
-		start, found := slices.BinarySearch(names, *marker)
-		if found {
-			start++
-		}
-		names = names[start:]
-	}
-	limit := 100
-	if most != nil && *most > 0 {
-		limit = int(*most)
-	}
-	if len(names) <= limit {
-		return names, nil
-	}
-	return names[:limit], aws.String(names[limit-1])
-}
+// pageSize is how many entries a list answers with.
+var pageSize = listing.Size{Standard: 100, Most: 1000}

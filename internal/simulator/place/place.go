@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -18,6 +19,9 @@ func Of(ctx context.Context) Place {
 	c := wire.CallFrom(ctx)
 	return Place{Account: c.Account, Region: c.Region}
 }
+
+// OfResource returns where a resource of a stack is.
+func OfResource(r resource.Request) Place { return Place{Account: r.Account, Region: r.Region} }
 
 // ARN returns the ARN of a resource of a service in this place.
 func (p Place) ARN(partition, service, resource string) string {

@@ -91,7 +91,7 @@ func (p topicProvider) Create(_ context.Context, r resource.Request) (resource.R
 		}
 		props.TopicName = property.Name(r, 256, suffix)
 	}
-	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if t, ok := reg.topics[props.TopicName]; ok {

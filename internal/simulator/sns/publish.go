@@ -174,21 +174,14 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 		return nil, err
 	}
 	deliver(ctx)
-	return &sns.PublishOutput{MessageId: &id, SequenceNumber: optional(sequence)}, nil
+	return &sns.PublishOutput{MessageId: &id, SequenceNumber: wire.Optional(sequence)}, nil
 }
 
 // Publish sends a message to a topic, for other simulated services. It errs when
 // there is no such topic.
 func (s *Service) Publish(ctx context.Context, topicARN, subject, message string) error {
-	_, err := s.publish(wire.WithCall(ctx, &wire.Call{}), &sns.PublishInput{TopicArn: &topicARN, Subject: optional(subject), Message: &message})
+	_, err := s.publish(wire.WithCall(ctx, &wire.Call{}), &sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message})
 	return err
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (*sns.PublishBatchOutput, error) {
@@ -218,7 +211,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 				continue
 			}
 			deliveries = append(deliveries, deliver)
-			out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: optional(sequence)})
+			out.Successful = append(out.Successful, types.PublishBatchResultEntry{Id: e.Id, MessageId: &id, SequenceNumber: wire.Optional(sequence)})
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
@@ -159,22 +160,6 @@ func (s *Service) withSubscription(arn *string, fn func(*region, *subscription) 
 }
 
 // pageSize is how many topics or subscriptions a list answers with.
-const pageSize = 100
-
-// page cuts sorted keys to a page; the token is the last key before it.
-func page(keys []string, token *string) (cut []string, next *string) {
-	slices.Sort(keys)
-	if token != nil && *token != "" {
-		start, found := slices.BinarySearch(keys, *token)
-		if found {
-			start++
-		}
-		keys = keys[start:]
-	}
-	if len(keys) <= pageSize {
-		return keys, nil
-	}
-	return keys[:pageSize], aws.String(keys[pageSize-1])
-}
+var pageSize = listing.Size{Standard: 100, Most: 100}
 
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }

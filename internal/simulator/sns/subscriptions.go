@@ -261,7 +261,7 @@ func (s *Service) listSubscriptions(ctx context.Context, in *sns.ListSubscriptio
 	r := s.regions.At(place.Of(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	arns, next := page(keysOf(r.subscriptions), in.NextToken)
+	arns, next := pageSize.Page(keysOf(r.subscriptions), in.NextToken, nil)
 	out := &sns.ListSubscriptionsOutput{Subscriptions: []types.Subscription{}, NextToken: next}
 	for _, arn := range arns {
 		out.Subscriptions = append(out.Subscriptions, r.subscriptions[arn].describe())
@@ -276,7 +276,7 @@ func (s *Service) listSubscriptionsByTopic(ctx context.Context, in *sns.ListSubs
 		for _, sub := range t.subscriptions {
 			all = append(all, sub.arn)
 		}
-		all, out.NextToken = page(all, in.NextToken)
+		all, out.NextToken = pageSize.Page(all, in.NextToken, nil)
 		for _, arn := range all {
 			out.Subscriptions = append(out.Subscriptions, r.subscriptions[arn].describe())
 		}

@@ -202,7 +202,7 @@ func (s *Service) listTopics(ctx context.Context, in *sns.ListTopicsInput) (*sns
 	r := s.regions.At(place.Of(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names, next := page(keysOf(r.topics), in.NextToken)
+	names, next := pageSize.Page(keysOf(r.topics), in.NextToken, nil)
 	out := &sns.ListTopicsOutput{Topics: []types.Topic{}, NextToken: next}
 	for _, name := range names {
 		out.Topics = append(out.Topics, types.Topic{TopicArn: &r.topics[name].arn})

@@ -78,7 +78,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 		}
 		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{
 			Id: e.Id, MessageId: &m.id, MD5OfMessageBody: aws.String(md5Hex(*e.MessageBody)),
-			MD5OfMessageAttributes: optional(attributesMD5(e.MessageAttributes)), SequenceNumber: optional(m.sequence),
+			MD5OfMessageAttributes: wire.Optional(attributesMD5(e.MessageAttributes)), SequenceNumber: wire.Optional(m.sequence),
 		})
 	}
 	return out, nil

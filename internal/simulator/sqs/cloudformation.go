@@ -69,7 +69,7 @@ func (p queueProvider) Create(ctx context.Context, r resource.Request) (resource
 		}
 		props.QueueName = property.Name(r, 80, suffix)
 	}
-	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	reg := p.s.regions.At(place.OfResource(r))
 	if reg.queue(props.QueueName) != nil {
 		return resource.Result{}, property.Exists(queueType, props.QueueName)
 	}

@@ -3,6 +3,8 @@ package sqs
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 // Delivery is a message that another simulated service puts into a queue.
@@ -25,7 +27,7 @@ func (s *Service) Deliver(arn string, d Delivery) error {
 		return nonExistent()
 	}
 	_, err := s.send(d.Sender, q, draft{
-		body: aws.String(d.Body), attributes: d.Attributes, group: optional(d.Group), dedup: optional(d.Dedup),
+		body: aws.String(d.Body), attributes: d.Attributes, group: wire.Optional(d.Group), dedup: wire.Optional(d.Dedup),
 	})
 	return err
 }

@@ -130,15 +130,8 @@ func (s *Service) sendMessage(ctx context.Context, in *sqs.SendMessageInput) (*s
 	}
 	return &sqs.SendMessageOutput{
 		MessageId: &m.id, MD5OfMessageBody: aws.String(md5Hex(*in.MessageBody)),
-		MD5OfMessageAttributes: optional(attributesMD5(in.MessageAttributes)), SequenceNumber: optional(m.sequence),
+		MD5OfMessageAttributes: wire.Optional(attributesMD5(in.MessageAttributes)), SequenceNumber: wire.Optional(m.sequence),
 	}, nil
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func (s *Service) receiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
@@ -270,7 +263,7 @@ func (q *queue) render(m *message, in *sqs.ReceiveMessageInput) types.Message {
 		out.Attributes = system
 	}
 	out.MessageAttributes = selectAttributes(m.attributes, in.MessageAttributeNames)
-	out.MD5OfMessageAttributes = optional(attributesMD5(out.MessageAttributes))
+	out.MD5OfMessageAttributes = wire.Optional(attributesMD5(out.MessageAttributes))
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -117,32 +118,20 @@ func (s *Service) urls(ctx context.Context, r *region, names []string) []string 
 	return urls
 }
 
-// page cuts sorted names to a page; the token is the last name before it.
-func page(names []string, token *string, most *int32) (page []string, next *string, err error) {
-	limit := 1000
-	if most != nil {
-		if limit = int(*most); limit < 1 || limit > 1000 {
-			return nil, nil, invalidValue(*most, "MaxResults", "Must be between 1 and 1000, if provided.")
-		}
+// page cuts names to a page of the size asked for.
+func page(names []string, token *string, most *int32) (cut []string, next *string, err error) {
+	if most != nil && (*most < 1 || *most > 1000) {
+		return nil, nil, invalidValue(*most, "MaxResults", "Must be between 1 and 1000, if provided.")
 	}
-	if token != nil && *token != "" {
-		last, err := base64.RawURLEncoding.DecodeString(*token)
-		if err != nil {
-			return nil, nil, wire.Errorf("InvalidParameterValue", "Invalid or expired next token.")
-		}
-		start, found := slices.BinarySearch(names, string(last))
-		if found {
-			start++
-		}
-		names = names[start:]
+	last, err := base64.RawURLEncoding.DecodeString(aws.ToString(token))
+	if err != nil {
+		return nil, nil, wire.Errorf("InvalidParameterValue", "Invalid or expired next token.")
 	}
-	if len(names) <= limit {
-		return names, nil, nil
+	cut, next = listing.Size{Standard: 1000, Most: 1000}.Page(names, aws.String(string(last)), most)
+	if next == nil || most == nil { // without MaxResults AWS returns the first 1,000 and no token
+		return cut, nil, nil
 	}
-	if most == nil { // without MaxResults AWS returns the first 1,000 and no token
-		return names[:limit], nil, nil
-	}
-	return names[:limit], aws.String(base64.RawURLEncoding.EncodeToString([]byte(names[limit-1]))), nil
+	return cut, aws.String(base64.RawURLEncoding.EncodeToString([]byte(*next))), nil
 }
 
 func (s *Service) getQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {

@@ -39,7 +39,7 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 	case props.Name == "":
 		props.Name = property.Name(r, 1000, "")
 	}
-	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if _, ok := reg.parameters[props.Name]; ok != overwrite {
@@ -72,7 +72,7 @@ func (p provider) Update(_ context.Context, r resource.Request) (resource.Result
 
 // Delete removes a parameter.
 func (p provider) Delete(_ context.Context, r resource.Request) error {
-	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	if _, ok := reg.parameters[r.PhysicalID]; !ok {
@@ -84,7 +84,7 @@ func (p provider) Delete(_ context.Context, r resource.Request) error {
 
 // Read returns a parameter's properties.
 func (p provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
-	reg := p.s.regions.At(place.Place{Account: r.Account, Region: r.Region})
+	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
 	found, ok := reg.parameters[r.PhysicalID]

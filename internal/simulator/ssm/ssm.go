@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -244,15 +245,8 @@ func (v *version) shown(decrypt bool) string {
 func (p *parameter) show(v *version, selector string, decrypt *bool) types.Parameter {
 	return types.Parameter{
 		ARN: &p.arn, Name: &p.name, DataType: &v.dataType, LastModifiedDate: &v.modified, Type: v.kind,
-		Value: aws.String(v.shown(aws.ToBool(decrypt))), Version: v.number, Selector: optional(selector),
+		Value: aws.String(v.shown(aws.ToBool(decrypt))), Version: v.number, Selector: wire.Optional(selector),
 	}
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
@@ -299,25 +293,6 @@ func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput)
 	return out, nil
 }
 
-// page cuts sorted names to a page; the token is the last name before it.
-func page(names []string, token *string, most *int32, limit int) (cut []string, next *string) {
-	slices.Sort(names)
-	if token != nil && *token != "" {
-		start, found := slices.BinarySearch(names, *token)
-		if found {
-			start++
-		}
-		names = names[start:]
-	}
-	if most != nil && *most > 0 {
-		limit = min(limit, int(*most))
-	}
-	if len(names) <= limit {
-		return names, nil
-	}
-	return names[:limit], aws.String(names[limit-1])
-}
-
 func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
 	path := aws.ToString(in.Path)
 	if !strings.HasPrefix(path, "/") {
@@ -335,7 +310,7 @@ func (s *Service) getParametersByPath(ctx context.Context, in *ssm.GetParameters
 		rest, below := strings.CutPrefix(name, path)
 		return !below || !aws.ToBool(in.Recursive) && strings.Contains(rest, "/")
 	})
-	names, next := page(names, in.NextToken, in.MaxResults, 10)
+	names, next := listing.Size{Standard: 10, Most: 10}.Page(names, in.NextToken, in.MaxResults)
 	out := &ssm.GetParametersByPathOutput{Parameters: []types.Parameter{}, NextToken: next}
 	for _, name := range names {
 		p := r.parameters[name]
@@ -356,15 +331,15 @@ func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParame
 	if err != nil {
 		return nil, err
 	}
-	names, next := page(names, in.NextToken, in.MaxResults, 50)
+	names, next := listing.Size{Standard: 50, Most: 50}.Page(names, in.NextToken, in.MaxResults)
 	out := &ssm.DescribeParametersOutput{Parameters: []types.ParameterMetadata{}, NextToken: next}
 	for _, name := range names {
 		p := r.parameters[name]
 		v := p.current()
 		out.Parameters = append(out.Parameters, types.ParameterMetadata{
 			ARN: &p.arn, Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified,
-			LastModifiedUser: optional(v.user), DataType: &v.dataType, Description: optional(v.description),
-			AllowedPattern: optional(v.pattern), KeyId: optional(v.keyID), Policies: []types.ParameterInlinePolicy{},
+			LastModifiedUser: wire.Optional(v.user), DataType: &v.dataType, Description: wire.Optional(v.description),
+			AllowedPattern: wire.Optional(v.pattern), KeyId: wire.Optional(v.keyID), Policies: []types.ParameterInlinePolicy{},
 		})
 	}
 	return out, nil
@@ -440,8 +415,8 @@ func (s *Service) getParameterHistory(ctx context.Context, in *ssm.GetParameterH
 	for i := range p.versions {
 		v := &p.versions[i]
 		out.Parameters = append(out.Parameters, types.ParameterHistory{
-			Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified, LastModifiedUser: optional(v.user),
-			DataType: &v.dataType, Description: optional(v.description), AllowedPattern: optional(v.pattern), KeyId: optional(v.keyID),
+			Name: &p.name, Type: v.kind, Tier: v.tier, Version: v.number, LastModifiedDate: &v.modified, LastModifiedUser: wire.Optional(v.user),
+			DataType: &v.dataType, Description: wire.Optional(v.description), AllowedPattern: wire.Optional(v.pattern), KeyId: wire.Optional(v.keyID),
 			Value: aws.String(v.shown(aws.ToBool(in.WithDecryption))), Labels: []string{}, Policies: []types.ParameterInlinePolicy{},
 		})
 	}
