@@ -2,17 +2,13 @@ package eventbridge_test
 
 import (
 	"encoding/json"
-	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awsevents "github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
@@ -21,6 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 type rig struct {
@@ -41,13 +38,7 @@ func start(t *testing.T) *rig {
 	faults := fault.New()
 	queues := sqs.New(env)
 	service := eventbridge.New(env, queues, sns.New(env, queues, func() string { return "" }), faults)
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service(), queues.Service()}, nil, clk))
-	t.Cleanup(server.Close)
-	config := aws.Config{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL),
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	}
+	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{service.Service(), queues.Service()}, nil, clk))
 	return &rig{awsevents.NewFromConfig(config), t, awssqs.NewFromConfig(config), service, clk, faults, 0}
 }
 
@@ -193,36 +184,20 @@ func TestRuleLifeCycle(t *testing.T) {
 	if err != nil || described.State != types.RuleStateDisabled || *described.Arn != "arn:aws:events:eu-central-1:123456789012:rule/r" {
 		t.Errorf("describe: %+v %v", described, err)
 	}
-	wantCode(t, "ValidationException", func() error {
-		_, err := r.DeleteRule(ctx, &awsevents.DeleteRuleInput{Name: aws.String("r")})
-		return err
-	})
+	_, err = r.DeleteRule(ctx, &awsevents.DeleteRuleInput{Name: aws.String("r")})
+	wiretest.WantCode(t, err, "ValidationException")
 	if _, err := r.RemoveTargets(ctx, &awsevents.RemoveTargetsInput{Rule: aws.String("r"), Ids: []string{"queue"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.DeleteRule(ctx, &awsevents.DeleteRuleInput{Name: aws.String("r")}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "ResourceNotFoundException", func() error {
-		_, err := r.DescribeRule(ctx, &awsevents.DescribeRuleInput{Name: aws.String("r")})
-		return err
-	})
-	wantCode(t, "InvalidEventPatternException", func() error {
-		_, err := r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventPattern: aws.String(`{"a":"b"}`)})
-		return err
-	})
-	wantCode(t, "ResourceNotFoundException", func() error {
-		_, err := r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventBusName: aws.String("none"), EventPattern: aws.String(`{"a":["b"]}`)})
-		return err
-	})
-}
-
-func wantCode(t *testing.T, code string, call func() error) {
-	t.Helper()
-	var e smithy.APIError
-	if err := call(); !errors.As(err, &e) || e.ErrorCode() != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
+	_, err = r.DescribeRule(ctx, &awsevents.DescribeRuleInput{Name: aws.String("r")})
+	wiretest.WantCode(t, err, "ResourceNotFoundException")
+	_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventPattern: aws.String(`{"a":"b"}`)})
+	wiretest.WantCode(t, err, "InvalidEventPatternException")
+	_, err = r.PutRule(ctx, &awsevents.PutRuleInput{Name: aws.String("r"), EventBusName: aws.String("none"), EventPattern: aws.String(`{"a":["b"]}`)})
+	wiretest.WantCode(t, err, "ResourceNotFoundException")
 }
 
 func TestCloudFormationRule(t *testing.T) {

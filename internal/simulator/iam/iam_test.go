@@ -2,7 +2,6 @@ package iam_test
 
 import (
 	"errors"
-	"net/http/httptest"
 	"net/url"
 	"testing"
 	"time"
@@ -12,13 +11,13 @@ import (
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 const document = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`
@@ -28,21 +27,8 @@ func start(t *testing.T) (*awsiam.Client, aws.Config) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	env, keys := &resource.Env{Clock: clk}, &wire.Keys{}
 	services := []*wire.Service{iam.New(env, keys).Service(), sts.New(env, keys).Service()}
-	server := httptest.NewServer(wire.NewRouter(services, nil, clk, wire.WithKeys(keys)))
-	t.Cleanup(server.Close)
-	config := aws.Config{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Retryer: func() aws.Retryer { return aws.NopRetryer{} },
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-	}
+	config := wiretest.Serve(t, wire.NewRouter(services, nil, clk, wire.WithKeys(keys)))
 	return awsiam.NewFromConfig(config), config
-}
-
-func wantCode(t *testing.T, code string, err error) {
-	t.Helper()
-	var e smithy.APIError
-	if !errors.As(err, &e) || e.ErrorCode() != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
 }
 
 func TestRoles(t *testing.T) {
@@ -54,7 +40,7 @@ func TestRoles(t *testing.T) {
 		t.Fatalf("create: %+v %v", made, err)
 	}
 	_, err = c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(document)})
-	wantCode(t, "EntityAlreadyExists", err)
+	wiretest.WantCode(t, err, "EntityAlreadyExists")
 	got, err := c.GetRole(ctx, &awsiam.GetRoleInput{RoleName: name})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +56,7 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.DeleteRole(ctx, &awsiam.DeleteRoleInput{RoleName: name})
-	wantCode(t, "DeleteConflict", err)
+	wiretest.WantCode(t, err, "DeleteConflict")
 	if _, err := c.DetachRolePolicy(ctx, &awsiam.DetachRolePolicyInput{RoleName: name, PolicyArn: managed}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +71,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("after deletion: %v", err)
 	}
 	_, err = c.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String("{")})
-	wantCode(t, "MalformedPolicyDocument", err)
+	wiretest.WantCode(t, err, "MalformedPolicyDocument")
 }
 
 func TestAUsersKeyCallsAsTheUser(t *testing.T) {
@@ -116,7 +102,7 @@ func TestManagedPoliciesHaveVersions(t *testing.T) {
 		t.Fatalf("got %+v %v", v2, err)
 	}
 	_, err = c.DeletePolicy(ctx, &awsiam.DeletePolicyInput{PolicyArn: made.Policy.Arn})
-	wantCode(t, "DeleteConflict", err)
+	wiretest.WantCode(t, err, "DeleteConflict")
 	if _, err := c.DeletePolicyVersion(ctx, &awsiam.DeletePolicyVersionInput{PolicyArn: made.Policy.Arn, VersionId: aws.String("v1")}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,39 +2,25 @@ package kms_test
 
 import (
 	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awskms "github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 func start(t *testing.T) (*awskms.Client, *testclock.FakeClock) {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{kms.New(&resource.Env{Clock: clk}).Service()}, nil, clk))
-	t.Cleanup(server.Close)
-	return awskms.New(awskms.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{},
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-	}), clk
-}
-
-func wantCode(t *testing.T, code string, err error) {
-	t.Helper()
-	var e smithy.APIError
-	if !errors.As(err, &e) || e.ErrorCode() != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
+	service := kms.New(&resource.Env{Clock: clk}).Service()
+	return awskms.NewFromConfig(wiretest.Serve(t, wire.NewRouter([]*wire.Service{service}, nil, clk))), clk
 }
 
 func TestEncryption(t *testing.T) {
@@ -58,7 +44,7 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("decrypt: %+v %v", opened, err)
 	}
 	_, err = c.Decrypt(ctx, &awskms.DecryptInput{CiphertextBlob: sealed.CiphertextBlob, EncryptionContext: map[string]string{"k": "w"}})
-	wantCode(t, "InvalidCiphertextException", err)
+	wiretest.WantCode(t, err, "InvalidCiphertextException")
 	data, err := c.GenerateDataKey(ctx, &awskms.GenerateDataKeyInput{KeyId: made.KeyMetadata.Arn, KeySpec: types.DataKeySpecAes256})
 	if err != nil || len(data.Plaintext) != 32 {
 		t.Errorf("data key: %+v %v", data, err)
@@ -84,13 +70,13 @@ func TestKeyStates(t *testing.T) {
 	if _, err := c.DisableKey(ctx, &awskms.DisableKeyInput{KeyId: id}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "DisabledException", use())
+	wiretest.WantCode(t, use(), "DisabledException")
 	if _, err := c.ScheduleKeyDeletion(ctx, &awskms.ScheduleKeyDeletionInput{KeyId: id, PendingWindowInDays: aws.Int32(7)}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "KMSInvalidStateException", use())
+	wiretest.WantCode(t, use(), "KMSInvalidStateException")
 	clk.Step(7 * 24 * time.Hour)
-	wantCode(t, "NotFoundException", use())
+	wiretest.WantCode(t, use(), "NotFoundException")
 }
 
 func TestCloudFormationKeys(t *testing.T) {

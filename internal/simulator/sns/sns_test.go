@@ -11,17 +11,16 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssns "github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 type rig struct {
@@ -41,14 +40,8 @@ func start(t *testing.T) *rig {
 	queues := sqs.New(env)
 	var url string
 	service := sns.New(env, queues, func() string { return url })
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service(), queues.Service()}, nil, clk))
-	t.Cleanup(server.Close)
-	url = server.URL
-	config := aws.Config{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL),
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	}
+	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{service.Service(), queues.Service()}, nil, clk))
+	url = *config.BaseEndpoint
 	return &rig{Client: awssns.NewFromConfig(config), sqs: awssqs.NewFromConfig(config), t: t, service: service, clock: clk, url: url}
 }
 
@@ -278,12 +271,7 @@ func TestRefusals(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var e smithy.APIError
-			if err := tt.call(); !errors.As(err, &e) || e.ErrorCode() != tt.code {
-				t.Errorf("got %v, want %s", err, tt.code)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wiretest.WantCode(t, tt.call(), tt.code) })
 	}
 }
 

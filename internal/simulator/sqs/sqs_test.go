@@ -4,21 +4,19 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 type rig struct {
@@ -34,15 +32,8 @@ func start(t *testing.T) *rig {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	service := sqs.New(&resource.Env{Clock: clk})
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service()}, nil, clk))
-	t.Cleanup(server.Close)
-	return &rig{
-		Client: awssqs.New(awssqs.Options{
-			Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), HTTPClient: server.Client(),
-			Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""), Retryer: aws.NopRetryer{},
-		}),
-		t: t, service: service, clock: clk, url: server.URL,
-	}
+	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{service.Service()}, nil, clk))
+	return &rig{Client: awssqs.NewFromConfig(config), t: t, service: service, clock: clk, url: *config.BaseEndpoint}
 }
 
 func (r *rig) queue(name string, attributes map[string]string) *string {
@@ -81,14 +72,6 @@ func bodies(messages []types.Message) string {
 		all = append(all, *m.Body)
 	}
 	return strings.Join(all, ",")
-}
-
-func wantCode(t *testing.T, err error, code string) {
-	t.Helper()
-	var e smithy.APIError
-	if !errors.As(err, &e) || e.ErrorCode() != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
 }
 
 func TestQueueLifeCycle(t *testing.T) {
@@ -173,7 +156,7 @@ func TestRefusals(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { wantCode(t, tt.call(), tt.code) })
+		t.Run(tt.name, func(t *testing.T) { wiretest.WantCode(t, tt.call(), tt.code) })
 	}
 }
 

@@ -2,32 +2,26 @@ package ssm_test
 
 import (
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awsssm "github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 func start(t *testing.T) *awsssm.Client {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{ssm.New(&resource.Env{Clock: clk}).Service()}, nil, clk))
-	t.Cleanup(server.Close)
-	return awsssm.New(awsssm.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{},
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-	})
+	service := ssm.New(&resource.Env{Clock: clk}).Service()
+	return awsssm.NewFromConfig(wiretest.Serve(t, wire.NewRouter([]*wire.Service{service}, nil, clk)))
 }
 
 func put(t *testing.T, c *awsssm.Client, in awsssm.PutParameterInput) *awsssm.PutParameterOutput {
@@ -91,10 +85,7 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := c.PutParameter(t.Context(), &tt.in)
-			var e smithy.APIError
-			if !errors.As(err, &e) || e.ErrorCode() != tt.code {
-				t.Errorf("got %v, want %s", err, tt.code)
-			}
+			wiretest.WantCode(t, err, tt.code)
 		})
 	}
 	_, err := c.GetParameter(t.Context(), &awsssm.GetParameterInput{Name: aws.String("none")})

@@ -2,20 +2,18 @@ package sts_test
 
 import (
 	"encoding/base64"
-	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssts "github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 func start(t *testing.T) (func(key string) *awssts.Client, *testclock.FakeClock) {
@@ -23,12 +21,10 @@ func start(t *testing.T) (func(key string) *awssts.Client, *testclock.FakeClock)
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	keys := &wire.Keys{}
 	service := sts.New(&resource.Env{Clock: clk}, keys)
-	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service()}, nil, clk, wire.WithKeys(keys)))
-	t.Cleanup(server.Close)
+	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{service.Service()}, nil, clk, wire.WithKeys(keys)))
 	return func(key string) *awssts.Client {
-		return awssts.New(awssts.Options{
-			Region: "us-east-1", BaseEndpoint: aws.String(server.URL), Retryer: aws.NopRetryer{},
-			Credentials: credentials.NewStaticCredentialsProvider(key, "secret", ""),
+		return awssts.NewFromConfig(config, func(o *awssts.Options) {
+			o.Credentials = credentials.NewStaticCredentialsProvider(key, "secret", "")
 		})
 	}, clk
 }
@@ -52,10 +48,7 @@ func TestASessionActsInTheRolesAccount(t *testing.T) {
 	}
 	clk.Step(time.Hour)
 	_, err = session.GetCallerIdentity(t.Context(), nil)
-	var e smithy.APIError
-	if !errors.As(err, &e) || e.ErrorCode() != "ExpiredToken" {
-		t.Errorf("after an hour: %v", err)
-	}
+	wiretest.WantCode(t, err, "ExpiredToken") // after an hour
 }
 
 func TestWebIdentity(t *testing.T) {
@@ -84,10 +77,7 @@ func TestRefusals(t *testing.T) {
 	for name, in := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := client("test").AssumeRole(t.Context(), in)
-			var e smithy.APIError
-			if !errors.As(err, &e) || e.ErrorCode() != "ValidationError" {
-				t.Errorf("got %v", err)
-			}
+			wiretest.WantCode(t, err, "ValidationError")
 		})
 	}
 }

@@ -96,7 +96,7 @@ func TestDenialNamesTheAction(t *testing.T) {
 	config := start(t, faults, snsService())
 	_, err := sns.NewFromConfig(config).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("t")})
 	want := "User: arn:aws:iam::123456789012:user/demo is not authorized to perform: sns:CreateTopic on resource: " +
-		"arn:aws:sns:eu-west-1:123456789012:t because no identity-based policy allows the sns:CreateTopic action"
+		"arn:aws:sns:eu-central-1:123456789012:t because no identity-based policy allows the sns:CreateTopic action"
 	var e smithy.APIError
 	if !errors.As(err, &e) || e.ErrorMessage() != want {
 		t.Errorf("got %v, want %s", err, want)

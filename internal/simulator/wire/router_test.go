@@ -21,13 +21,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
 func TestMain(m *testing.M) {
@@ -41,14 +41,7 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, faults *fault.Injector, services ...*wire.Service) aws.Config {
 	t.Helper()
-	server := httptest.NewServer(wire.NewRouter(services, faults, clock.RealClock{}))
-	t.Cleanup(server.Close)
-	return aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.URL),
-		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-		HTTPClient:  server.Client(),
-	}
+	return wiretest.Serve(t, wire.NewRouter(services, faults, clock.RealClock{}))
 }
 
 func dynamo(op wire.Operation, name string) *wire.Service {
@@ -145,7 +138,7 @@ func TestQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "123456789012|eu-west-1|t|d.e|k1|v2"; *topic.TopicArn != want {
+	if want := "123456789012|eu-central-1|t|d.e|k1|v2"; *topic.TopicArn != want {
 		t.Errorf("got %s, want %s", *topic.TopicArn, want)
 	}
 	list, err := client.ListTopics(t.Context(), nil)
@@ -187,12 +180,7 @@ func TestUnknownIsAnErrorNeverSuccess(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var e smithy.APIError
-			if err := tt.call(); !errors.As(err, &e) || e.ErrorCode() != tt.code {
-				t.Errorf("got %v, want %s", err, tt.code)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wiretest.WantCode(t, tt.call(), tt.code) })
 	}
 }
 

@@ -1,0 +1,33 @@
+package wiretest
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go"
+)
+
+// Serve serves a handler until the test ends and returns the configuration of
+// clients that call it, once each time.
+func Serve(t *testing.T, handler http.Handler) aws.Config {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return aws.Config{
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(),
+		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}
+
+// WantCode fails the test unless err is AWS's with the code.
+func WantCode(t *testing.T, err error, code string) {
+	t.Helper()
+	if e, ok := errors.AsType[smithy.APIError](err); !ok || e.ErrorCode() != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}

@@ -1,0 +1,2 @@
+// Package wiretest gives the tests of simulated services clients to call them by.
+package wiretest
