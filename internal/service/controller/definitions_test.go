@@ -167,7 +167,7 @@ func TestBadTemplates(t *testing.T) {
 	for _, c := range []struct{ reason, name, resources, want string }{
 		{"an unknown property", "property", "Queue: {Type: AWS::SQS::Queue, Properties: {VisibiltyTimeout: 3}}", "did you mean VisibilityTimeout?"},
 		{"a wrong type", "type", "Queue: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: [3]}}", "DelaySeconds"},
-		{"an undefined reference", "reference", "Queue: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Nmae}}", "Nmae"},
+		{"an undefined reference", "reference", "Queue: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Name}}", "Name"},
 		{"a cycle", "cycle", "A: {Type: AWS::SQS::Queue, DependsOn: B}, B: {Type: AWS::SQS::Queue, DependsOn: A}", "A"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {

@@ -82,6 +82,7 @@ func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
 }
 
 func madeAndDeleted(t *testing.T, stacks *cloudformation.Client, registry *schema.Registry, name string) error {
+	t.Helper()
 	m, err := model.Compile(name, &v1alpha1.ModelDefinitionSpec{Kind: strings.ReplaceAll(name, "::", ""), ResourceType: name}, registry)
 	if err != nil {
 		return err
@@ -163,6 +164,7 @@ func matches(m *model.Model, spec any) error {
 }
 
 func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *render.Desired) error {
+	t.Helper()
 	_, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: &desired.Name, TemplateBody: aws.String(string(desired.Template.JSON())), DisableRollback: aws.Bool(true),
 		Capabilities: []types.Capability{types.CapabilityCapabilityIam, types.CapabilityCapabilityNamedIam, types.CapabilityCapabilityAutoExpand},
@@ -181,6 +183,7 @@ func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *rende
 
 // reaches waits until a stack has a status; a stack that is no longer there is deleted.
 func reaches(t *testing.T, stacks *cloudformation.Client, name string, want types.StackStatus) error {
+	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -206,6 +209,7 @@ func reaches(t *testing.T, stacks *cloudformation.Client, name string, want type
 }
 
 func firstFailure(t *testing.T, stacks *cloudformation.Client, name string) string {
+	t.Helper()
 	out, err := stacks.DescribeStackEvents(t.Context(), &cloudformation.DescribeStackEventsInput{StackName: &name})
 	if err != nil {
 		return err.Error()

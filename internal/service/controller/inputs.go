@@ -20,18 +20,18 @@ type inputs struct {
 
 // digest hashes the inputs, the object and the version of its model.
 func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
-	sum := fnv.New64a()
-	fmt.Fprintf(sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus)
-	sum.Write(obj.Spec)
+	sum := fnv.New64a() // Writing to a hash never fails.
+	_, _ = fmt.Fprintf(sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus)
+	_, _ = sum.Write(obj.Spec)
 	if in.override != nil {
-		fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)
+		_, _ = fmt.Fprintf(sum, "|%s|%s", in.override.File, in.override.Template)
 	}
 	if len(in.facts.References) > 0 {
 		data, err := json.Marshal([]any{in.facts.References, in.facts.Siblings})
 		if err != nil {
 			return 0, fmt.Errorf("encode references: %w", err)
 		}
-		sum.Write(data)
+		_, _ = sum.Write(data)
 	}
 	return sum.Sum64(), nil
 }

@@ -122,8 +122,7 @@ func (s definitionStep) deletedUncompiled(definition *v1alpha1.ModelDefinition, 
 	if owner, ok := s.service.definition(definition.Spec.Kind); ok && owner == definition.Name {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition must be corrected before its kind can be removed", err))
 	}
-	var problems cfntemplate.Problems
-	if !errors.As(err, &problems) {
+	if _, ok := errors.AsType[cfntemplate.Problems](err); !ok {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()

@@ -71,6 +71,8 @@ func (s *service) NeedLeaderElection() bool { return true }
 var errNotLeading = errors.New("the operator does not serve kinds yet")
 
 // serve starts a kind, or serves one that is started by the new model.
+//
+//nolint:contextcheck // The kind outlives the reconcile that starts it.
 func (s *service) serve(ctx context.Context, m *model.Model, definition string) error {
 	s.mu.Lock()
 	if s.run == nil {

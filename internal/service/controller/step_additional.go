@@ -85,11 +85,11 @@ func (s additionalStep) make(
 }
 
 func (s additionalStep) ensureData(
-	ctx context.Context, obj *v1alpha1.Object, wanted []render.Data, make func(map[string]string) content, list *madeList,
+	ctx context.Context, obj *v1alpha1.Object, wanted []render.Data, contentOf func(map[string]string) content, list *madeList,
 ) ([]string, error) {
 	var names []string
 	for _, want := range wanted {
-		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, make(want.Values), list)
+		name, err := s.kind.ensureAdditional(ctx, obj, want.Name, contentOf(want.Values), list)
 		if err != nil {
 			return nil, err
 		}

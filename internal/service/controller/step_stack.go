@@ -54,8 +54,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 
 // invalid says what is wrong with a template.
 func invalid(err error) operatorkit.Outcome {
-	var problems cfntemplate.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[cfntemplate.Problems](err); ok {
 		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", problems))
 	}
 	return operatorkit.Stall("InvalidTemplate", sentence("The template cannot be rendered", err))

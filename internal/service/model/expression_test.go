@@ -67,8 +67,7 @@ func TestTemplateProblems(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			_, err := model.ParseStackTemplate("m", c.source, nil)
-			var problems cfntemplate.Problems
-			if !errors.As(err, &problems) {
+			if _, ok := errors.AsType[cfntemplate.Problems](err); !ok {
 				t.Fatalf("the error is %v", err)
 			}
 			if !strings.Contains(err.Error(), c.want) {

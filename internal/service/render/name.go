@@ -16,7 +16,7 @@ const maxStackName = 128
 func StackName(cluster, kind, namespace, name string) string {
 	plain := strings.Join([]string{cluster, strings.ToLower(kind), name, namespace}, "-")
 	clean := strings.Map(stackNameCharacter, plain)
-	if clean == "" || !isLetter(clean[0]) {
+	if clean == "" || !isLetter(rune(clean[0])) {
 		clean = "s-" + clean
 	}
 	if clean == plain && len(clean) <= maxStackName && !strings.Contains(namespace, "-") {
@@ -27,13 +27,13 @@ func StackName(cluster, kind, namespace, name string) string {
 
 // stackNameCharacter keeps what a stack's name may hold and replaces the rest.
 func stackNameCharacter(r rune) rune {
-	if r < 128 && isLetter(byte(r)) || r >= '0' && r <= '9' || r == '-' {
+	if isLetter(r) || r >= '0' && r <= '9' || r == '-' {
 		return r
 	}
 	return '-'
 }
 
-func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
 // WithHash appends a short hash of the parts to a name and cuts the name so that both fit.
 func WithHash(name string, limit int, parts ...string) string {
@@ -52,7 +52,7 @@ const maxServiceName = 63
 // Services are DNS labels, objects are DNS names.
 func ServiceName(name string) string {
 	clean := strings.ReplaceAll(name, ".", "-")
-	if clean != "" && !isLetter(clean[0]) {
+	if clean != "" && !isLetter(rune(clean[0])) {
 		clean = "s-" + clean
 	}
 	if clean == name && len(clean) <= maxServiceName {
