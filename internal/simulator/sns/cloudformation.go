@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -24,7 +23,7 @@ func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		topicType:        topicProvider{s},
 		subscriptionType: subscriptionProvider{s},
-		policyType:       policyProvider{s},
+		policyType:       sharedpolicy.Provider{Type: policyType, Member: "Topics", Set: s.setPolicy, Get: s.policyOf},
 	}
 }
 
@@ -289,93 +288,21 @@ func (p subscriptionProvider) Read(_ context.Context, r resource.Request) (props
 	return props, handled(err)
 }
 
-type policyProperties struct {
-	Topics         []string
-	PolicyDocument property.Document
-}
-
-type policyProvider struct{ s *Service }
-
-func (p policyProvider) apply(ctx context.Context, topics []string, document string) error {
-	for _, arn := range topics {
-		err := p.s.withTopic(inStack(ctx), aws.String(arn), func(reg *region, t *topic) error {
-			if err := checkTopicAttribute("Policy", document, t.fifo); err != nil {
-				return err
-			}
-			t.set(reg, "Policy", document)
-			return nil
-		})
-		if err != nil {
-			return handled(err)
+// setPolicy puts a policy on a topic, or its default back.
+func (s *Service) setPolicy(ctx context.Context, _ resource.Request, arn, document string) error {
+	return handled(s.withTopic(inStack(ctx), &arn, func(reg *region, t *topic) error {
+		if err := checkTopicAttribute("Policy", document, t.fifo); err != nil {
+			return err
 		}
-	}
-	return nil
+		t.set(reg, "Policy", document)
+		return nil
+	}))
 }
 
-// reset gives topics that are still there their default policy back.
-func (p policyProvider) reset(ctx context.Context, topics []string) {
-	for _, arn := range topics {
-		_ = p.apply(ctx, []string{arn}, "") // a topic that is gone has no policy
-	}
-}
-
-// Create puts the policy on the topics.
-func (p policyProvider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return resource.Result{}, err
-	}
-	id := property.Name(r, 128, "")
-	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Id": id}}, p.apply(ctx, props.Topics, string(props.PolicyDocument))
-}
-
-// Update puts the policy on the topics and takes it off those no longer named.
-func (p policyProvider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
-	var props, previous policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return resource.Result{}, err
-	}
-	if err := property.Decode(r.Previous, &previous); err != nil {
-		return resource.Result{}, err
-	}
-	p.reset(ctx, previous.Topics)
-	result := resource.Result{PhysicalID: r.PhysicalID, Attributes: map[string]any{"Id": r.PhysicalID}}
-	return result, p.apply(ctx, props.Topics, string(props.PolicyDocument))
-}
-
-// Delete gives the topics their default policy back.
-func (p policyProvider) Delete(ctx context.Context, r resource.Request) error {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return err
-	}
-	p.reset(ctx, props.Topics)
-	return nil
-}
-
-// Read returns the topics that are still there, with the first one's policy.
-func (p policyProvider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return nil, err
-	}
-	var topics []any
-	live := map[string]any{"Id": r.PhysicalID}
-	for _, arn := range props.Topics {
-		err := p.s.withTopic(inStack(ctx), &arn, func(_ *region, t *topic) error {
-			var document any
-			if json.Unmarshal([]byte(t.attributes["Policy"]), &document) == nil {
-				live["PolicyDocument"] = document
-			}
-			return nil
-		})
-		if err == nil {
-			topics = append(topics, arn)
-		}
-	}
-	if len(topics) == 0 {
-		return nil, property.Missing(policyType, r.PhysicalID)
-	}
-	live["Topics"] = topics
-	return live, nil
+func (s *Service) policyOf(ctx context.Context, _ resource.Request, arn string) (document string, err error) {
+	err = s.withTopic(inStack(ctx), &arn, func(_ *region, t *topic) error {
+		document = t.attributes["Policy"]
+		return nil
+	})
+	return document, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -22,7 +23,7 @@ const (
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		queueType:  queueProvider{s},
-		policyType: policyProvider{s},
+		policyType: sharedpolicy.Provider{Type: policyType, Member: "Queues", Set: s.setPolicy, Get: s.policyOf},
 	}
 }
 
@@ -177,96 +178,19 @@ func number(text string) any {
 	return n
 }
 
-type policyProperties struct {
-	Queues         []string
-	PolicyDocument property.Document
+// setPolicy puts a policy on a queue, or takes it off.
+func (s *Service) setPolicy(ctx context.Context, r resource.Request, address, document string) error {
+	_, q, err := s.find(within(ctx, r), &address)
+	if err == nil {
+		err = s.change(q, map[string]string{"Policy": document})
+	}
+	return property.HandlerError("Sqs", err)
 }
 
-type policyProvider struct{ s *Service }
-
-// apply sets the policy of queues.
-func (p policyProvider) apply(ctx context.Context, r resource.Request, queues []string, document string) error {
-	for _, address := range queues {
-		_, q, err := p.s.find(within(ctx, r), &address)
-		if err != nil {
-			return property.HandlerError("Sqs", err)
-		}
-		if err := p.s.change(q, map[string]string{"Policy": document}); err != nil {
-			return property.HandlerError("Sqs", err)
-		}
+func (s *Service) policyOf(ctx context.Context, r resource.Request, address string) (document string, err error) {
+	_, q, err := s.find(within(ctx, r), &address)
+	if err != nil {
+		return "", err
 	}
-	return nil
-}
-
-// Create puts the policy on the queues.
-func (p policyProvider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return resource.Result{}, err
-	}
-	if err := p.apply(ctx, r, props.Queues, string(props.PolicyDocument)); err != nil {
-		return resource.Result{}, err
-	}
-	id := property.Name(r, 128, "")
-	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Id": id}}, nil
-}
-
-// Update puts the policy on the queues and takes it off those no longer named.
-func (p policyProvider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
-	var props, previous policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return resource.Result{}, err
-	}
-	if err := property.Decode(r.Previous, &previous); err != nil {
-		return resource.Result{}, err
-	}
-	for _, address := range previous.Queues {
-		if _, q, err := p.s.find(within(ctx, r), &address); err == nil {
-			_ = p.s.change(q, map[string]string{"Policy": ""}) // an empty policy is always taken
-		}
-	}
-	if err := p.apply(ctx, r, props.Queues, string(props.PolicyDocument)); err != nil {
-		return resource.Result{}, err
-	}
-	return resource.Result{PhysicalID: r.PhysicalID, Attributes: map[string]any{"Id": r.PhysicalID}}, nil
-}
-
-// Delete takes the policy off the queues that are still there.
-func (p policyProvider) Delete(ctx context.Context, r resource.Request) error {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return err
-	}
-	for _, address := range props.Queues {
-		if _, q, err := p.s.find(within(ctx, r), &address); err == nil {
-			_ = p.s.change(q, map[string]string{"Policy": ""}) // an empty policy is always taken
-		}
-	}
-	return nil
-}
-
-// Read returns the queues that still have a policy.
-func (p policyProvider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
-	var props policyProperties
-	if err := property.Decode(r.Properties, &props); err != nil {
-		return nil, err
-	}
-	live := map[string]any{"Id": r.PhysicalID}
-	var queues []any
-	for _, address := range props.Queues {
-		_, q, err := p.s.find(within(ctx, r), &address)
-		if err != nil {
-			continue
-		}
-		var document any
-		if json.Unmarshal([]byte(q.describe([]string{"Policy"}, p.s.env.Clock.Now())["Policy"]), &document) == nil {
-			live["PolicyDocument"] = document
-			queues = append(queues, address)
-		}
-	}
-	if len(queues) == 0 {
-		return nil, property.Missing(policyType, r.PhysicalID)
-	}
-	live["Queues"] = queues
-	return live, nil
+	return q.describe([]string{"Policy"}, s.env.Clock.Now())["Policy"], nil
 }
