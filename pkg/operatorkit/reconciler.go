@@ -67,7 +67,7 @@ type Options[T client.Object] struct {
 	Clock clock.PassiveClock
 	// Name names the controller in logs and metrics; by default the kind in lower case.
 	Name string
-	// MaxConcurrentReconciles is how many objects are worked on at once; by default 16.
+	// MaxConcurrentReconciles is how many objects are worked on at once; by default 8.
 	MaxConcurrentReconciles int
 	// RateLimiter says how long to wait after a failure; by default 250 ms,
 	// doubled after every further one, up to 5 minutes.
@@ -112,7 +112,7 @@ func NewReconciler[T client.Object](o Options[T]) (*Reconciler[T], error) {
 		o.Clock = clock.RealClock{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
-		o.MaxConcurrentReconciles = 16
+		o.MaxConcurrentReconciles = defaultWorkers
 	}
 	if o.RateLimiter == nil {
 		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, 5*time.Minute)
@@ -127,6 +127,10 @@ func NewReconciler[T client.Object](o Options[T]) (*Reconciler[T], error) {
 func newObject[T client.Object]() T {
 	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 }
+
+// defaultWorkers is enough to keep an API server busy; with twice as many,
+// requests only queue up in front of it, and edits behind them.
+const defaultWorkers = 8
 
 // Reconcile looks at one object and brings it one run further.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {

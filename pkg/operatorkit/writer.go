@@ -1,6 +1,7 @@
 package operatorkit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,6 +88,9 @@ func fieldsPatch(before, after client.Object, resourceVersion string, fields ...
 	desired, err := topLevel(after, fields)
 	if err != nil {
 		return nil, err
+	}
+	if bytes.Equal(old, desired) { // The usual case, and the patch takes long to find it.
+		return nil, nil
 	}
 	data, err := jsonpatch.CreateMergePatch(old, desired)
 	if err != nil {

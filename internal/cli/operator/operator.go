@@ -79,7 +79,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes; without one they are refused")
 	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "begins the names of stacks; tells operators apart that share an account and region")
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
-	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "workers of each kind (default: the controllers')")
+	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "objects of a kind worked on at once (default: 8)")
 	set.DurationVar(&f.SweepInterval, "sweep-interval", 10*time.Minute, "how often to list all stacks, for what no event told")
 	set.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8080", "serve Prometheus metrics here; 0 does not")
 	set.StringVar(&f.ProbeAddress, "health-probe-bind-address", ":8081", "serve /healthz and /readyz here; 0 does not")

@@ -43,7 +43,7 @@ type Options struct {
 	WatchNamespaces []string
 	// Registry holds the resource types; by default all of AWS's.
 	Registry *schema.Registry
-	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 16.
+	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
 	MaxConcurrentReconciles int
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics

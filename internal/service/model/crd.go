@@ -131,7 +131,7 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 
 func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
 	out := &apiextensionsv1.JSONSchemaProps{
-		Type: "object", Nullable: true, Description: "What AWS gave back, once the stack is complete. The operator writes it.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "What AWS gave back, once the stack is complete. The operator writes it.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{},
 	}
 	for _, o := range m.Outputs {
@@ -160,11 +160,18 @@ func additionalSchema() apiextensionsv1.JSONSchemaProps {
 		}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", Nullable: true, Description: "What the operator made from the outputs, in the object's namespace. The operator writes it.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "What the operator made from the outputs, in the object's namespace. The operator writes it.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"configMaps": names("ConfigMaps"), "services": names("Services"), "secrets": names("Secrets"),
 		},
 	}
+}
+
+// atomic says that a map has one owner. What only the operator writes needs no owner noted for each
+// of its fields: those notes would be longer than the fields, and cost the API server at every write.
+func atomic() *string {
+	kind := "atomic"
+	return &kind
 }
 
 func statusSchema() apiextensionsv1.JSONSchemaProps {
@@ -172,7 +179,7 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", Nullable: true, Description: "What the operator last saw.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "What the operator last saw.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"resourceStatus":       text("The status of the stack in CloudFormation's own word."),
 			"resourceStatusReason": text("Why the stack is in that status."),
