@@ -121,6 +121,9 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err := mgr.Add(listener); err != nil {
 		return nil, fmt.Errorf("add the listener for AWS's events: %w", err)
 	}
+	if err := mgr.Add(thrift{clock: opts.Clock}); err != nil {
+		return nil, fmt.Errorf("add what returns memory: %w", err)
+	}
 	return mgr, nil
 }
 

@@ -92,6 +92,28 @@ func (o *operator) residentMB() (float64, error) {
 	return 0, errors.New("no VmRSS in the operator's status")
 }
 
+// residentParts tells how much of the resident memory is the program's own file,
+// which the machine can drop and read again, and how much is its data.
+func (o *operator) residentParts() (string, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
+	if err != nil {
+		return "", fmt.Errorf("read the operator's memory: %w", err)
+	}
+	parts := map[string]float64{}
+	for line := range strings.Lines(string(status)) {
+		for _, name := range []string{"RssAnon", "RssFile"} {
+			if rest, ok := strings.CutPrefix(line, name+":"); ok {
+				kB, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
+				if err != nil {
+					return "", fmt.Errorf("read the operator's memory: %w", err)
+				}
+				parts[name] = kB * 1024 / 1e6
+			}
+		}
+	}
+	return fmt.Sprintf("%.0f MB data, %.0f MB program file", parts["RssAnon"], parts["RssFile"]), nil
+}
+
 // cpu returns the time that the operator has spent on processors.
 func (o *operator) cpu() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
