@@ -32,6 +32,4 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionReferencesResolved says whether the objects that the spec names are there and ready.
 	ConditionReferencesResolved = "ReferencesResolved"
-	// ConditionDrifted is True when the stack no longer is as it was left.
-	ConditionDrifted = "Drifted"
 )

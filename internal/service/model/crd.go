@@ -198,7 +198,7 @@ func conditionsSchema() apiextensionsv1.JSONSchemaProps {
 	condition := apiextensionsv1.JSONSchemaProps{
 		Type: "object", Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"type":               {Type: "string", Description: "Ready, Synced, Stalled, ReferencesResolved or Drifted."},
+			"type":               {Type: "string", Description: "Ready, Synced, Stalled, Reconciling or ReferencesResolved."},
 			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}, Description: "Whether it is so."},
 			"reason":             {Type: "string", Description: "Why, in one word for programs."},
 			"message":            {Type: "string", Description: "Why, in a sentence for people."},
