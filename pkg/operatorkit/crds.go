@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,12 +44,24 @@ func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInte
 	if err != nil {
 		return err
 	}
-	applied, err := c.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)})
-	if err != nil {
-		return fmt.Errorf("apply: %w", err)
-	}
 	for {
-		if ready, err := established(applied); ready || err != nil {
+		applied, err := c.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)})
+		if err != nil {
+			return fmt.Errorf("apply: %w", err)
+		}
+		if err := waitForCRD(ctx, c, applied); !errors.Is(err, errDeleted) {
+			return err
+		}
+	}
+}
+
+// errDeleted says that the definition was on its way out; it has to be applied again.
+var errDeleted = errors.New("it was deleted while it was being established")
+
+func waitForCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, applied *apiextensionsv1.CustomResourceDefinition) error {
+	for {
+		ready, err := established(applied)
+		if ready || err != nil {
 			return err
 		}
 		if applied, err = nextCRD(ctx, c, applied); err != nil {
@@ -75,12 +88,15 @@ func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterf
 		changed, ok := e.Object.(*apiextensionsv1.CustomResourceDefinition)
 		switch {
 		case open && e.Type == watch.Deleted:
-			return nil, errors.New("it was deleted while it was being established")
+			return nil, errDeleted
 		case open && ok:
 			return changed, nil
 		}
 	}
 	now, err := c.Get(ctx, crd.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, errDeleted
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wait until it is established: %w", err)
 	}
@@ -90,6 +106,9 @@ func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterf
 // established reports whether the API server serves the definition. It errs
 // when it never will, because another definition has its names.
 func established(crd *apiextensionsv1.CustomResourceDefinition) (bool, error) {
+	if crd.DeletionTimestamp != nil { // It is still served, but not for long.
+		return false, nil
+	}
 	ready := false
 	for _, c := range crd.Status.Conditions {
 		switch {
