@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,9 +71,12 @@ func serviceContent(want render.Service) content {
 // ensureAdditional makes one ConfigMap, Secret or Service, or corrects it, and returns the name it
 // has: the wanted one, or the wanted one with a hash if that is somebody else's.
 func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content, list *madeList) (string, error) {
+	if slices.ContainsFunc(list.items, func(item madeItem) bool { return item.kind == want.kind && item.wanted == name }) {
+		return "", &invalidError{fmt.Errorf("two of kind %s would be named %s; give one of them another name", want.kind, name)}
+	}
 	got, err := k.placeAdditional(ctx, obj, name, want)
 	if err == nil {
-		list.items = append(list.items, madeItem{name: got, digest: want.digest, empty: want.empty})
+		list.items = append(list.items, madeItem{kind: want.kind, wanted: name, name: got, digest: want.digest, empty: want.empty})
 	}
 	return got, err
 }

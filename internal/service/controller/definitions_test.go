@@ -7,6 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestModelDefinitionAtRunTime proves that a kind comes and goes with its definition, without a
@@ -198,4 +201,105 @@ data:
 			t.Errorf("there is a stack %s", aws.ToString(s.StackName))
 		}
 	}
+}
+
+// TestModelDefinitionsKeepTheirKind proves that who came first keeps a kind: another definition of it,
+// a CustomResourceDefinition that was there before and a built-in kind are neither changed nor removed,
+// also not while an operator starts.
+func TestModelDefinitionsKeepTheirKind(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: ModelDefinition, metadata: {name: zz-first}, spec: {kind: Shard, resourceType: 'AWS::Kinesis::Stream'}}")
+	w.condition("ModelDefinition", "zz-first", "Ready", "True", "Served")
+	w.apply(`
+{kind: ModelDefinition, metadata: {name: aa-second}, spec: {kind: Shard, resourceType: 'AWS::SQS::Queue'}}
+---
+{kind: ModelDefinition, metadata: {name: aa-builtin}, spec: {kind: DynamoDB, plural: dynamodbs, resourceType: 'AWS::SQS::Queue'}}
+`)
+	w.condition("ModelDefinition", "aa-second", "Stalled", "True", "KindTaken")
+	w.condition("ModelDefinition", "aa-builtin", "Stalled", "True", "KindTaken")
+	shards, tables := w.crdUID("shards"), w.crdUID("dynamodbs")
+	w.stop()
+	for _, name := range []string{"aa-second", "aa-builtin"} {
+		obj, err := w.get("ModelDefinition", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.startOperator()
+	w.gone("ModelDefinition", "aa-second")
+	w.gone("ModelDefinition", "aa-builtin")
+	if w.crdUID("shards") != shards || w.crdUID("dynamodbs") != tables {
+		t.Error("a definition that did not have the kind took it away")
+	}
+	w.delete("ModelDefinition", "zz-first")
+
+	w.apply(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: strangers.service-operator.aws}
+spec:
+  group: service-operator.aws
+  names: {kind: Stranger, plural: strangers}
+  scope: Namespaced
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`)
+	stranger := w.crdUID("strangers")
+	w.apply("{kind: ModelDefinition, metadata: {name: strangers}, spec: {kind: Stranger, resourceType: 'AWS::SQS::Queue'}}")
+	w.condition("ModelDefinition", "strangers", "Stalled", "True", "KindTaken")
+	w.delete("ModelDefinition", "strangers")
+	if w.crdUID("strangers") != stranger {
+		t.Error("a CustomResourceDefinition that was there before is gone")
+	}
+}
+
+// crdUID returns the UID of a CustomResourceDefinition of the group, by plural.
+func (w *world) crdUID(plural string) types.UID {
+	w.t.Helper()
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Name: plural + ".service-operator.aws"}, crd); err != nil {
+		w.t.Fatal(err)
+	}
+	if !crd.GetDeletionTimestamp().IsZero() {
+		w.t.Errorf("%s is being deleted", crd.GetName())
+	}
+	return crd.GetUID()
+}
+
+// TestModelDefinitionMadeAnew proves that a kind whose definition is deleted and applied again at once
+// is served: the old CustomResourceDefinition, which is on its way out, is not taken for the new one.
+func TestModelDefinitionMadeAnew(t *testing.T) {
+	w := newWorld(t, nil)
+	const definition = "{kind: ModelDefinition, metadata: {name: phoenixes}, spec: {kind: Phoenix, resourceType: 'AWS::SQS::Queue'}}"
+	for range 3 {
+		w.apply(definition)
+		w.condition("ModelDefinition", "phoenixes", "Ready", "True", "Served")
+		w.apply("{kind: Phoenix, metadata: {name: bird}, spec: {}}")
+		w.ready("Phoenix", "bird")
+		w.delete("Phoenix", "bird")
+		w.delete("ModelDefinition", "phoenixes")
+	}
+}
+
+// TestTwoOfOneName proves that a definition that asks for two ConfigMaps of one name is told so: they
+// would overwrite each other for ever.
+func TestTwoOfOneName(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+kind: ModelDefinition
+metadata: {name: twins}
+spec:
+  kind: Twin
+  resourceType: AWS::SQS::Queue
+  additionalResources: {configMaps: [{data: {a: "1"}}, {data: {a: "2"}}]}
+`)
+	w.condition("ModelDefinition", "twins", "Ready", "True", "Served")
+	w.apply("{kind: Twin, metadata: {name: a}, spec: {}}")
+	w.condition("Twin", "a", "Stalled", "True", "InvalidAdditionalResources")
+	w.delete("Twin", "a")
+	w.delete("ModelDefinition", "twins")
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,15 +51,17 @@ type madeList struct {
 }
 
 type madeItem struct {
-	name, digest string
-	empty        func() client.Object
+	// kind and wanted are what was asked for; name is what it got.
+	kind, wanted, name string
+	digest             string
+	empty              func() client.Object
 }
 
 // inPlace reports whether all that was made for the object, from the same inputs and outputs as now,
 // is still there as it was made. Then there is nothing to render.
 func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64) bool {
 	list, ok := k.made.get(obj.UID)
-	if !ok || list.inputs != inputs || list.output != obj.Status.OutputDigest || len(list.items) != additionalCount(obj) {
+	if !ok || list.inputs != inputs || list.output != obj.Status.OutputDigest || !slices.Equal(list.names(), additionalNames(obj)) {
 		return false
 	}
 	for _, item := range list.items {
@@ -71,10 +74,19 @@ func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64)
 	return true
 }
 
-// additionalCount counts what the object says was made for it.
-func additionalCount(obj *v1alpha1.Object) int {
-	if obj.AdditionalResources == nil {
-		return 0
+// names lists what was made, in the order in which it was.
+func (l *madeList) names() []string {
+	var names []string
+	for _, item := range l.items {
+		names = append(names, item.name)
 	}
-	return len(obj.AdditionalResources.ConfigMaps) + len(obj.AdditionalResources.Secrets) + len(obj.AdditionalResources.Services)
+	return names
+}
+
+// additionalNames lists what the object says was made for it, in the order in which it is made.
+func additionalNames(obj *v1alpha1.Object) []string {
+	if obj.AdditionalResources == nil {
+		return nil
+	}
+	return slices.Concat(obj.AdditionalResources.Services, obj.AdditionalResources.ConfigMaps, obj.AdditionalResources.Secrets)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -44,22 +45,30 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	}
 	crdCtx, cancel := context.WithTimeout(ctx, establishTimeout)
 	defer cancel()
-	if err := operatorkit.EnsureCRDs(crdCtx, s.service.manager.GetConfig(), fieldOwner, m.CRD()); err != nil {
+	if err := operatorkit.EnsureCRDs(crdCtx, s.service.manager.GetConfig(), fieldOwner, definedCRD(m, definition)); err != nil {
 		if apierrors.IsInvalid(err) {
 			return operatorkit.Stall("InvalidModel", sentence("The API server does not accept the kind", err))
 		}
 		return operatorkit.Fail(err)
 	}
-	if err := s.service.serve(ctx, m, definition.Name); err != nil {
-		if errors.Is(err, errNotLeading) {
-			return operatorkit.Wait(time.Second, "Starting", "The operator is starting.")
-		}
-		return operatorkit.Fail(err)
+	if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
+		return outcome
 	}
 	if known = s.service.served(m.Kind); known != nil {
 		known.definition.Store(&definitionVersion{uid: definition.UID, generation: definition.Generation})
 	}
 	return served(m)
+}
+
+func (s definitionStep) serve(ctx context.Context, m *model.Model, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
+	err := s.service.serve(ctx, m, definition.Name)
+	switch {
+	case errors.Is(err, errNotLeading):
+		return operatorkit.Wait(time.Second, "Starting", "The operator is starting.")
+	case err != nil:
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
 }
 
 func served(m *model.Model) operatorkit.Outcome {
@@ -68,13 +77,10 @@ func served(m *model.Model) operatorkit.Outcome {
 
 // taken says whether the kind or its plural is somebody else's.
 func (s definitionStep) taken(ctx context.Context, definition *v1alpha1.ModelDefinition, m *model.Model) (reason, message string, err error) {
-	if m.Kind == templateKind || m.Kind == "ModelDefinition" {
+	if m.Kind == templateKind || m.Kind == "ModelDefinition" || s.service.isBuiltIn(m.Kind) {
 		return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
 	}
 	if owner, ok := s.service.definition(m.Kind); ok && owner != definition.Name {
-		if owner == "" {
-			return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
-		}
 		return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", m.Kind, owner), nil
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -87,21 +93,56 @@ func (s definitionStep) taken(ctx context.Context, definition *v1alpha1.ModelDef
 	case crd.Spec.Names.Kind != m.Kind:
 		return "PluralTaken", fmt.Sprintf("The plural %s is kind %s's; give another spec.plural.", m.Plural, crd.Spec.Names.Kind), nil
 	}
-	return "", "", nil
+	return s.madeFor(ctx, definition, crd)
+}
+
+// madeFor says whether the CustomResourceDefinition is another ModelDefinition's, or nobody's that is
+// known here: who came first keeps the kind, also when the operator starts anew.
+func (s definitionStep) madeFor(
+	ctx context.Context, definition *v1alpha1.ModelDefinition, crd *apiextensionsv1.CustomResourceDefinition,
+) (reason, message string, err error) {
+	owner := crd.Annotations[definedBy]
+	switch owner {
+	case definition.Name:
+		return "", "", nil
+	case "":
+		return "KindTaken", fmt.Sprintf(
+			"CustomResourceDefinition %s exists and was not made for a ModelDefinition; choose another kind, or delete it.", crd.Name), nil
+	}
+	other := &v1alpha1.ModelDefinition{}
+	err = s.service.manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: owner}, other)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", "", nil // It was left behind.
+	case err != nil:
+		return "", "", fmt.Errorf("read ModelDefinition %s: %w", owner, err)
+	}
+	return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", crd.Spec.Names.Kind, owner), nil
+}
+
+// definedBy is the annotation of a CustomResourceDefinition that names the ModelDefinition it was
+// made for.
+const definedBy = v1alpha1.Group + "/defined-by"
+
+// definedCRD is the model's CustomResourceDefinition, which says for whom it was made.
+func definedCRD(m *model.Model, definition *v1alpha1.ModelDefinition) *apiextensionsv1.CustomResourceDefinition {
+	crd := m.CRD()
+	crd.Annotations = map[string]string{definedBy: definition.Name}
+	return crd
 }
 
 // EnsureDeleted withdraws the kind once it has no objects any more.
 func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
-		return s.deletedUncompiled(definition, err)
+		return s.deletedUncompiled(ctx, definition, err)
 	}
-	if owner, ok := s.service.definition(m.Kind); ok && owner != definition.Name {
+	if owner, ok := s.service.definition(m.Kind); ok && owner != definition.Name || s.service.isBuiltIn(m.Kind) {
 		return operatorkit.Done()
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err = s.service.direct.Get(ctx, client.ObjectKey{Name: m.CRD().Name}, crd)
-	if apierrors.IsNotFound(err) || err == nil && crd.Spec.Names.Kind != m.Kind {
+	if apierrors.IsNotFound(err) || err == nil && crd.Annotations[definedBy] != definition.Name {
 		s.service.withdraw(m.Kind)
 		return operatorkit.Done()
 	}
@@ -109,17 +150,23 @@ func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.
 		return operatorkit.Fail(fmt.Errorf("read CustomResourceDefinition %s: %w", m.CRD().Name, err))
 	}
 	if s.service.served(m.Kind) == nil {
-		if err := s.service.serve(ctx, m, definition.Name); err != nil {
-			return operatorkit.Fail(err)
+		if outcome := s.serve(ctx, m, definition); !outcome.IsDone() {
+			return outcome
 		}
 	}
-	return s.removeWhenEmpty(ctx, m, crd)
+	return s.removeWhenEmpty(ctx, m, definition, crd)
 }
 
 // deletedUncompiled lets a definition go that never could be served; a kind that an earlier, sound
 // version of it defined is served on.
-func (s definitionStep) deletedUncompiled(definition *v1alpha1.ModelDefinition, err error) operatorkit.Outcome {
-	if owner, ok := s.service.definition(definition.Spec.Kind); ok && owner == definition.Name {
+func (s definitionStep) deletedUncompiled(ctx context.Context, definition *v1alpha1.ModelDefinition, err error) operatorkit.Outcome {
+	var crds apiextensionsv1.CustomResourceDefinitionList
+	if listErr := s.service.direct.List(ctx, &crds); listErr != nil {
+		return operatorkit.Fail(fmt.Errorf("list CustomResourceDefinitions: %w", listErr))
+	}
+	if slices.ContainsFunc(crds.Items, func(crd apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Annotations[definedBy] == definition.Name
+	}) {
 		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition must be corrected before its kind can be removed", err))
 	}
 	if _, ok := errors.AsType[cfntemplate.Problems](err); !ok {
@@ -130,7 +177,28 @@ func (s definitionStep) deletedUncompiled(definition *v1alpha1.ModelDefinition, 
 
 // removeWhenEmpty deletes the CustomResourceDefinition when no object is left: deleting it earlier
 // would delete the objects, and with them what they stand for in AWS.
-func (s definitionStep) removeWhenEmpty(ctx context.Context, m *model.Model, crd *apiextensionsv1.CustomResourceDefinition) operatorkit.Outcome {
+func (s definitionStep) removeWhenEmpty(
+	ctx context.Context, m *model.Model, definition *v1alpha1.ModelDefinition, crd *apiextensionsv1.CustomResourceDefinition,
+) operatorkit.Outcome {
+	if outcome := s.empty(ctx, m); !outcome.IsDone() {
+		return outcome
+	}
+	s.service.withdraw(m.Kind)
+	// An object that came while the kind was still served may have a stack by now.
+	if outcome := s.empty(ctx, m); !outcome.IsDone() {
+		if again := s.serve(ctx, m, definition); !again.IsDone() {
+			return again
+		}
+		return outcome
+	}
+	if err := s.service.direct.Delete(ctx, crd, client.Preconditions{UID: new(crd.UID)}); err != nil && !apierrors.IsNotFound(err) {
+		return operatorkit.Fail(fmt.Errorf("delete CustomResourceDefinition %s: %w", crd.Name, err))
+	}
+	return operatorkit.Done()
+}
+
+// empty is done when the kind has no objects.
+func (s definitionStep) empty(ctx context.Context, m *model.Model) operatorkit.Outcome {
 	left := &metav1.PartialObjectMetadataList{}
 	left.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(m.Kind + "List"))
 	if err := s.service.direct.List(ctx, left); err != nil {
@@ -141,10 +209,6 @@ func (s definitionStep) removeWhenEmpty(ctx context.Context, m *model.Model, crd
 		return operatorkit.Wait(time.Minute, "ObjectsExist", fmt.Sprintf(
 			"%d objects of kind %s still exist, %s/%s among them; delete them first, and this ModelDefinition goes by itself.",
 			n, m.Kind, first.Namespace, first.Name))
-	}
-	s.service.withdraw(m.Kind)
-	if err := s.service.direct.Delete(ctx, crd); err != nil && !apierrors.IsNotFound(err) {
-		return operatorkit.Fail(fmt.Errorf("delete CustomResourceDefinition %s: %w", crd.Name, err))
 	}
 	return operatorkit.Done()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,6 +123,11 @@ func (s *service) served(kindName string) *kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds[kindName]
+}
+
+// isBuiltIn reports whether the kind is in the catalog, whether or not it is served yet.
+func (s *service) isBuiltIn(kindName string) bool {
+	return slices.ContainsFunc(s.builtIn, func(m *model.Model) bool { return m.Kind == kindName })
 }
 
 // definition returns the name of the ModelDefinition that a kind is served for; built-in kinds have

@@ -172,7 +172,7 @@ func (w *world) decode(manifests string) []*unstructured.Unstructured {
 		if obj.GetAPIVersion() == "" {
 			obj.SetAPIVersion("service-operator.aws/v1alpha1")
 		}
-		if obj.GetKind() != "ModelDefinition" {
+		if obj.GetKind() != "ModelDefinition" && obj.GetKind() != "CustomResourceDefinition" {
 			obj.SetNamespace(w.namespace)
 		}
 		objects = append(objects, obj)
