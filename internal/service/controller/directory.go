@@ -106,14 +106,19 @@ func (d *directory) siblings(key objectKey) []objectKey {
 	return keys
 }
 
-// forget removes an object that is gone.
-func (d *directory) forget(key objectKey, stackName string) {
-	d.refer(key, nil)
+// forget removes an object that is gone, unless another of its name has taken its place already.
+func (d *directory) forget(key objectKey, stackName string, uid types.UID) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.stacks[stackName].key == key {
+	owner, owned := d.stacks[stackName]
+	if owned && owner.key == key && owner.uid != uid {
+		d.mu.Unlock()
+		return
+	}
+	if owner.key == key {
 		delete(d.stacks, stackName)
 	}
+	d.mu.Unlock()
+	d.refer(key, nil)
 }
 
 func compareKeys(a, b objectKey) int {

@@ -96,8 +96,30 @@ func (k *kind) run(ctx context.Context) error {
 	if err := k.manager.start(ctx, k.service.fail); err != nil {
 		return err
 	}
+	if err := k.know(ctx); err != nil {
+		return err
+	}
 	if err := k.reconciler.Run(ctx, k.manager); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: %w", k.name, err)
+	}
+	return nil
+}
+
+// know records what every object names before the first of them is looked at: what one shares with
+// others it would else take for its own alone, and take away from them.
+func (k *kind) know(ctx context.Context) error {
+	if len(k.model.Load().References) == 0 {
+		return nil
+	}
+	var objects v1alpha1.ObjectList
+	if err := k.manager.cache.List(ctx, &objects, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list %s: %w", k.name, err)
+	}
+	for i := range objects.Items {
+		obj := &objects.Items[i]
+		if targets, err := k.targets(obj); err == nil { // An object that is wrong in itself says so itself.
+			k.service.directory.refer(k.key(obj), targets)
+		}
 	}
 	return nil
 }
@@ -131,7 +153,7 @@ func (k *kind) gone(obj *v1alpha1.Object) {
 	siblings := k.service.directory.siblings(key)
 	k.ready.drop(obj.UID)
 	k.made.drop(obj.UID)
-	k.service.directory.forget(key, k.stackName(obj))
+	k.service.directory.forget(key, k.stackName(obj), obj.UID)
 	k.service.wake(siblings...)
 	k.service.wakeDefinition(k.name)
 }
@@ -148,6 +170,9 @@ func (k *kind) stackName(obj *v1alpha1.Object) string {
 func (k *kind) replaceModel(ctx context.Context, m *model.Model) error {
 	k.model.Store(m)
 	k.version.Add(1)
+	if err := k.know(ctx); err != nil {
+		return err
+	}
 	var objects v1alpha1.ObjectList
 	if err := k.manager.client.List(ctx, &objects); err != nil {
 		return fmt.Errorf("list %s: %w", k.name, err)

@@ -228,6 +228,32 @@ func TestRetainKeepsTheStack(t *testing.T) {
 	}
 }
 
+// TestUnknownDeletionPolicyKeepsTheStack proves that nothing is deleted on a misunderstanding: retain may
+// be written as CloudFormation does, and what is not known is asked about.
+func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(`
+{kind: SQSQueue, metadata: {name: jobs, annotations: {service-operator.aws/deletion-policy: Retain}}, spec: {}}
+---
+{kind: SQSQueue, metadata: {name: typo, annotations: {service-operator.aws/deletion-policy: retian}}, spec: {}}
+`)
+	w.ready("SQSQueue", "jobs")
+	typo := w.ready("SQSQueue", "typo")
+	w.delete("SQSQueue", "jobs")
+	if err := w.client.Delete(t.Context(), typo); err != nil {
+		t.Fatal(err)
+	}
+	w.condition("SQSQueue", "typo", "Stalled", "True", "UnknownDeletionPolicy")
+	if stacks := w.stacks(); len(stacks) != 2 {
+		t.Errorf("the stacks are %v, want both", stacks)
+	}
+	w.change("SQSQueue", "typo", `{"metadata":{"annotations":{"service-operator.aws/deletion-policy":"delete"}}}`)
+	w.gone("SQSQueue", "typo")
+	if stacks := w.stacks(); len(stacks) != 1 {
+		t.Errorf("the stacks are %v, want the one to retain", stacks)
+	}
+}
+
 // TestPausedObjectIsLeftAlone proves that the annotation stops all work, and taking it off resumes it.
 func TestPausedObjectIsLeftAlone(t *testing.T) {
 	w := newWorld(t, nil)

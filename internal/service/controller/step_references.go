@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,10 +52,14 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	if missing != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, missing.reason, missing.message
 	}
+	if was := operatorkit.FindCondition(obj, condition.Type); missing == nil && was != nil && was.Status != metav1.ConditionTrue {
+		// Those that share an object with this one have left it out so far.
+		k.service.wake(k.service.directory.siblings(k.key(obj))...)
+	}
 	condition.LastTransitionTime = metav1.NewTime(k.service.options.Clock.Now())
 	operatorkit.SetCondition(obj, condition)
 	if missing != nil {
-		return operatorkit.Wait(0, missing.reason, missing.message)
+		return operatorkit.Wait(missing.after, missing.reason, missing.message)
 	}
 	return operatorkit.Done()
 }
@@ -65,7 +70,11 @@ func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operato
 }
 
 // missing says which named object is not there or not ready.
-type missing struct{ reason, message string }
+type missing struct {
+	reason, message string
+	// after is when to look again; zero for what tells by itself.
+	after time.Duration
+}
 
 // targets lists all objects that an object names, its template among them.
 func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
@@ -119,8 +128,8 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 	}
 	in.facts.References = facts
 	if len(references) > 0 {
-		if in.facts.Siblings, err = k.siblings(ctx, obj, references); err != nil {
-			return in, nil, err
+		if in.facts.Siblings, lack, err = k.siblings(ctx, obj, references); err != nil || lack != nil {
+			return in, lack, err
 		}
 	}
 	in.override, lack, err = k.override(ctx, obj)
@@ -147,26 +156,29 @@ func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []r
 func (s *service) find(ctx context.Context, kindName string, key types.NamespacedName) (*v1alpha1.Object, *missing, error) {
 	other := s.served(kindName)
 	if other == nil {
-		return nil, &missing{"KindNotServed", fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name)}, nil
+		return nil, &missing{"KindNotServed", fmt.Sprintf("The kind %s of %s is not served; apply a ModelDefinition for it.", kindName, key.Name), 0}, nil
 	}
 	target := &v1alpha1.Object{}
 	err := other.manager.cache.Get(ctx, key, target)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &missing{"ReferenceNotFound", fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace)}, nil
+		return nil, &missing{"ReferenceNotFound", fmt.Sprintf("There is no %s %s in namespace %s; create it.", kindName, key.Name, key.Namespace), 0}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read %s %s: %w", kindName, key, err)
 	case target.DeletionTimestamp != nil:
-		return nil, &missing{"ReferenceDeleting", fmt.Sprintf("%s %s is being deleted.", kindName, key.Name)}, nil
+		return nil, &missing{"ReferenceDeleting", fmt.Sprintf("%s %s is being deleted.", kindName, key.Name), 0}, nil
 	case len(target.Output) == 0 || meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady) == nil:
-		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name)}, nil
+		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name), 0}, nil
+	case outputDigest(target.Output) != target.Status.OutputDigest:
+		// Somebody else's output, or half of what the operator is writing.
+		return nil, &missing{"ReferenceChanging", fmt.Sprintf("Waiting for the output of %s %s to be what AWS gave.", kindName, key.Name), time.Second}, nil
 	}
 	return target, nil, nil
 }
 
 // siblings gathers, for each reference, the references of all objects of the kind that name the
 // same object. Those whose references are not ready yet are left out: they tell when they are.
-func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string][]any, error) {
+func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string][]any, *missing, error) {
 	siblings := map[string][]any{}
 	for _, r := range references {
 		target := objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}}
@@ -174,47 +186,53 @@ func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []
 			if key.Kind != k.name {
 				continue
 			}
-			facts, err := k.sibling(ctx, key, r)
-			if err != nil {
-				return nil, err
+			facts, lack, err := k.sibling(ctx, key, r)
+			if err != nil || lack != nil {
+				return nil, lack, err
 			}
 			if facts != nil {
 				siblings[r.Name] = append(siblings[r.Name], facts)
 			}
 		}
 	}
-	return siblings, nil
+	return siblings, nil, nil
 }
 
-// sibling returns the references of one object that names the same object by the same reference.
-func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, error) {
+// sibling returns the references of one object that names the same object by the same reference. What
+// is missing for a moment only is to be waited for, and not to be left out.
+func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, *missing, error) {
 	other := &v1alpha1.Object{}
 	if err := k.manager.cache.Get(ctx, key.NamespacedName, other); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil
+			return nil, nil, nil
 		}
-		return nil, fmt.Errorf("read %s %s: %w", k.name, key, err)
+		return nil, nil, fmt.Errorf("read %s %s: %w", k.name, key, err)
 	}
 	references, err := render.References(k.model.Load(), other)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a sibling that is wrong in itself says so itself
+		return nil, nil, nil //nolint:nilerr // a sibling that is wrong in itself says so itself
 	}
 	same := false
 	for _, theirs := range references {
 		same = same || theirs == r
 	}
 	if !same {
-		return nil, nil
+		return nil, nil, nil
 	}
 	resolved, lack, err := k.resolve(ctx, other, references)
-	if err != nil || lack != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case lack != nil && lack.after > 0:
+		return nil, lack, nil
+	case lack != nil:
+		return nil, nil, nil
 	}
 	facts := map[string]any{}
 	for name, outputs := range resolved {
 		facts[name] = outputs
 	}
-	return facts, nil
+	return facts, nil, nil
 }
 
 // override reads the template that the object names in place of its kind's own.
@@ -227,11 +245,11 @@ func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Over
 	err = k.service.manager.GetClient().Get(ctx, key, template)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &missing{"TemplateNotFound", fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace)}, nil
+		return nil, &missing{"TemplateNotFound", fmt.Sprintf("There is no CloudFormationTemplate %s in namespace %s; create it.", key.Name, key.Namespace), 0}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("read CloudFormationTemplate %s: %w", key, err)
 	case template.Data.Template == "":
-		return nil, &missing{"TemplateEmpty", fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace)}, nil
+		return nil, &missing{"TemplateEmpty", fmt.Sprintf("CloudFormationTemplate %s in namespace %s has no data.template.", key.Name, key.Namespace), 0}, nil
 	}
 	return &render.Override{File: templateFile(template), Template: template.Data.Template}, nil, nil
 }

@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
@@ -22,14 +24,15 @@ func (s stackStep) Name() string { return "stack" }
 func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	k.service.directory.own(k.stackName(obj), k.key(obj), obj.UID)
+	version := k.version.Load() // Before the model: a model that is replaced meanwhile is then looked at again.
 	in, lack, err := k.inputs(ctx, obj)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	if lack != nil {
-		return operatorkit.Wait(0, lack.reason, lack.message)
+		return operatorkit.Wait(lack.after, lack.reason, lack.message)
 	}
-	digest, err := in.digest(obj, k.version.Load())
+	digest, err := in.digest(obj, version)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -44,7 +47,7 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	}
 	outcome := s.ensure(ctx, obj, desired, !untouched)
 	if outcome.IsDone() {
-		if digest, err = in.digest(obj, k.version.Load()); err != nil {
+		if digest, err = in.digest(obj, version); err != nil {
 			return operatorkit.Fail(err)
 		}
 		k.ready.keep(obj.UID, digest)
@@ -90,8 +93,13 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 // EnsureDeleted deletes the stack unless the object says to keep it.
 func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
-	if obj.Annotations[v1alpha1.DeletionPolicyAnnotation] == v1alpha1.DeletionPolicyRetain {
+	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
+	case "", "delete":
+	case v1alpha1.DeletionPolicyRetain:
 		return operatorkit.Done()
+	default: // Whoever wrote it wanted something; deleting cannot be undone.
+		return operatorkit.Stall("UnknownDeletionPolicy", fmt.Sprintf(
+			"The annotation %s is %q; set it to retain or delete.", v1alpha1.DeletionPolicyAnnotation, policy))
 	}
 	known, err := record(obj)
 	if err != nil {

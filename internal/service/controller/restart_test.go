@@ -1,0 +1,65 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRestartLeavesSharedPoliciesAlone proves that an operator that starts knows which subscriptions
+// share a queue before it looks at the first: the queue's policy is not narrowed and widened again,
+// with messages lost in between.
+func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
+	w.ready("SQSQueue", "jobs")
+	const many = 6
+	for i := range many {
+		w.apply(fmt.Sprintf(`
+{kind: SNSTopic, metadata: {name: topic-%d}, spec: {}}
+---
+{kind: SNSSubscription, metadata: {name: sub-%d}, spec: {topicName: topic-%d, protocol: sqs, endpoint: jobs}}
+`, i, i, i))
+		w.ready("SNSSubscription", fmt.Sprintf("sub-%d", i))
+	}
+	w.eventually("every stack is complete and names every topic", func() error {
+		for i := range many {
+			if err := w.namesTopics(fmt.Sprintf("sub-%d", i), many); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range many {
+		w.ready("SNSSubscription", fmt.Sprintf("sub-%d", i))
+	}
+	w.stop()
+	calls := w.count()
+	w.startOperator()
+	w.apply("{kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: topic-0, protocol: email, endpoint: someone@example.com}}")
+	w.ready("SNSSubscription", "mail")
+	for i := range many { // Each was looked at since the start.
+		name := fmt.Sprintf("sub-%d", i)
+		w.change("SNSSubscription", name, `{"metadata":{"annotations":{"aws-operator/paused":"true"}}}`)
+		w.condition("SNSSubscription", name, "Synced", "Unknown", "Paused")
+	}
+	if n := calls()["UpdateStack"]; n != 0 {
+		t.Errorf("the restart updated %d stacks that were as they should be", n)
+	}
+}
+
+// namesTopics errs unless the policy in the stack of a subscription names so many topics.
+func (w *world) namesTopics(subscription string, many int) error {
+	template := w.template("SNSSubscription", subscription)
+	for i := range many {
+		if want := fmt.Sprintf(":topic-%d", i); !strings.Contains(template, want) {
+			return fmt.Errorf("the template of %s lacks %s: %s", subscription, want, template)
+		}
+	}
+	for name, status := range w.stacks() {
+		if status != "CREATE_COMPLETE" && status != "UPDATE_COMPLETE" {
+			return fmt.Errorf("stack %s is %s", name, status)
+		}
+	}
+	return nil
+}
