@@ -135,7 +135,8 @@ func (k *kind) takeOrCreate(ctx context.Context, obj *v1alpha1.Object, name stri
 		return false, nil
 	}
 	held, ok := existing.DeepCopyObject().(client.Object)
-	if _, err := digestOnly(held); ok && err == nil && contentOf(held) == want.digest {
+	labelled := existing.GetLabels()[v1alpha1.KindLabel] == k.name // Without the label it is not watched.
+	if _, err := digestOnly(held); ok && err == nil && contentOf(held) == want.digest && labelled {
 		return true, nil // the cache was behind
 	}
 	k.mark(obj, existing)

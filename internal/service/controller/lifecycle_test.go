@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
@@ -130,6 +132,7 @@ func TestConfigMapsAreOwned(t *testing.T) {
 	if owner := metav1.GetControllerOf(c); owner == nil || owner.UID != obj.GetUID() {
 		t.Errorf("the owner is %+v", owner)
 	}
+	w.loses(c, v1alpha1.KindLabel)
 	want := maps.Clone(c.Data)
 	c.Data["queueName"], c.Data["more"] = "wrong", "than it should be"
 	if err := w.client.Update(t.Context(), c); err != nil {
@@ -147,6 +150,20 @@ func TestConfigMapsAreOwned(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("the deleted ConfigMap is there again", refreshed)
+}
+
+// loses takes a label off an object and waits until it is back, without which nobody would see edits.
+func (w *world) loses(obj client.Object, label string) {
+	w.t.Helper()
+	if err := w.client.Patch(w.t.Context(), obj, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label))); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("label "+label+" is back", func() error {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil || obj.GetLabels()[label] == "" {
+			return fmt.Errorf("the labels are %v: %w", obj.GetLabels(), errors.Join(err, errStill))
+		}
+		return nil
+	})
 }
 
 // TestNamesThatCollide proves that a ConfigMap that is somebody else's is never touched.
