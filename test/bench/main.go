@@ -261,6 +261,12 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 	if err := w.operator.start(ctx); err != nil {
 		return err
 	}
+	settled, err := w.operator.settle(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.note("from its restart until it has looked at all of them", round(settled).String())
+	// It looks three times a minute whether there is memory to return.
 	if err := pause(ctx, 30*time.Second); err != nil {
 		return err
 	}

@@ -92,6 +92,31 @@ func (o *operator) residentMB() (float64, error) {
 	return 0, errors.New("no VmRSS in the operator's status")
 }
 
+// settle waits until the operator is idle: until it has used less than 1 % of a
+// core for ten seconds. It returns how long it was busy.
+func (o *operator) settle(ctx context.Context) (time.Duration, error) {
+	const window = 5 * time.Second
+	start, quiet := now(), 0
+	last, err := o.cpu()
+	if err != nil {
+		return 0, err
+	}
+	for quiet < 2 && time.Since(start) < 5*time.Minute {
+		if err := pause(ctx, window); err != nil {
+			return 0, err
+		}
+		used, err := o.cpu()
+		if err != nil {
+			return 0, err
+		}
+		if quiet++; used-last > window/100 {
+			quiet = 0
+		}
+		last = used
+	}
+	return time.Since(start) - 2*window, nil
+}
+
 // residentParts tells how much of the resident memory is the program's own file,
 // which the machine can drop and read again, and how much is its data.
 func (o *operator) residentParts() (string, error) {
