@@ -142,7 +142,7 @@ func (v *visit) lookOnce(ctx context.Context, err error) step {
 	if v.surprised {
 		return v.failed(err)
 	}
-	v.surprised = true
+	v.surprised, v.deployed = true, nil // what was read before may have been changed since
 	return v.look(ctx)
 }
 

@@ -104,7 +104,7 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	for _, one := range failures {
 		if v.deletion.Clean != nil {
 			if err := v.deletion.Clean(ctx, one); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-				return end(v.wait(reasonDeleteFailed, fmt.Sprintf("%s could not be cleaned before its deletion: %s", one.LogicalID, awsapi.Sentence(err.Error())), v.engine.delay(v.record.DeleteAttempts)))
+				return end(v.wait(reasonDeleteFailed, fmt.Sprintf("%s could not be cleaned before its deletion: %s", one.LogicalID, told(err)), v.engine.delay(v.record.DeleteAttempts)))
 			}
 		}
 		if slices.Contains(v.deletion.Retain, one.LogicalID) {
@@ -114,10 +114,19 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	return v.sendDelete(ctx, retain)
 }
 
-// gone ends a deletion. A stack that was made again just before the operator died may not be recorded, so the first visit of a
-// deletion looks for it by name.
+// told is a failure in words for a person: what the SDK makes of AWS's answers is none.
+func told(err error) string {
+	if awsapi.Code(err) != "" {
+		return awsapi.Explain(err).Message
+	}
+	return awsapi.Sentence(err.Error())
+}
+
+// gone ends a deletion. A stack that was made again just before the operator died may not be recorded, and deleting the one before
+// it, which is gone, succeeds. So unless an event says that this deletion ended, the stack is looked for by name.
 func (v *visit) gone(ctx context.Context) step {
-	if !v.before.Deleting && v.record.StackID != "" {
+	ended := v.before.Deleting && v.told.Token != "" && v.told.Token == v.record.Token
+	if !ended && v.record.StackID != "" {
 		v.record.StackID, v.record.Status = "", string(StatusNone)
 		return v.look(ctx)
 	}

@@ -81,10 +81,12 @@ func (d *describer) one(ctx context.Context, target awsapi.Target, name string) 
 	}
 }
 
-// missing is true for CloudFormation's answer that a stack does not exist, a ValidationError:
+// missing is true for CloudFormation's answer that a stack does not exist, a ValidationError. What else does not exist, such as a
+// role or a template, has the same code:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func missing(err error) bool {
-	return awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist")
+	message := awsapi.AWSMessage(err)
+	return awsapi.Code(err) == "ValidationError" && strings.HasPrefix(message, "Stack") && strings.Contains(message, "does not exist")
 }
 
 // join waits for the listing that gathers now.

@@ -9,12 +9,19 @@ import (
 	"strconv"
 )
 
-// Digest returns the SHA-256 of all that is applied: template, parameters and tags.
+// Digest returns the SHA-256 of all that is applied: template, parameters and tags; and of what it is applied with, if that is
+// given, so that what failed for want of a capability or of another role is tried again with it.
 func (d *Desired) Digest() string {
 	h := sha256.New()
 	write(h, d.Template.Digest())
 	writeMap(h, d.Parameters)
 	writeMap(h, d.Tags)
+	if d.RoleARN != "" || len(d.Capabilities) > 0 {
+		write(h, d.RoleARN)
+		for _, capability := range slices.Sorted(slices.Values(d.Capabilities)) {
+			write(h, capability)
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -71,7 +71,7 @@ func call[O any](s *script, operation string, effect func() (*O, error)) (*O, er
 		}
 	}
 	out, err := effect()
-	if err == nil && s.after != nil {
+	if s.after != nil {
 		if lost := s.after(operation); lost != nil {
 			return nil, lost
 		}

@@ -67,8 +67,12 @@ func (l *live) carries(tags map[string]string) bool {
 	return true
 }
 
-// inProgress is true while CloudFormation is at work. REVIEW_IN_PROGRESS is not: it waits for somebody to execute a change set.
+// inProgress is true while CloudFormation is at work, and in a status that is new to the table: it is waited out as well.
+// REVIEW_IN_PROGRESS is not: it waits for somebody to execute a change set.
 func inProgress(status types.StackStatus) bool {
+	if _, ok := table[status]; !ok {
+		return true
+	}
 	return strings.HasSuffix(string(status), "_IN_PROGRESS") && status != types.StackStatusReviewInProgress
 }
 
@@ -120,6 +124,7 @@ func deleted(status types.StackStatus) bool {
 // look asks CloudFormation about the stack and settles the record by the answer.
 func (v *visit) look(ctx context.Context) step {
 	mark := v.engine.watchlist.mark()
+	v.told, _ = v.engine.watchlist.changed(&v.record)
 	name := v.record.StackID
 	if name == "" {
 		name = v.desired.Name
@@ -231,6 +236,8 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 func (v *visit) settleApplied(found *live, old Record) {
 	// The answer to a creation sent again may be a stack that was updated since: then it is not known what is deployed.
 	overtaken := old.Status == string(types.StackStatusCreateInProgress) && !strings.HasPrefix(found.changed, createdMark)
+	// So it is when the last event tells of somebody else's operation.
+	overtaken = overtaken || (v.told.Token != "" && v.told.Token != old.Token && v.told.Status == string(found.status))
 	switch {
 	case old.PendingDigest != "" && found.changed != old.Changed && !overtaken:
 		v.record.Digest = old.PendingDigest

@@ -28,6 +28,7 @@ type visit struct {
 
 	looked    bool
 	surprised bool              // a call was refused because the stack was not as expected
+	told      Event             // the event that the last look followed, if any
 	found     *live             // what the last look found; nil if there is no stack
 	deployed  *diff.Side        // what Inspect found
 	outputs   map[string]string // nil unless read
@@ -127,6 +128,9 @@ func (v *visit) needsLook() bool {
 	if v.record.StackID == "" {
 		return v.goal == Absent
 	}
+	if v.goal == Absent && !v.before.Deleting && status == types.StackStatusDeleteInProgress {
+		return true // it was being replaced: the next one may have been made without a record
+	}
 	if _, changed := v.engine.watchlist.changed(&v.record); changed || v.desired.Refresh || status == StatusNone {
 		return true
 	}
@@ -169,6 +173,9 @@ func (v *visit) finish(result Result) Result {
 		} else {
 			v.engine.journal.keep(v.key, v.owner, v.record)
 		}
+	}
+	if v.before.StackID != "" && v.before.StackID != v.record.StackID {
+		v.engine.watchlist.forget(v.before.StackID) // another stack took its place; a sweep would miss it for ever
 	}
 	if result.State != Gone {
 		v.engine.watchlist.recorded(v.target, &v.record)

@@ -1,0 +1,170 @@
+package stack
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// What others do, or what is lost, while the engine is at work.
+
+// vanishes has somebody else delete the newest stack.
+func vanishes(s *script) Event {
+	return Event{StackID: s.end(types.StackStatusDeleteComplete, "").StackID, Status: "DELETE_COMPLETE", Token: "Console-1"}
+}
+
+// A stack that was made for one that had vanished, just before the operator died, is not left over when the object is deleted then.
+func TestAnUnrecordedCreationForAVanishedStackIsDeleted(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	e.Observe(vanishes(s))
+	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack") // and dies
+	s.end(types.StackStatusCreateComplete, "")
+	e = s.engine()
+	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DeleteStack").Record // of the one that is gone
+	s.step(defaultPollInterval)
+	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record
+	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
+	deletedBy(t, s, e, record, DeleteOptions{}, Gone, "DescribeStacks")
+	if left := alive(s); len(left) != 0 {
+		t.Errorf("left over: %q", left)
+	}
+}
+
+// The same when the operator is back before it is time to look at the deletion that it remembers.
+func TestAnUnrecordedSecondCreationIsDeletedAtOnce(t *testing.T) {
+	s := newScript(t)
+	e := s.engine()
+	record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record
+	e.Observe(s.end(types.StackStatusRollbackComplete, "no"))
+	result := ensured(t, s, e, desire(t, 1), record, Waiting, "DescribeStacks", "DescribeStackEvents")
+	s.step(result.RequeueAfter)
+	record = ensured(t, s, e, desire(t, 1), result.Record, InProgress, "DeleteStack").Record
+	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
+	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack") // and dies
+	s.end(types.StackStatusCreateComplete, "")
+	deletedBy(t, s, s.engine(), record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack")
+}
+
+func TestASweepDoesNotMissAStackThatWasReplaced(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	e.Observe(vanishes(s))
+	record = ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack").Record
+	e.Observe(s.end(types.StackStatusCreateComplete, ""))
+	ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks")
+	for range 2 {
+		events, err := e.Sweep(t.Context(), awsapi.Target{})
+		if err != nil || len(events) != 0 {
+			t.Errorf("%+v, %v; want nothing: all is as recorded", events, err)
+		}
+	}
+	if known := len(e.watchlist.stacks); known != 1 {
+		t.Errorf("%d stacks are watched, want the one that there is", known)
+	}
+}
+
+func TestAStatusThatIsNewIsWaitedOut(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	one := s.stacks[0]
+	one.shown.StackStatus, one.shown.LastUpdatedTime = "MIGRATION_PAUSED", aws.Time(s.clock.Now())
+	desired := desire(t, 1)
+	desired.Refresh = true
+	result := ensured(t, s, e, desired, record, InProgress, "DescribeStacks")
+	if result.RequeueAfter != defaultPollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, defaultPollInterval)
+	}
+	s.step(result.RequeueAfter)
+	one.shown.StackStatus = types.StackStatusUpdateComplete
+	ensured(t, s, e, desire(t, 1), result.Record, Ready, "DescribeStacks", "GetTemplate")
+}
+
+// What is compared, and judged by the policy, is what is deployed now.
+func TestAnUpdateThatIsOvertakenIsJudgedAnew(t *testing.T) {
+	s := newScript(t)
+	_, record := made(t, s)
+	withTable, err := template.Parse("queue.yaml", []byte(`
+Resources:
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties:
+      QueueName: jobs
+  Table:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.before = func(operation string) error {
+		if operation != "UpdateStack" {
+			return nil
+		}
+		s.before = nil // somebody else was quicker
+		s.stacks[0].body = string(withTable.JSON())
+		s.stacks[0].shown.LastUpdatedTime, s.stacks[0].shown.StackStatus = aws.Time(s.clock.Now()), types.StackStatusUpdateComplete
+		return refuse("ValidationError", "Stack:jobs is in UPDATE_IN_PROGRESS state and can not be updated.")
+	}
+	result := ensured(t, s, s.engine(), desire(t, 2), record, Stalled, "DescribeStacks", "GetTemplate", "UpdateStack", "DescribeStacks", "GetTemplate")
+	if result.Reason != reasonRefused {
+		t.Errorf("%s: %s, want the policy to guard the table", result.Reason, result.Message)
+	}
+}
+
+// An update that somebody else's follows before the engine looks is not what is deployed.
+func TestAnUpdateThatSomebodyElsesFollowedIsNotBelieved(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
+	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
+	s.step(time.Second)
+	s.stacks[0].body, s.stacks[0].shown.LastUpdatedTime = string(desire(t, 9).Template.JSON()), aws.Time(s.clock.Now())
+	e.Observe(Event{StackID: record.StackID, Status: "UPDATE_COMPLETE", Token: "Console-2"})
+	ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks", "GetTemplate", "UpdateStack")
+}
+
+// A role that does not exist is no stack that does not exist.
+func TestADeletionThatARolePreventsIsNotDone(t *testing.T) {
+	s := newScript(t)
+	e, record := made(t, s)
+	s.before = func(operation string) error {
+		if operation == "DeleteStack" {
+			return refuse("ValidationError", "Role arn:aws:iam::123456789012:role/deployer does not exist")
+		}
+		return nil
+	}
+	deletedBy(t, s, e, record, DeleteOptions{}, Waiting, "DeleteStack")
+}
+
+func TestAMissingCapabilityOrRoleIsTriedAgainOnceGiven(t *testing.T) {
+	for name, given := range map[string]func(*Desired){
+		"a capability": func(d *Desired) { d.Capabilities = []string{"CAPABILITY_NAMED_IAM"} },
+		"a role":       func(d *Desired) { d.RoleARN = "arn:aws:iam::123456789012:role/deployer" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t)
+			e := s.engine()
+			s.before = func(string) error { return refuse("InsufficientCapabilitiesException", "Requires capabilities") }
+			record := ensured(t, s, e, desire(t, 1), Record{}, Stalled, "CreateStack").Record
+			ensured(t, s, e, desire(t, 1), record, Stalled)
+			s.before = nil
+			desired := desire(t, 1)
+			given(&desired)
+			ensured(t, s, e, desired, record, InProgress, "CreateStack")
+		})
+	}
+}
+
+// The words of a person's own cleaner stand; those of the SDK do not reach a person.
+func TestAFailedCleaningIsToldWithoutTheSDKsWords(t *testing.T) {
+	if got := told(refuse("AccessDenied", "User: arn:x is not authorized to perform: s3:DeleteObject")); got == "" || len(got) > 200 || got[:4] != "AWS " {
+		t.Errorf("%q", got)
+	}
+}
