@@ -67,6 +67,7 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 	}
 	desired.Refresh = true // the record is not kept over restarts
 	var record stack.Record
+	told := ""
 	for delay := firstLook; ; delay = min(2*delay, lastLook) {
 		result, err := l.options.Engine.Ensure(ctx, target, desired, record)
 		record = result.Record
@@ -79,6 +80,12 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 			}
 		case result.State == stack.Stalled:
 			l.log.Error(errors.New(result.Reason), "The events' stack needs a person; until then stacks are only looked at now and then", "target", target.String(), "stack", desired.Name, "message", result.Message)
+		case result.State == stack.Waiting: // AWS denies something: nothing to ask again every few seconds.
+			if result.Message != told {
+				l.log.Error(errors.New(result.Reason), "The events' stack cannot be made yet; until then stacks are only looked at now and then", "target", target.String(), "stack", desired.Name, "message", result.Message)
+			}
+			told = result.Message
+			delay = max(delay, min(result.RequeueAfter, brokenLook))
 		default:
 			l.log.V(1).Info("Waiting for the events' stack", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
 		}

@@ -2,6 +2,7 @@ package awsevents
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -28,9 +29,12 @@ const (
 	removeAfter = time.Second
 )
 
-// receiveForever makes sure of the queue and polls it until the context ends. When the queue is gone, it makes it anew.
+// receiveForever makes sure of the queue and polls it until the context ends. When the queue is gone, it makes it anew; if the queue
+// is gone again at once, though its stack stands, somebody removed it behind CloudFormation's back, and the tries become rare.
 func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, listening chan<- struct{}) {
-	for ctx.Err() == nil {
+	var wait time.Duration // before the next try
+	tries := 0             // in a row that found the queue gone at once
+	for l.pause(ctx, wait, nil) == nil {
 		url, err := l.ensureQueue(ctx, target)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -43,21 +47,42 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, lis
 		case listening <- struct{}{}:
 		default: // a sweep is due already
 		}
-		polling, stop := context.WithCancel(ctx)
-		dealtWith := make(chan string, l.options.Workers*batchSize)
-		var workers, remover sync.WaitGroup
-		remover.Go(func() { l.remove(ctx, target, url, dealtWith) })
-		for range l.options.Workers {
-			workers.Go(func() {
-				defer stop() // one worker that finds the queue gone ends them all
-				l.poll(polling, target, url, dealtWith)
-			})
+		began := l.options.Clock.Now()
+		l.receive(ctx, target, url)
+		if l.options.Clock.Since(began) >= brokenLook || ctx.Err() != nil {
+			wait, tries = 0, 0
+			continue
 		}
-		workers.Wait()
-		stop()
-		close(dealtWith)
-		remover.Wait()
+		if tries++; tries == 1 {
+			continue
+		}
+		if tries > 2 { // A queue just made may not be there for everybody yet.
+			l.log.Error(errQueueGone, "Delete the events' stack, and the operator makes it anew; until then stacks are only looked at now and then",
+				"target", target.String(), "stack", StackName(l.options.ClusterName), "queue", url)
+		}
+		wait = min(max(lastLook, 2*wait), brokenLook)
 	}
+}
+
+// errQueueGone is why no events are received when the stack says that the queue is there, and SQS says that it is not.
+var errQueueGone = errors.New("the queue of events is gone although its stack stands")
+
+// receive has the workers poll until the context ends or the queue is gone.
+func (l *Listener) receive(ctx context.Context, target awsapi.Target, url string) {
+	polling, stop := context.WithCancel(ctx)
+	dealtWith := make(chan string, l.options.Workers*batchSize)
+	var workers, remover sync.WaitGroup
+	remover.Go(func() { l.remove(ctx, target, url, dealtWith) })
+	for range l.options.Workers {
+		workers.Go(func() {
+			defer stop() // one worker that finds the queue gone ends them all
+			l.poll(polling, target, url, dealtWith)
+		})
+	}
+	workers.Wait()
+	stop()
+	close(dealtWith)
+	remover.Wait()
 }
 
 // poll receives until the context ends or the queue is gone.
