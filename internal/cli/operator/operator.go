@@ -4,8 +4,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,10 +24,6 @@ type flags struct {
 	budgets    string
 	logging    logging.Flags
 }
-
-// garbagePercent is how much the heap may grow before garbage is collected,
-// where GOGC does not say: half of Go's default.
-const garbagePercent = 50
 
 // Command returns the verb.
 func Command() *cobra.Command {
@@ -63,10 +57,6 @@ aws-operator-events, through which CloudFormation tells it what happens.`,
 				return err
 			}
 			f.Logger = logger
-			if os.Getenv("GOGC") == "" {
-				// Memory is what an operator of many idle objects costs; collecting garbage twice as often costs it little.
-				debug.SetGCPercent(garbagePercent)
-			}
 			logger.Info("starting", "version", version.String(), "clusterName", f.ClusterName, "apiServer", f.RESTConfig.Host)
 			if err := operator.Run(cmd.Context(), f.Options); err != nil {
 				return err
