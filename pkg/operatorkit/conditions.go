@@ -138,7 +138,11 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 		flag(ConditionReconciling, false)
 	case v.kind == KindWait:
 		set(ConditionReady, metav1.ConditionFalse)
-		set(ConditionSynced, map[bool]metav1.ConditionStatus{false: metav1.ConditionTrue, true: metav1.ConditionFalse}[v.troubled])
+		synced := metav1.ConditionTrue
+		if v.troubled {
+			synced = metav1.ConditionFalse
+		}
+		set(ConditionSynced, synced)
 		flag(ConditionStalled, false)
 		flag(ConditionReconciling, true)
 	case v.kind == KindStall:
