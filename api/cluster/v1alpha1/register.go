@@ -1,0 +1,27 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of workload clusters.
+const Group = "cluster-operator.aws"
+
+// Version is the only version served.
+const Version = "v1alpha1"
+
+// GroupVersion is the group and version of every kind in this package.
+var GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+
+// AddToScheme registers Cluster, InstanceGroup and Release.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&Cluster{}, &ClusterList{},
+		&InstanceGroup{}, &InstanceGroupList{},
+		&Release{}, &ReleaseList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
