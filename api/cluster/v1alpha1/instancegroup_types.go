@@ -221,7 +221,9 @@ type InstanceGroupStatus struct {
 func (g *InstanceGroup) GetConditions() []metav1.Condition { return g.Status.Conditions }
 
 // SetConditions replaces the group's conditions.
-func (g *InstanceGroup) SetConditions(conditions []metav1.Condition) { g.Status.Conditions = conditions }
+func (g *InstanceGroup) SetConditions(conditions []metav1.Condition) {
+	g.Status.Conditions = conditions
+}
 
 // SetObservedGeneration records the generation that the status speaks of.
 func (g *InstanceGroup) SetObservedGeneration(generation int64) {
