@@ -183,3 +183,32 @@ func (s *Service) listProviders(ctx context.Context, _ *iam.ListOpenIDConnectPro
 	}
 	return out, nil
 }
+
+// InstanceProfile is an instance profile with its role, as EC2 sees it.
+type InstanceProfile struct {
+	// Name, ARN and ID are the profile's.
+	Name, ARN, ID string
+	// RoleName, RoleARN and RoleID are its role's, empty if it has none.
+	RoleName, RoleARN, RoleID string
+}
+
+// InstanceProfile finds an instance profile of an account by its name or ARN, for
+// EC2. It reports false when there is none.
+func (s *Service) InstanceProfile(accountID, nameOrARN string) (InstanceProfile, bool) {
+	name := nameOrARN
+	byARN := strings.HasPrefix(nameOrARN, "arn:")
+	if byARN {
+		name = nameOrARN[strings.LastIndexByte(nameOrARN, '/')+1:]
+	}
+	a, unlock := s.lock(accountID)
+	defer unlock()
+	p, ok := a.profiles[name]
+	if !ok || byARN && p.arn != nameOrARN {
+		return InstanceProfile{}, false
+	}
+	found := InstanceProfile{Name: p.name, ARN: p.arn, ID: p.id}
+	if p.role != nil {
+		found.RoleName, found.RoleARN, found.RoleID = p.role.name, p.role.arn, p.role.id
+	}
+	return found, true
+}

@@ -193,6 +193,16 @@ func (k *key) usable() error {
 	}
 }
 
+// KeyARN returns the ARN of a key that can be used, by its id, ARN or alias, for
+// other simulated services. It errs as KMS does when there is none.
+func (s *Service) KeyARN(account, regionName, id string) (arn string, err error) {
+	err = s.withKeyAt(place.Place{Account: account, Region: regionName}, id, func(_ *region, k *key) error {
+		arn = k.arn
+		return k.usable()
+	})
+	return arn, err
+}
+
 func (k *key) metadata() *types.KeyMetadata {
 	m := &types.KeyMetadata{
 		KeyId: &k.id, Arn: &k.arn, AWSAccountId: &k.account, CreationDate: &k.created, Description: aws.String(k.description),

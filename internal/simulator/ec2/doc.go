@@ -1,0 +1,24 @@
+// Package ec2 simulates the compute half of Amazon EC2: instances, images,
+// instance types, launch templates, volumes, snapshots, key pairs and the
+// instance metadata service. Networks are package vpc's, and both answer as the
+// one service "ec2".
+//
+// An instance that reaches "running" is booted by a [machine.Host] from its user
+// data; one that leaves it is ended there. Auto Scaling launches through
+// [Service.Launch] and hears of every change of state through [Service.Watch];
+// EventBridge hears what AWS tells it.
+//
+// What makes launches fail is set from Go: quotas by [Service.SetQuota],
+// exhausted zones by [Service.SetCapacity], images that go by
+// [Service.RemoveImage]. Spot interruptions and rebalance recommendations come
+// from [Service.InterruptSpot] and [Service.RecommendRebalance].
+//
+// Where it is simpler than AWS:
+//   - a state changes as soon as the machine has booted or ended, unless [Options]
+//     ask for latency;
+//   - stopping an instance ends its machine, and its root volume starts afresh
+//     when it is started again;
+//   - the hop limit of the metadata service is kept but not enforced;
+//   - prices, placement groups, dedicated hosts, fleets and reserved capacity are
+//     refused.
+package ec2
