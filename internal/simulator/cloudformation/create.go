@@ -129,10 +129,17 @@ func (s *stack) make(st *step, m *member, running, complete, failed types.Resour
 	}
 	m.tags = r.Tags
 	s.setMember(m, running, "Resource creation Initiated")
+	r.PhysicalID = m.physicalID
 	s.after(out.latency, func() {
-		if st.active() {
-			s.awaitSignals(st, m, complete, failed)
-		}
+		s.stabilize(st, m, r, func(err error) {
+			switch {
+			case !st.active():
+			case err != nil:
+				fail(handlerText(err, st.token))
+			default:
+				s.awaitSignals(st, m, complete, failed)
+			}
+		})
 	})
 }
 

@@ -86,19 +86,42 @@ func (s *stack) deleteStep(st *step) {
 		policy = m.definition.DeletionPolicy
 	}
 	keep := policy == "Retain" || policy == "RetainExceptOnCreate" && !s.deleting.onFailure || s.deleting.retain[m.id]
-	s.remove(st, m, keep)
+	s.remove(st, m, fateOf(policy, keep))
 }
 
 // rollbackDeleteStep deletes one member of a failed creation.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html
 func (s *stack) rollbackDeleteStep(st *step) {
 	m := s.members[st.id]
-	keep := m.definition != nil && m.definition.DeletionPolicy == "Retain" && !s.settings.retainExceptOnCreate
-	s.remove(st, m, keep)
+	policy := ""
+	if m.definition != nil {
+		policy = m.definition.DeletionPolicy
+	}
+	s.remove(st, m, fateOf(policy, policy == "Retain" && !s.settings.retainExceptOnCreate))
 }
 
-// remove deletes a member's physical resource, or skips it when it is to be kept.
-func (s *stack) remove(st *step, m *member, keep bool) {
+// fate is what becomes of the physical resource of a member that goes.
+type fate int
+
+const (
+	fateDelete fate = iota
+	fateSnapshot
+	fateKeep
+)
+
+func fateOf(policy string, keep bool) fate {
+	switch {
+	case keep:
+		return fateKeep
+	case policy == "Snapshot":
+		return fateSnapshot
+	}
+	return fateDelete
+}
+
+// remove deletes a member's physical resource, after a snapshot if its policy
+// asks for one, or skips it when it is to be kept.
+func (s *stack) remove(st *step, m *member, f fate) {
 	switch {
 	case m.status == types.ResourceStatusDeleteComplete || m.status == types.ResourceStatusDeleteSkipped:
 		st.succeed()
@@ -107,7 +130,7 @@ func (s *stack) remove(st *step, m *member, keep bool) {
 		s.setMember(m, types.ResourceStatusDeleteComplete, "")
 		st.succeed()
 		return
-	case keep:
+	case f == fateKeep:
 		s.setMember(m, types.ResourceStatusDeleteSkipped, "")
 		st.succeed()
 		return
@@ -119,12 +142,29 @@ func (s *stack) remove(st *step, m *member, keep bool) {
 	}
 	r := s.request(m, st.token)
 	r.Properties = m.properties
-	out := s.call(OpDelete, m, r, deleteWith)
-	reason := ""
-	if out.err != nil && !isNotFound(out.err) {
-		reason = handlerText(out.err, st.token)
+	if f == fateSnapshot {
+		if err := s.snapshot(m, r); err != nil {
+			s.removed(st, m, handlerText(err, st.token))
+			return
+		}
 	}
-	s.after(out.latency, func() { s.removed(st, m, reason) })
+	out := s.call(OpDelete, m, r, deleteWith)
+	s.after(out.latency, func() {
+		switch {
+		case out.err == nil:
+			s.stabilize(st, m, r, func(err error) { s.removed(st, m, deletionReason(err, st.token)) })
+		default:
+			s.removed(st, m, deletionReason(out.err, st.token))
+		}
+	})
+}
+
+// deletionReason is why a resource was not deleted; "" if it is gone.
+func deletionReason(err error, token string) string {
+	if err == nil || isNotFound(err) {
+		return ""
+	}
+	return handlerText(err, token)
 }
 
 func (s *stack) removed(st *step, m *member, reason string) {

@@ -17,6 +17,8 @@ const (
 	OpUpdate = "Update"
 	OpDelete = "Delete"
 	OpRead   = "Read"
+	// OpSnapshot keeps a resource before it is deleted.
+	OpSnapshot = "Snapshot"
 )
 
 // Options say what an [Engine] works with.
@@ -30,8 +32,9 @@ type Options struct {
 	// Registry holds the resource schemas; [schema.Default] when nil.
 	Registry *schema.Registry
 	// Faults are consulted before each operation on a resource: rules with
-	// Service "cloudformation", Operation [OpCreate], [OpUpdate], [OpDelete] or
-	// [OpRead], the ResourceType and, as Name, the logical ID. Nil means none.
+	// Service "cloudformation", Operation [OpCreate], [OpUpdate], [OpDelete],
+	// [OpRead] or [OpSnapshot], the ResourceType and, as Name, the logical ID. Nil
+	// means none.
 	Faults *fault.Injector
 	// Publish sends an event to EventBridge's default bus. Nil means nowhere.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)

@@ -130,7 +130,13 @@ func (s *stack) restore(st *step, skip bool) {
 		case out.err != nil:
 			s.restoreFailed(st, now, handlerText(out.err, st.token))
 		default:
-			s.restored(st, &next)
+			s.stabilize(st, &next, s.updateRequest(st, &next, now.properties), func(err error) {
+				if err != nil {
+					s.restoreFailed(st, now, handlerText(err, st.token))
+					return
+				}
+				s.restored(st, &next)
+			})
 		}
 	})
 }

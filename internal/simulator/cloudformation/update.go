@@ -110,15 +110,15 @@ func (s *stack) cleanUp(active map[string]bool, old *revision, complete types.St
 }
 
 func (s *stack) cleanUpStep(st *step, m *member) {
-	keep := false
+	policy, keep := "", false
 	if m.definition != nil {
-		policy := m.definition.DeletionPolicy
+		policy = m.definition.DeletionPolicy
 		if strings.Contains(st.id, "/") {
 			policy = m.definition.UpdateReplacePolicy
 		}
 		keep = policy == "Retain" || policy == "RetainExceptOnCreate" && s.status == types.StackStatusUpdateCompleteCleanupInProgress
 	}
-	s.remove(st, m, keep)
+	s.remove(st, m, fateOf(policy, keep))
 }
 
 // updateStep brings one resource to the new revision: creates it, leaves it
@@ -268,10 +268,28 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 		case out.err != nil:
 			fail(handlerText(out.err, st.token))
 		default:
-			s.setMember(m, types.ResourceStatusUpdateComplete, "")
-			st.succeed()
+			s.stabilize(st, m, s.updateRequest(st, m, old.properties), func(err error) { s.changed(st, m, err, fail) })
 		}
 	})
+}
+
+// changed ends an update in place.
+func (s *stack) changed(st *step, m *member, err error, fail func(string)) {
+	switch {
+	case !st.active():
+	case err != nil:
+		fail(handlerText(err, st.token))
+	default:
+		s.setMember(m, types.ResourceStatusUpdateComplete, "")
+		st.succeed()
+	}
+}
+
+// updateRequest is what a provider is told about a member that was updated.
+func (s *stack) updateRequest(st *step, m *member, before map[string]any) resource.Request {
+	r := s.request(m, st.token)
+	r.Properties, r.Previous, r.Tags = m.properties, before, m.tags
+	return r
 }
 
 // replacesInstead tells whether an update that its provider refused becomes a
