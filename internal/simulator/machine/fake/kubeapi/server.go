@@ -1,0 +1,220 @@
+package kubeapi
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/utils/clock"
+)
+
+// Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
+type Server struct {
+	store      *store
+	authority  *x509.CertPool
+	kubernetes string
+}
+
+// New returns an API that holds nothing but the namespaces that every cluster has. A client certificate of the
+// authority has every right; kubernetes is the version that it tells, v1.36.3.
+func New(authority *x509.CertPool, kubernetes string, clk clock.PassiveClock) *Server {
+	s := &Server{store: newStore(clk), authority: authority, kubernetes: kubernetes}
+	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
+		namespace := &unstructured.Unstructured{}
+		namespace.SetName(name)
+		_ = unstructured.SetNestedField(namespace.Object, "Active", "status", "phase")
+		if _, err := s.store.create(findKind("", "v1", "namespaces"), "", namespace); err != nil {
+			continue // Cannot be: the names differ.
+		}
+	}
+	return s
+}
+
+// Close ends all watches.
+func (s *Server) Close() { s.store.close() }
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if answer := s.open(req); answer != nil {
+		answer(w)
+		return
+	}
+	rights, err := s.rights(req)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if answer := s.discover(req.URL.Path); answer != nil {
+		reply(w, http.StatusOK, answer)
+		return
+	}
+	target, err := parse(req.URL.Path)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if rights == readOnly && req.Method != http.MethodGet {
+		refuse(w, apierrors.NewForbidden(target.kind.groupResource(), target.name, errors.New("a bootstrap token only reads here")))
+		return
+	}
+	if err := s.serve(w, req, target); err != nil {
+		refuse(w, err)
+	}
+}
+
+// open answers what everybody may ask: whether the API is well.
+func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
+	switch req.URL.Path {
+	case "/livez", "/readyz", "/healthz":
+		return func(w http.ResponseWriter) { _, _ = w.Write([]byte("ok")) }
+	case "/version":
+		major, rest, _ := strings.Cut(strings.TrimPrefix(s.kubernetes, "v"), ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		return func(w http.ResponseWriter) {
+			reply(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: s.kubernetes, Platform: "linux/amd64"})
+		}
+	}
+	return nil
+}
+
+// rights says what the caller may do.
+func (s *Server) rights(req *http.Request) (right, error) {
+	if req.TLS != nil && len(req.TLS.PeerCertificates) > 0 {
+		_, err := req.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{
+			Roots: s.authority, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, CurrentTime: s.store.clock.Now(),
+		})
+		if err == nil {
+			return everything, nil
+		}
+	}
+	token, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	if s.KnowsToken(token) {
+		return readOnly, nil
+	}
+	return nothing, apierrors.NewUnauthorized("Unauthorized")
+}
+
+// right is what a caller may do.
+type right int
+
+const (
+	nothing right = iota
+	readOnly
+	everything
+)
+
+// KnowsToken says whether a bootstrap token (id.secret) has its Secret in kube-system.
+// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
+func (s *Server) KnowsToken(token string) bool {
+	id, secret, ok := strings.Cut(token, ".")
+	if !ok {
+		return false
+	}
+	object, err := s.store.get(findKind("", "v1", "secrets"), types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id})
+	if err != nil {
+		return false
+	}
+	return secretValue(object, "token-id") == id && secretValue(object, "token-secret") == secret
+}
+
+// discover answers the questions about what is served.
+func (s *Server) discover(path string) any {
+	part := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case path == "/api":
+		return versions()
+	case path == "/apis":
+		return groups()
+	case len(part) == 2 && part[0] == "api":
+		if list := resources("", part[1]); list != nil {
+			return list
+		}
+	case len(part) == 3 && part[0] == "apis":
+		if list := resources(part[1], part[2]); list != nil {
+			return list
+		}
+	case len(part) == 2 && part[0] == "apis":
+		for _, group := range groups().Groups {
+			if group.Name == part[1] {
+				group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+				return group
+			}
+		}
+	}
+	return nil
+}
+
+// target is what a path names.
+type target struct {
+	kind            *kind
+	namespace, name string
+	subresource     string
+}
+
+func (t target) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: t.namespace, Name: t.name}
+}
+
+func parse(path string) (target, error) {
+	part := strings.Split(strings.Trim(path, "/"), "/")
+	var group string
+	switch {
+	case len(part) >= 3 && part[0] == "api":
+		part = part[1:]
+	case len(part) >= 4 && part[0] == "apis":
+		group, part = part[1], part[2:]
+	default:
+		return target{}, notServed(path)
+	}
+	apiVersion, part := part[0], part[1:]
+	var t target
+	if len(part) >= 3 && part[0] == "namespaces" && findKind(group, apiVersion, part[2]) != nil {
+		t.namespace, part = part[1], part[2:]
+	}
+	if t.kind = findKind(group, apiVersion, part[0]); t.kind == nil {
+		return target{}, notServed(path)
+	}
+	if len(part) > 1 {
+		t.name = part[1]
+	}
+	if len(part) > 2 {
+		t.subresource = strings.Join(part[2:], "/")
+	}
+	return t, nil
+}
+
+func notServed(path string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource: " + path,
+	}}
+}
+
+func reply(w http.ResponseWriter, code int, body any) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		refuse(w, fmt.Errorf("encode the answer: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	if known, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		status = known.Status()
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	reply(w, int(status.Code), status)
+}
