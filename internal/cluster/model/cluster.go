@@ -1,0 +1,223 @@
+package model
+
+import (
+	"time"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+)
+
+// Input is all that a cluster's model is made from.
+type Input struct {
+	// Cluster is what a person wrote.
+	Cluster *v1alpha1.Cluster
+	// Release is the one that it names.
+	Release *v1alpha1.Release
+	// Operator is the operator's --cluster-name.
+	Operator string
+	// AccountID is the account that the cluster is made in.
+	AccountID string
+	// Partition is that of the region: aws, aws-cn, aws-us-gov.
+	Partition string
+	// DNSSuffix is that of the region's endpoints, as amazonaws.com.
+	DNSSuffix string
+	// Existing is the existing VPC as AWS has it; nil for a new one, or when AWS has not been asked.
+	Existing *ExistingVPC
+}
+
+// ExistingVPC is a VPC as AWS has it.
+type ExistingVPC struct {
+	// ID is the VPC's.
+	ID string
+	// CIDRs are all its IPv4 ranges.
+	CIDRs []string
+	// Subnets are its subnets: at least those that the cluster and its instance groups name.
+	Subnets []ExistingSubnet
+}
+
+// ExistingSubnet is a subnet as AWS has it.
+type ExistingSubnet struct {
+	// ID is the subnet's.
+	ID string
+	// Zone is its availability zone.
+	Zone string
+	// CIDR is its range.
+	CIDR string
+	// RouteTable is the ID of its route table.
+	RouteTable string
+}
+
+// Cluster is a cluster with everything decided.
+type Cluster struct {
+	// Name is the cluster's.
+	Name string
+	// Namespace is that of the Cluster.
+	Namespace string
+	// Operator is the operator's --cluster-name.
+	Operator string
+	// Region is where it stands.
+	Region string
+	// AccountID is whose it is.
+	AccountID string
+	// Partition is that of the region.
+	Partition string
+	// DNSSuffix is that of the region's endpoints.
+	DNSSuffix string
+
+	// Spec is a copy of the Cluster's with every default filled.
+	Spec v1alpha1.ClusterSpec
+	// Release is what the cluster runs.
+	Release *v1alpha1.Release
+	// ResourceSet is the version of the templates.
+	ResourceSet string
+	// Features are what the templates of that version do.
+	Features release.Features
+
+	// NewVPC is whether the VPC is made, not adopted.
+	NewVPC bool
+	// VPC is the ID of an existing VPC.
+	VPC string
+	// CIDRs are the VPC's ranges; empty for an existing one of which AWS has not been asked.
+	CIDRs []string
+	// Subnets are all subnets, by role and zone in the order of the zones: first the public ones.
+	Subnets []Subnet
+	// NodeRole is the role of the subnets that nodes stand in.
+	NodeRole v1alpha1.SubnetRole
+	// APIRole is the role of the subnets that the API's load balancer stands in.
+	APIRole v1alpha1.SubnetRole
+	// Existing is the existing VPC as AWS has it.
+	Existing *ExistingVPC
+
+	// Slots are the control plane's positions.
+	Slots []Slot
+	// ControlPlaneArchitecture is that of the control plane's instance type.
+	ControlPlaneArchitecture v1alpha1.Architecture
+	// ControlPlaneImage is what the slots' machines boot.
+	ControlPlaneImage Image
+	// ControlPlaneLabels are the node labels that the slots' kubelets set: the person's and the
+	// operator's, without those of the slot and the bundle.
+	ControlPlaneLabels map[string]string
+	// BastionArchitecture is that of the bastions' instance type.
+	BastionArchitecture v1alpha1.Architecture
+	// BastionImage is what bastions boot.
+	BastionImage Image
+
+	// Bucket is the name of the cluster's bucket.
+	Bucket string
+	// ZoneName is the name of the private hosted zone.
+	ZoneName string
+	// TokenParameter is the name of the SSM parameter of the bootstrap token.
+	TokenParameter string
+	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
+	Issuer string
+	// StackName is the base stack's.
+	StackName string
+	// Tags are the base stack's.
+	Tags map[string]string
+}
+
+// Subnet is a subnet with everything decided.
+type Subnet struct {
+	// Zone is its availability zone.
+	Zone string
+	// Role is what it is for.
+	Role v1alpha1.SubnetRole
+	// CIDR is its range; empty for an existing one of which AWS has not been asked.
+	CIDR string
+	// ID is an existing subnet's; empty for a new one.
+	ID string
+	// LogicalID is its name in the base stack and that of its output, for example PrivateSubnetEuCentral1a.
+	LogicalID string
+}
+
+// Slot is a control-plane position.
+type Slot struct {
+	// Index is its number, from 0.
+	Index int
+	// Zone is where it stands.
+	Zone string
+	// Subnet is the one that its machine stands in.
+	Subnet Subnet
+	// EtcdName is the name of its etcd member.
+	EtcdName string
+	// EtcdDNS is that member's name in the private hosted zone.
+	EtcdDNS string
+	// StackName is its stack's.
+	StackName string
+	// Tags are its stack's.
+	Tags map[string]string
+	// Labels are the node labels that its kubelet sets, without the bundle's.
+	Labels map[string]string
+}
+
+// Image is a machine image: either an ID or the SSM parameter that holds one.
+type Image struct {
+	// ID is the image's.
+	ID string
+	// Parameter is the name of a public SSM parameter.
+	Parameter string
+	// User is the image's default user.
+	User string
+}
+
+// Group is an instance group with everything decided.
+type Group struct {
+	// Name is the group's.
+	Name string
+	// StackName is its stack's.
+	StackName string
+	// Spec is a copy of the InstanceGroup's with every default filled.
+	Spec v1alpha1.InstanceGroupSpec
+	// Subnets are those that its machines stand in.
+	Subnets []Subnet
+	// Image is what its machines boot.
+	Image Image
+	// Tags are its stack's.
+	Tags map[string]string
+	// Labels are the node labels that its kubelets set, without the bundle's.
+	Labels map[string]string
+	// Rolling is how CloudFormation replaces its machines.
+	Rolling Rolling
+}
+
+// Rolling is a rolling update in numbers.
+type Rolling struct {
+	// BatchSize is how many machines are replaced at once.
+	BatchSize int32
+	// MinInService is how many stay in service, always less than the group's greatest size, as
+	// CloudFormation asks.
+	MinInService int32
+	// Pause is how long a new node must have been Ready before its machine is signalled as good.
+	Pause time.Duration
+	// SignalTimeout is how long CloudFormation waits for that signal.
+	SignalTimeout time.Duration
+	// DrainTimeout is how long draining a node may take.
+	DrainTimeout time.Duration
+}
+
+// SubnetsOf returns the cluster's subnets of one role.
+func (c *Cluster) SubnetsOf(role v1alpha1.SubnetRole) []Subnet {
+	var subnets []Subnet
+	for _, s := range c.Subnets {
+		if s.Role == role {
+			subnets = append(subnets, s)
+		}
+	}
+	return subnets
+}
+
+// NodeSubnets returns the subnets that nodes stand in.
+func (c *Cluster) NodeSubnets() []Subnet { return c.SubnetsOf(c.NodeRole) }
+
+// APISubnets returns the subnets that the API's load balancer stands in.
+func (c *Cluster) APISubnets() []Subnet { return c.SubnetsOf(c.APIRole) }
+
+// Zones returns the zones that nodes can stand in, in their order.
+func (c *Cluster) Zones() []string {
+	subnets := c.NodeSubnets()
+	zones := make([]string, len(subnets))
+	for i, s := range subnets {
+		zones[i] = s.Zone
+	}
+	return zones
+}

@@ -1,0 +1,221 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Tags. Those that begin with kubernetes.io are read by the cloud controller
+// manager, the CSI driver and the load balancer controller.
+const (
+	// TagOwnedPrefix and the cluster's name make the tag whose value is TagOwned on what the cluster
+	// owns, TagShared on what it only uses.
+	TagOwnedPrefix = "kubernetes.io/cluster/"
+	// TagOwned is the value for what goes with the cluster.
+	TagOwned = "owned"
+	// TagShared is the value for what outlives the cluster, such as the subnets of an existing VPC.
+	TagShared = "shared"
+	// TagCluster holds the cluster's name.
+	TagCluster = v1alpha1.Group + "/cluster"
+	// TagNamespace holds the namespace of the Cluster.
+	TagNamespace = v1alpha1.Group + "/namespace"
+	// TagOperator holds the operator's --cluster-name.
+	TagOperator = v1alpha1.Group + "/operator"
+	// TagRole holds what a machine is: RoleControlPlane, RoleWorker or RoleBastion.
+	TagRole = v1alpha1.Group + "/role"
+	// TagSlot holds the slot's number.
+	TagSlot = v1alpha1.Group + "/slot"
+	// TagInstanceGroup holds the instance group's name.
+	TagInstanceGroup = v1alpha1.Group + "/instance-group"
+	// TagEtcdSlot is on an etcd volume and holds the slot's number.
+	TagEtcdSlot = v1alpha1.Group + "/etcd-slot"
+)
+
+// The roles of machines, values of TagRole.
+const (
+	// RoleControlPlane is a slot's machine.
+	RoleControlPlane = "control-plane"
+	// RoleWorker is a machine of an instance group.
+	RoleWorker = "worker"
+	// RoleBastion is a machine for SSH.
+	RoleBastion = "bastion"
+)
+
+// Labels of nodes that the kubelet sets itself.
+const (
+	// LabelCluster holds the cluster's name.
+	LabelCluster = TagCluster
+	// LabelInstanceGroup holds the instance group's name.
+	LabelInstanceGroup = TagInstanceGroup
+	// LabelSlot holds the slot's number.
+	LabelSlot = TagSlot
+	// LabelBundle holds the first BundleLabelLength hex digits of the bundle's hash.
+	LabelBundle = v1alpha1.Group + "/bundle"
+	// BundleLabelLength is how much of a bundle's hash its label holds.
+	BundleLabelLength = 16
+)
+
+// Labels of nodes that kubelets may not set: the operator does.
+const (
+	// LabelRolePrefix and a role make the label by which kubectl shows roles.
+	LabelRolePrefix = "node-role.kubernetes.io/"
+	// LabelControlPlane marks control-plane nodes.
+	LabelControlPlane = LabelRolePrefix + "control-plane"
+	// LabelWorker marks workers.
+	LabelWorker = LabelRolePrefix + "worker"
+)
+
+// Ports.
+const (
+	// PortAPI is the API server's, on machines and on the load balancer.
+	PortAPI = 6443
+	// PortEtcdClient is etcd's for clients.
+	PortEtcdClient = 2379
+	// PortEtcdPeer is etcd's for its members.
+	PortEtcdPeer = 2380
+)
+
+// Outputs of the base stack.
+const (
+	// OutputVPC is the VPC's ID.
+	OutputVPC = "VPC"
+	// OutputControlPlaneSecurityGroup is the ID of the slots' security group.
+	OutputControlPlaneSecurityGroup = "ControlPlaneSecurityGroup"
+	// OutputWorkerSecurityGroup is the ID of the workers' security group.
+	OutputWorkerSecurityGroup = "WorkerSecurityGroup"
+	// OutputBastionSecurityGroup is the ID of the bastions' security group, if there are any.
+	OutputBastionSecurityGroup = "BastionSecurityGroup"
+	// OutputControlPlaneInstanceProfile is the name of the slots' instance profile.
+	OutputControlPlaneInstanceProfile = "ControlPlaneInstanceProfile"
+	// OutputWorkerInstanceProfile is the name of the workers' instance profile.
+	OutputWorkerInstanceProfile = "WorkerInstanceProfile"
+	// OutputAPITargetGroup is the ARN of the API's target group.
+	OutputAPITargetGroup = "APITargetGroup"
+	// OutputAPIAddress is the DNS name of the API's load balancer.
+	OutputAPIAddress = "APIAddress"
+	// OutputHostedZone is the ID of the private hosted zone.
+	OutputHostedZone = "HostedZone"
+	// OutputBucket is the name of the bucket.
+	OutputBucket = "Bucket"
+	// OutputKey is the ARN of the KMS key.
+	OutputKey = "Key"
+)
+
+// OutputSubnet returns the output that holds a new subnet's ID.
+func OutputSubnet(s Subnet) string { return s.LogicalID }
+
+// OutputEtcdVolume returns the output that holds the ID of a slot's etcd volume.
+func OutputEtcdVolume(slot int) string { return "EtcdVolume" + strconv.Itoa(slot) }
+
+// Keys in the cluster's bucket.
+const (
+	// KeyPKIPrefix is where the CAs are, for the control-plane role only.
+	KeyPKIPrefix = "pki/"
+	// KeyBundlePrefix is where the bundles are.
+	KeyBundlePrefix = "bundles/"
+	// KeyNodeupPrefix is where nodeup is.
+	KeyNodeupPrefix = "nodeup/"
+	// KeyIssuerPrefix is where the service-account issuer's documents are.
+	KeyIssuerPrefix = "oidc/"
+)
+
+// The CAs and keys in the bucket.
+const (
+	// KeyCACert is the cluster's CA.
+	KeyCACert = KeyPKIPrefix + "ca.crt"
+	// KeyCAKey is its key.
+	KeyCAKey = KeyPKIPrefix + "ca.key"
+	// KeyServiceAccountPublic verifies service-account tokens.
+	KeyServiceAccountPublic = KeyPKIPrefix + "sa.pub"
+	// KeyServiceAccountPrivate signs service-account tokens.
+	KeyServiceAccountPrivate = KeyPKIPrefix + "sa.key"
+	// KeyFrontProxyCACert is the CA of API aggregation.
+	KeyFrontProxyCACert = KeyPKIPrefix + "front-proxy-ca.crt"
+	// KeyFrontProxyCAKey is its key.
+	KeyFrontProxyCAKey = KeyPKIPrefix + "front-proxy-ca.key"
+	// KeyEtcdCACert is etcd's CA.
+	KeyEtcdCACert = KeyPKIPrefix + "etcd/ca.crt"
+	// KeyEtcdCAKey is its key.
+	KeyEtcdCAKey = KeyPKIPrefix + "etcd/ca.key"
+)
+
+// NodeupKey returns where the nodeup of that SHA-256 is in the bucket.
+func NodeupKey(sha256 string, architecture v1alpha1.Architecture) string {
+	return KeyNodeupPrefix + sha256 + "/nodeup-linux-" + string(architecture)
+}
+
+// BundleKey returns where the bundle of that SHA-256 is in the bucket.
+func BundleKey(sha256 string) string { return KeyBundlePrefix + sha256 + ".json" }
+
+// Limits on names.
+const (
+	maxStackName  = 128 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
+	maxBucketName = 63  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+	hashLength    = 8
+)
+
+// ShortName returns the parts joined by hyphens if they are at most limit long,
+// and otherwise their beginning and a hash of the whole, limit long. A limit too
+// small for the hash gives a piece of the hash.
+func ShortName(limit int, parts ...string) string {
+	whole := strings.Join(parts, "-")
+	if len(whole) <= limit {
+		return whole
+	}
+	sum := sha256.Sum256([]byte(whole))
+	hash := hex.EncodeToString(sum[:])[:hashLength]
+	if limit <= hashLength+1 {
+		return hash[:max(0, min(limit, hashLength))]
+	}
+	return strings.TrimRight(whole[:limit-hashLength-1], "-.") + "-" + hash
+}
+
+// BaseStackName returns the name of the cluster's base stack.
+func BaseStackName(cluster string) string { return ShortName(maxStackName, cluster) }
+
+// SlotStackName returns the name of a slot's stack.
+func SlotStackName(cluster string, slot int) string {
+	return ShortName(maxStackName, cluster, RoleControlPlane, strconv.Itoa(slot))
+}
+
+// GroupStackName returns the name of an instance group's stack: the cluster's
+// name and the group's, or the group's alone if it begins with the cluster's.
+func GroupStackName(cluster, group string) string {
+	if strings.HasPrefix(group, cluster+"-") {
+		return ShortName(maxStackName, group)
+	}
+	return ShortName(maxStackName, cluster, group)
+}
+
+// BucketName returns the name of the cluster's bucket, which is unique in the
+// world by the account's number.
+func BucketName(cluster, accountID, region string) string {
+	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region)
+}
+
+// ZoneName returns the name of the cluster's private hosted zone.
+func ZoneName(cluster string) string { return cluster + ".internal" }
+
+// EtcdName returns the name of the slot's etcd member.
+func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
+
+// TokenParameterName returns the name of the SSM parameter of the bootstrap token.
+func TokenParameterName(cluster string) string {
+	return fmt.Sprintf("/aws-operator/%s/bootstrap-token", cluster)
+}
+
+// zoneLogicalID returns a zone in the form of logical IDs: EuCentral1a.
+func zoneLogicalID(zone string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(zone, "-") {
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	return b.String()
+}

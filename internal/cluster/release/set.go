@@ -1,0 +1,58 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The versions of the resource sets.
+const (
+	// Set100 is the first.
+	Set100 = "1.0.0"
+	// Set110 sends the API's connections across zones.
+	Set110 = "1.1.0"
+)
+
+// ResourceSet is a version of the templates.
+type ResourceSet struct {
+	// Version is its name, for example 1.1.0.
+	Version string
+	// Features are what its templates do that not every set's do.
+	Features Features
+}
+
+// Features are what the templates of some resource sets do and others' do not.
+// The zero value is the first set.
+type Features struct {
+	// CrossZoneAPI lets each address of the API's load balancer send connections to the slots of
+	// every zone (the attribute load_balancing.cross_zone.enabled, which is off for network load
+	// balancers unless set). Without it an address in a zone whose slot is being replaced answers
+	// nothing until clients try the next one.
+	// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
+	CrossZoneAPI bool
+}
+
+// sets are all resource sets, oldest first.
+var sets = []ResourceSet{
+	{Version: Set100},
+	{Version: Set110, Features: Features{CrossZoneAPI: true}},
+}
+
+// Set returns the resource set of that version. It errs when there is none.
+func Set(version string) (ResourceSet, error) {
+	i := slices.IndexFunc(sets, func(s ResourceSet) bool { return s.Version == version })
+	if i < 0 {
+		return ResourceSet{}, fmt.Errorf("there is no resource set %q; this operator knows %s", version, strings.Join(Sets(), ", "))
+	}
+	return sets[i], nil
+}
+
+// Sets returns the versions of all resource sets, oldest first.
+func Sets() []string {
+	versions := make([]string, len(sets))
+	for i, s := range sets {
+		versions[i] = s.Version
+	}
+	return versions
+}
