@@ -60,15 +60,32 @@ func (s *Service) makePlan(d dialect, t reflect.Type) *plan {
 			continue
 		}
 		n := s.nameOf(d, t, f.Name)
-		p.byName[n.Wire] = len(p.fields)
-		for _, alias := range []string{strings.ToLower(n.Wire), f.Name, strings.ToLower(f.Name)} {
-			if _, taken := p.byName[alias]; !taken {
-				p.byName[alias] = len(p.fields)
-			}
-		}
 		p.fields = append(p.fields, field{index: i, Name: n})
 	}
+	p.index(t)
 	return p
+}
+
+// index enters the members by name: what requests call one goes before what
+// answers call another, and both before the Go names.
+func (p *plan) index(t reflect.Type) {
+	enter := func(i int, name string) {
+		if _, taken := p.byName[name]; !taken && name != "" {
+			p.byName[name] = i
+		}
+	}
+	for _, called := range []func(field) string{
+		func(f field) string { return f.Request },
+		func(f field) string { return f.Wire },
+		func(f field) string { return t.Field(f.index).Name },
+	} {
+		for i, f := range p.fields {
+			enter(i, called(f))
+		}
+		for i, f := range p.fields {
+			enter(i, strings.ToLower(called(f)))
+		}
+	}
 }
 
 // nameOf applies the service's rule and exceptions to one member.

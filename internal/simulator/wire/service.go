@@ -63,6 +63,8 @@ func (o Operation) WithEmptyResult() Operation {
 type Name struct {
 	// Wire is the member's name.
 	Wire string
+	// Request is what a request calls it where that is another name (EC2).
+	Request string
 	// Flattened lists and maps are not wrapped (Query and XML only).
 	Flattened bool
 	// Item is the element name of a list that is not flattened, "member" (or
