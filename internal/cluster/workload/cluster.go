@@ -1,0 +1,172 @@
+package workload
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// protobuf is what nodes are read in: a third of the work of JSON.
+	protobuf = "application/vnd.kubernetes.protobuf"
+	// handshake bounds connecting.
+	handshake = 10 * time.Second
+)
+
+// Cluster is the connection to one workload cluster.
+type Cluster struct {
+	key       types.NamespacedName
+	digest    [sha256.Size]byte
+	config    *rest.Config
+	core      *corev1client.CoreV1Client
+	transport *http.Transport
+	owner     *Clusters
+	stop      context.CancelFunc
+	done      chan struct{}
+
+	mu        sync.RWMutex
+	reachable bool
+	problem   string
+	nodes     map[string]Node
+}
+
+// connect makes a connection that is not started. It dials nothing.
+func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*Cluster, error) {
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of cluster %s: %w", key, err)
+	}
+	// The transport is the cluster's own: those that client-go shares are never closed.
+	transport := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tlsConfig, TLSHandshakeTimeout: handshake, MaxIdleConnsPerHost: 1})
+	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of cluster %s: %w", key, err)
+	}
+	bare := &rest.Config{Host: config.Host, UserAgent: config.UserAgent, QPS: -1}
+	bare.ContentType, bare.AcceptContentTypes = protobuf, protobuf
+	core, err := corev1client.NewForConfigAndClient(bare, &http.Client{Transport: wrapped})
+	if err != nil {
+		return nil, fmt.Errorf("make a client of cluster %s: %w", key, err)
+	}
+	return &Cluster{
+		key: key, config: config, core: core, transport: transport, owner: owner,
+		done: make(chan struct{}), nodes: map[string]Node{}, problem: "it was not asked yet",
+	}, nil
+}
+
+func (c *Cluster) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop = cancel
+	go func() {
+		defer close(c.done)
+		c.follow(ctx)
+	}()
+}
+
+// close ends the watch and the connection.
+func (c *Cluster) close() {
+	c.stop()
+	<-c.done
+	c.transport.CloseIdleConnections()
+}
+
+// Key names the cluster's object in the management cluster.
+func (c *Cluster) Key() types.NamespacedName { return c.key }
+
+// Config returns how the cluster is reached, for clients of one's own.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Core returns the client of the core API. Its calls bring their own deadlines.
+func (c *Cluster) Core() corev1client.CoreV1Interface { return c.core }
+
+// Reachable reports whether the API answers, as far as the watch of nodes can tell, and if not, why.
+func (c *Cluster) Reachable() (bool, string) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.reachable, c.problem
+}
+
+// Nodes returns the nodes, by name. While the API does not answer they are as they were last seen.
+func (c *Cluster) Nodes() []Node {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	nodes := make([]Node, 0, len(c.nodes))
+	for _, node := range c.nodes {
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+func (c *Cluster) nodeOf(instanceID string) (Node, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, node := range c.nodes {
+		if node.InstanceID == instanceID {
+			return node, true
+		}
+	}
+	return Node{}, false
+}
+
+// setReachable notes whether the API answers.
+func (c *Cluster) setReachable(reachable bool, problem string) {
+	c.mu.Lock()
+	changed := c.reachable != reachable
+	c.reachable, c.problem = reachable, problem
+	c.mu.Unlock()
+	if changed {
+		c.owner.publish(Change{Cluster: c.key, Whole: true})
+	}
+}
+
+// replace takes over a whole list of nodes.
+func (c *Cluster) replace(nodes map[string]Node) {
+	c.mu.Lock()
+	before := c.nodes
+	c.nodes = nodes
+	c.mu.Unlock()
+	for name, node := range nodes {
+		if was, ok := before[name]; !ok || !was.same(&node) {
+			c.tell(&node)
+		}
+	}
+	for name, was := range before {
+		if _, ok := nodes[name]; !ok {
+			c.tell(&was)
+		}
+	}
+}
+
+// put takes over one node.
+func (c *Cluster) put(node *Node) {
+	c.mu.Lock()
+	was, ok := c.nodes[node.Name]
+	c.nodes[node.Name] = *node
+	c.mu.Unlock()
+	if !ok || !was.same(node) {
+		c.tell(node)
+	}
+}
+
+// remove forgets a node.
+func (c *Cluster) remove(node *Node) {
+	c.mu.Lock()
+	delete(c.nodes, node.Name)
+	c.mu.Unlock()
+	c.tell(node)
+}
+
+func (c *Cluster) tell(node *Node) {
+	c.owner.publish(Change{Cluster: c.key, Group: node.Group})
+}
