@@ -111,11 +111,15 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			enqueue(q, priority, requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			r.fresh.saw(e.ObjectNew)
+			current := r.fresh.saw(e.ObjectNew)
 			switch {
 			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
 				enqueue(q, priorityStart, requestFor(e.ObjectNew))
 			case isEdit(e.ObjectOld, e.ObjectNew):
+				// What a run itself writes outside the status is no edit of a person's.
+				if _, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName); current && !busy {
+					r.options.Pace.edit(e.ObjectNew.GetUID())
+				}
 				enqueue(q, priorityEdit, requestFor(e.ObjectNew))
 			}
 		},

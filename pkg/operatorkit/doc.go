@@ -76,7 +76,7 @@
 // news from outside ([Reconciler.Wake]), a restart and the cache's resync. A
 // change of the status alone, which is the kit's own doing, does not. Edits
 // come before news, news before new objects, and those before the look at
-// everything that follows a start. Eight objects are worked on at once,
+// everything that follows a start; and while edits arrive, a Pace holds the rest back. Eight objects are worked on at once,
 // unless told otherwise.
 //
 // # Around it

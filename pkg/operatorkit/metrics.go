@@ -15,7 +15,8 @@ import (
 //   - <prefix>_reconcile_duration_seconds{kind,outcome}: every reconcile;
 //     outcome is one of those four, or paused (nothing done), gone (the object
 //     is no more, or none of ours), behind (the cache did not yet show our own
-//     last write) or conflict (someone else wrote meanwhile).
+//     last write), yielded (put off, because people edit) or conflict (someone
+//     else wrote meanwhile).
 //   - <prefix>_reconcile_writes_total{kind,what}: writes to the API server;
 //     what is finalizer or status.
 type Metrics struct {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -69,6 +70,9 @@ type Options[T client.Object] struct {
 	Name string
 	// MaxConcurrentReconciles is how many objects are worked on at once; by default 8.
 	MaxConcurrentReconciles int
+	// Pace, if not nil, slows this reconciler down while people edit objects of
+	// any that shares it.
+	Pace *Pace
 	// RateLimiter says how long to wait after a failure; by default 250 ms,
 	// doubled after every further one, up to 5 minutes.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
@@ -80,6 +84,8 @@ type Reconciler[T client.Object] struct {
 	kind    string
 	fresh   freshness
 	queue   atomic.Pointer[queue]
+	// running has the keys of the objects that are worked on.
+	running sync.Map
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -135,6 +141,8 @@ const defaultWorkers = 8
 // Reconcile looks at one object and brings it one run further.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	start := r.options.Clock.Now()
+	r.running.Store(req.NamespacedName, struct{}{})
+	defer r.running.Delete(req.NamespacedName)
 	outcome, result, err := r.reconcile(ctx, req.NamespacedName)
 	r.options.Metrics.reconcile(r.kind, outcome, r.options.Clock.Since(start))
 	return result, err
@@ -153,6 +161,11 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 	if isDeleting(obj) && !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
 		return "gone", reconcile.Result{}, nil
 	}
+	done, granted := r.options.Pace.begin(obj.GetUID())
+	if !granted {
+		return "yielded", reconcile.Result{RequeueAfter: yieldFor, Priority: new(priorityNormal)}, nil
+	}
+	defer done()
 	if r.isPaused(obj) {
 		return afterIO("paused", r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
 	}

@@ -76,6 +76,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		Clock:                   s.options.Clock,
 		Name:                    strings.ToLower(m.Kind),
 		MaxConcurrentReconciles: s.options.MaxConcurrentReconciles,
+		Pace:                    s.options.Pace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the reconciler of %s: %w", m.Kind, err)

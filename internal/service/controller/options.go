@@ -45,6 +45,8 @@ type Options struct {
 	Registry *schema.Registry
 	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
 	MaxConcurrentReconciles int
+	// Pace slows down what nobody waits for while people edit; by default one of its own.
+	Pace *operatorkit.Pace
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
 	// Clock is by default the real one.
@@ -63,6 +65,9 @@ func (o *Options) complete() error {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Pace == nil {
+		o.Pace = operatorkit.NewPace(o.Clock, 0)
 	}
 	return nil
 }
