@@ -1,0 +1,149 @@
+package bundle
+
+// Version is the version of the document's form. A nodeup reads only its own: the two are
+// published together.
+const Version = 1
+
+// Role is what a machine does in its cluster.
+type Role string
+
+// Roles.
+const (
+	// ControlPlane runs etcd and the Kubernetes API.
+	ControlPlane Role = "ControlPlane"
+	// Worker runs workloads.
+	Worker Role = "Worker"
+)
+
+// Bundle is everything that shapes a node. [Bundle.JSON] is its form on the wire.
+type Bundle struct {
+	// Version is the version of the form, [Version].
+	Version int `json:"version"`
+	// Cluster is the cluster's name.
+	Cluster string `json:"cluster"`
+	// Role says which tasks the machine has.
+	Role Role `json:"role"`
+	// Kubernetes is the version of Kubernetes, with its v.
+	Kubernetes string `json:"kubernetes"`
+	// Architecture is the processor architecture that the artifacts are for.
+	Architecture string `json:"architecture"`
+	// Artifacts are the files to install, in this order.
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+	// Modules are the kernel modules to load, now and at each start.
+	Modules []string `json:"modules,omitempty"`
+	// Sysctls are kernel settings by name.
+	Sysctls map[string]string `json:"sysctls,omitempty"`
+	// Files are written as they are, without placeholders.
+	Files []File `json:"files,omitempty"`
+	// Units are the systemd units to enable and start before kubeadm runs, in this order.
+	Units []string `json:"units,omitempty"`
+	// SSH are the keys of those who may log in.
+	SSH *SSH `json:"ssh,omitempty"`
+	// ExtraUserData is a person's shell script, run before kubeadm.
+	ExtraUserData string `json:"extraUserData,omitempty"`
+	// Etcd is a slot's member of etcd.
+	Etcd *Etcd `json:"etcd,omitempty"`
+	// PKI are the files that a slot fetches from the bucket before kubeadm makes the rest.
+	PKI []PKIFile `json:"pki,omitempty"`
+	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
+	TokenParameter string `json:"tokenParameter,omitempty"`
+	// Kubeadm is what kubeadm is told.
+	Kubeadm Kubeadm `json:"kubeadm"`
+	// Kubelet is the kubelet's command line.
+	Kubelet Kubelet `json:"kubelet"`
+}
+
+// Format says what to do with a fetched artifact.
+type Format string
+
+// Formats.
+const (
+	// Binary is an executable, installed as it is.
+	Binary Format = "Binary"
+	// TarGz is an archive, unpacked below its path.
+	TarGz Format = "TarGz"
+)
+
+// Artifact is a file to install.
+type Artifact struct {
+	// Name is what it is, for people.
+	Name string `json:"name"`
+	// URL is where it is fetched.
+	URL string `json:"url"`
+	// SHA256 is the hash of what is fetched, in hex. nodeup refuses an artifact without one.
+	SHA256 string `json:"sha256,omitempty"`
+	// Unverified says why there is no hash.
+	Unverified string `json:"unverified,omitempty"`
+	// Format says what to do with it.
+	Format Format `json:"format"`
+	// Path is where it goes: the file of a Binary, the folder of a TarGz.
+	Path string `json:"path"`
+}
+
+// File is a file to write.
+type File struct {
+	// Path is where it goes.
+	Path string `json:"path"`
+	// Mode is its mode, in octal, for example 0644.
+	Mode string `json:"mode"`
+	// Content is what is in it.
+	Content string `json:"content"`
+}
+
+// SSH says who may log in.
+type SSH struct {
+	// User is the image's user.
+	User string `json:"user"`
+	// AuthorizedKeys are that user's public keys.
+	AuthorizedKeys []string `json:"authorizedKeys"`
+}
+
+// Etcd is a slot's member of etcd: which volume it keeps its data on and which name it goes by.
+type Etcd struct {
+	// Slot is the slot's number.
+	Slot int `json:"slot"`
+	// VolumeTags are the tags by which the volume is found.
+	VolumeTags map[string]string `json:"volumeTags"`
+	// Device is the device name that the volume is attached as.
+	Device string `json:"device"`
+	// MountPoint is the folder that it is mounted at.
+	MountPoint string `json:"mountPoint"`
+	// HostedZoneID and DNSName are the zone and the name under which the machine publishes its address.
+	HostedZoneID string `json:"hostedZoneID"`
+	DNSName      string `json:"dnsName"`
+	// Members are the DNS names of all members, by member name.
+	Members map[string]string `json:"members"`
+}
+
+// PKIFile is a file of the cluster's authorities.
+type PKIFile struct {
+	// Key is where it is in the bucket.
+	Key string `json:"key"`
+	// Path is where it goes.
+	Path string `json:"path"`
+	// Mode is its mode, in octal.
+	Mode string `json:"mode"`
+}
+
+// Kubeadm is what kubeadm is told.
+type Kubeadm struct {
+	// Config is kubeadm's configuration, YAML documents with placeholders.
+	Config string `json:"config"`
+	// Addons are those of kubeadm's own addons (coredns, kube-proxy) that the release does not bring
+	// as charts; a slot installs them.
+	Addons []string `json:"addons,omitempty"`
+	// SkipPhases are the phases of kubeadm join that nodeup has done already.
+	SkipPhases []string `json:"skipPhases,omitempty"`
+}
+
+// Kubelet is the kubelet's command line. nodeup adds the label of the bundle's own hash.
+type Kubelet struct {
+	// Path is the kubelet's executable.
+	Path string `json:"path"`
+	// Args are its arguments by name, without dashes, with placeholders.
+	Args map[string]string `json:"args"`
+	// Labels are the node's labels, with placeholders; those that a kubelet may set.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Taints are the node's taints, as key=value:effect.
+	Taints []string `json:"taints,omitempty"`
+}

@@ -1,0 +1,175 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// authorityValidity is how long an authority lives: as long as kubeadm's own.
+const authorityValidity = 10 * 365 * 24 * time.Hour
+
+// backdated is how far back certificates begin, for machines whose clocks are behind.
+const backdated = 5 * time.Minute
+
+// Authorities are a cluster's three CAs and its service-account key pair.
+type Authorities struct {
+	cluster, etcd, frontProxy *authority
+	serviceAccount            *keyPair
+}
+
+// authority is a CA.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	// certificatePEM and keyPEM are what is kept, byte for byte.
+	certificatePEM, keyPEM []byte
+}
+
+// keyPair signs service-account tokens.
+type keyPair struct {
+	key                   *ecdsa.PrivateKey
+	publicPEM, privatePEM []byte
+}
+
+// New makes a cluster's authorities.
+func New(clock clock.PassiveClock) (*Authorities, error) {
+	cluster, err := newAuthority(clock.Now(), "kubernetes")
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := newAuthority(clock.Now(), "etcd-ca")
+	if err != nil {
+		return nil, err
+	}
+	frontProxy, err := newAuthority(clock.Now(), "front-proxy-ca")
+	if err != nil {
+		return nil, err
+	}
+	serviceAccount, err := newKeyPair()
+	if err != nil {
+		return nil, err
+	}
+	return &Authorities{cluster: cluster, etcd: etcd, frontProxy: frontProxy, serviceAccount: serviceAccount}, nil
+}
+
+// String says what this is, and none of it.
+func (a *Authorities) String() string { return "a cluster's authorities (not shown)" }
+
+// GoString says what this is, and none of it.
+func (a *Authorities) GoString() string { return a.String() }
+
+// MarshalLog says what this is, and none of it.
+func (a *Authorities) MarshalLog() any { return a.String() }
+
+// MarshalJSON refuses: authorities are written by [Authorities.Files] and [Ensure] only.
+func (a *Authorities) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("a cluster's authorities are not to be written as JSON")
+}
+
+// CACertificate returns the cluster CA's certificate, PEM.
+func (a *Authorities) CACertificate() []byte { return a.cluster.certificatePEM }
+
+// ServiceAccountPublicKey returns the key that service-account tokens are verified with, for the
+// documents of the issuer.
+func (a *Authorities) ServiceAccountPublicKey() crypto.PublicKey {
+	return a.serviceAccount.key.Public()
+}
+
+// Files returns what the slots fetch, by key in the cluster's bucket: all below pki/, which only the
+// slots' role may read.
+func (a *Authorities) Files() map[string][]byte {
+	return map[string][]byte{
+		"pki/ca.crt":             a.cluster.certificatePEM,
+		"pki/ca.key":             a.cluster.keyPEM,
+		"pki/etcd/ca.crt":        a.etcd.certificatePEM,
+		"pki/etcd/ca.key":        a.etcd.keyPEM,
+		"pki/front-proxy-ca.crt": a.frontProxy.certificatePEM,
+		"pki/front-proxy-ca.key": a.frontProxy.keyPEM,
+		"pki/sa.pub":             a.serviceAccount.publicPEM,
+		"pki/sa.key":             a.serviceAccount.privatePEM,
+	}
+}
+
+func newAuthority(now time.Time, commonName string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of %s: %w", commonName, err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: commonName},
+		DNSNames:              []string{commonName}, // As kubeadm's: some clients look for a name here.
+		NotBefore:             now.Add(-backdated).UTC(),
+		NotAfter:              now.Add(authorityValidity).UTC(),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate of %s: %w", commonName, err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of %s: %w", commonName, err)
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{
+		certificate: certificate, key: key,
+		certificatePEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM: keyPEM,
+	}, nil
+}
+
+func newKeyPair() (*keyPair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the service-account key: %w", err)
+	}
+	private, err := encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return nil, fmt.Errorf("encode the service-account key: %w", err)
+	}
+	return &keyPair{
+		key:        key,
+		publicPEM:  pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
+		privatePEM: private,
+	}, nil
+}
+
+func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	return serial.Add(serial, big.NewInt(1)), nil
+}

@@ -1,0 +1,158 @@
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+)
+
+// Groups of the workload cluster.
+const (
+	// GroupMasters may do everything, whatever the cluster's roles say. The operator's own kubeconfig is
+	// of it, because the operator has to reach a cluster in which no role binding was made yet, and one
+	// in which somebody has removed them.
+	GroupMasters = "system:masters"
+	// GroupAdmins is the group that kubeadm binds to cluster-admin. It has no rights before a slot's
+	// kubeadm has made that binding, and loses them with it: the kubeconfig for people.
+	GroupAdmins = "kubeadm:cluster-admins"
+)
+
+// KubeconfigInput says what a kubeconfig is for.
+type KubeconfigInput struct {
+	// Cluster is the name of the cluster, for the names in the kubeconfig.
+	Cluster string
+	// Server is the API's address, https://host:port.
+	Server string
+	// ServerName is the name that the API server's certificate is checked for, if it is not the host of Server.
+	ServerName string
+	// CommonName is the user.
+	CommonName string
+	// Organisations are the user's groups: GroupAdmins, GroupMasters.
+	Organisations []string
+	// Validity is how long the client certificate holds.
+	Validity time.Duration
+}
+
+// Kubeconfig makes a kubeconfig with a new key and a client certificate of the cluster's CA.
+func (a *Authorities) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, error) {
+	if in.Server == "" || in.CommonName == "" || in.Validity <= 0 {
+		return nil, errors.New("a kubeconfig needs a server, a common name and a validity")
+	}
+	certificate, key, err := a.clientCertificate(clock.Now(), in)
+	if err != nil {
+		return nil, err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[in.Cluster] = &clientcmdapi.Cluster{
+		Server: in.Server, TLSServerName: in.ServerName, CertificateAuthorityData: a.cluster.certificatePEM,
+	}
+	config.AuthInfos[in.CommonName] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.Contexts[in.Cluster] = &clientcmdapi.Context{Cluster: in.Cluster, AuthInfo: in.CommonName}
+	config.CurrentContext = in.Cluster
+	written, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("write the kubeconfig of %s: %w", in.Cluster, err)
+	}
+	return written, nil
+}
+
+func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (certificatePEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the key of %s: %w", in.CommonName, err)
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, nil, err
+	}
+	notAfter := now.Add(in.Validity)
+	if notAfter.After(a.cluster.certificate.NotAfter) {
+		notAfter = a.cluster.certificate.NotAfter
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: in.CommonName, Organization: in.Organisations},
+		NotBefore:    now.Add(-backdated).UTC(),
+		NotAfter:     notAfter.UTC(),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cluster.certificate, key.Public(), a.cluster.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the certificate of %s: %w", in.CommonName, err)
+	}
+	if keyPEM, err = encodeKey(key); err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM, nil
+}
+
+// KubeconfigDue says whether a kubeconfig is to be made anew, and why: it is not what in asks for,
+// it is of another CA, or less than a third of its certificate's life is left. An empty reason means
+// that it is good.
+func (a *Authorities) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeconfig []byte) (reason string) {
+	if len(kubeconfig) == 0 {
+		return "there is none"
+	}
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return "it cannot be read"
+	}
+	cluster, user := config.Clusters[in.Cluster], config.AuthInfos[in.CommonName]
+	if cluster == nil || user == nil {
+		return "it is for another cluster or user"
+	}
+	if cluster.Server != in.Server || cluster.TLSServerName != in.ServerName {
+		return "the API's address has changed"
+	}
+	if string(cluster.CertificateAuthorityData) != string(a.cluster.certificatePEM) {
+		return "it trusts another CA"
+	}
+	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	if err != nil {
+		return "its certificate and key do not go together"
+	}
+	return a.certificateDue(clock.Now(), pair.Leaf, in)
+}
+
+func (a *Authorities) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
+	if err := certificate.CheckSignatureFrom(a.cluster.certificate); err != nil {
+		return "its certificate is of another CA"
+	}
+	if !sameSet(certificate.Subject.Organization, in.Organisations) {
+		return "its groups have changed"
+	}
+	life := certificate.NotAfter.Sub(certificate.NotBefore)
+	if certificate.NotAfter.Sub(now) < life/3 {
+		return "its certificate ends on " + certificate.NotAfter.UTC().Format(time.DateOnly)
+	}
+	return ""
+}
+
+func sameSet(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	seen := map[string]int{}
+	for _, value := range a {
+		seen[value]++
+	}
+	for _, value := range b {
+		seen[value]--
+		if seen[value] < 0 {
+			return false
+		}
+	}
+	return true
+}

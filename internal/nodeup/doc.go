@@ -1,0 +1,44 @@
+// Package nodeup is what a machine of a cluster runs when it boots.
+//
+// User data fetches the program and starts it with the hash of a bundle
+// (package bundle); nodeup fetches that document, compares the hash and carries
+// it out, one [Task] after another. docs/design/boot.md has the order, and the
+// reason for each task.
+//
+// Every task looks first whether what it does is done: run again after a crash,
+// a kill or a reboot, nodeup ends in the same state. To that end it also
+// installs itself as nodeup.service, which systemd runs at each start.
+//
+// # What a machine has to have
+//
+// Programs are called by their names and found through PATH, in these forms and
+// no others:
+//
+//	modprobe MODULE
+//	sysctl -p FILE
+//	blkid -o value -s TYPE DEVICE     exit code 2: nothing on it
+//	mkfs.ext4 -q DEVICE
+//	mount DEVICE DIRECTORY
+//	systemctl daemon-reload
+//	systemctl enable UNIT
+//	systemctl restart UNIT
+//	systemctl is-active UNIT          prints active, or exits with another code than 0
+//	kubeadm init phase …, kubeadm join …
+//	sh FILE                           a person's extra user data
+//
+// kubeadm itself calls systemctl daemon-reload, stop kubelet, start kubelet and
+// is-active kubelet.
+//
+// Files that others may want to know:
+//
+//	/var/lib/nodeup/bundle.json        the bundle
+//	/var/lib/nodeup/kubeadm.yaml       kubeadm's configuration, placeholders filled in
+//	/var/lib/nodeup/done               the hash of the bundle that was carried out to its end
+//	/etc/systemd/system/kubelet.service with the kubelet's whole command line in ExecStart:
+//	                                   no environment file, no drop-in, one argument a line
+//	/etc/kubernetes/manifests          the static pods of a slot
+//	/etc/kubernetes/bootstrap-kubelet.conf, /etc/kubernetes/kubelet.conf
+//	/var/lib/kubelet/config.yaml       KubeletConfiguration
+//
+// A mounted volume is known by its line in /proc/self/mounts.
+package nodeup
