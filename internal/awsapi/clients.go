@@ -16,8 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/prometheus/client_golang/prometheus"
@@ -143,6 +145,16 @@ func (c *Clients) S3(t Target) S3 {
 	return client(c, "s3", t, func(cfg aws.Config) *s3.Client {
 		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	})
+}
+
+// EC2 returns the client of EC2 for the target.
+func (c *Clients) EC2(t Target) EC2 {
+	return client(c, "ec2", t, func(cfg aws.Config) *ec2.Client { return ec2.NewFromConfig(cfg) })
+}
+
+// SSM returns the client of SSM's parameters for the target.
+func (c *Clients) SSM(t Target) SSM {
+	return client(c, "ssm", t, func(cfg aws.Config) *ssm.Client { return ssm.NewFromConfig(cfg) })
 }
 
 // STS returns the client of STS for the target.
