@@ -141,6 +141,16 @@ const (
 // +kubebuilder:validation:Enum=price-capacity-optimized;capacity-optimized;lowest-price
 type SpotStrategy string
 
+// Strategies.
+const (
+	// SpotPriceCapacityOptimized weighs price and the likelihood of interruption.
+	SpotPriceCapacityOptimized SpotStrategy = "price-capacity-optimized"
+	// SpotCapacityOptimized takes what is least likely to be interrupted.
+	SpotCapacityOptimized SpotStrategy = "capacity-optimized"
+	// SpotLowestPrice takes the cheapest.
+	SpotLowestPrice SpotStrategy = "lowest-price"
+)
+
 // Spot mixes spot instances into a group.
 type Spot struct {
 	// OnDemandBase is how many machines are on-demand in any case.

@@ -1,14 +1,201 @@
 package model
 
-import "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+)
 
 // Resolve decides everything about a cluster. The error is Problems.
 func Resolve(in Input) (*Cluster, error) {
-	return nil, Problems{{Field: "spec", Message: "cannot be resolved yet", Remedy: "wait"}}
+	var problems Problems
+	if in.Cluster == nil {
+		problems.add("spec", "give a Cluster", "there is no cluster")
+		return nil, problems
+	}
+	c := &Cluster{
+		Name: in.Cluster.Name, Namespace: in.Cluster.Namespace, Operator: in.Operator,
+		Region: in.Cluster.Spec.Region, AccountID: in.AccountID, Partition: in.Partition, DNSSuffix: in.DNSSuffix,
+		Spec: defaulted(&in.Cluster.Spec), Existing: in.Existing,
+	}
+	c.checkName(&problems)
+	c.resolveRelease(&problems, in.Release)
+	c.resolveNetwork(&problems)
+	c.resolveNames()
+	c.resolveSlots(&problems)
+	c.resolveImages(&problems)
+	c.checkControlPlane(&problems)
+	c.checkAddons(&problems)
+	checkTags(&problems, "spec.tags", c.Spec.Tags)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-// ResolveGroup decides everything about one of the cluster's instance groups.
-// The error is Problems.
-func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
-	return nil, Problems{{Field: "spec", Message: "cannot be resolved yet", Remedy: "wait"}}
+// maxClusterName leaves room for what is put behind a cluster's name.
+const maxClusterName = 40
+
+// checkName checks the cluster's name, from which those of stacks and buckets are made.
+func (c *Cluster) checkName(problems *Problems) {
+	if !isLabel(c.Name) || c.Name[0] < 'a' || len(c.Name) > maxClusterName {
+		problems.add("metadata.name", fmt.Sprintf("take at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
+			"%q cannot name a stack and a bucket", c.Name)
+	}
+	if c.Region == "" {
+		problems.add("spec.region", "name the AWS region, as eu-central-1", "there is no region")
+	}
+}
+
+// isLabel reports whether s is a DNS label.
+func isLabel(s string) bool {
+	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-' &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}
+
+// resolveRelease takes the release and its resource set.
+func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
+	switch {
+	case r == nil:
+		c.Release = &v1alpha1.Release{}
+		problems.add("spec.release", "name one that kubectl get releases shows", "there is no release %q", c.Spec.Release)
+		return
+	case r.Name != c.Spec.Release:
+		problems.add("spec.release", "give that release", "release %s was given for %s", r.Name, c.Spec.Release)
+	}
+	c.Release = r.DeepCopy()
+	c.ResourceSet = r.Spec.ResourceSet
+	set, err := release.Set(r.Spec.ResourceSet)
+	if err != nil {
+		problems.add("spec.release", "name another release, or run a newer operator", "release %s: %v", r.Name, err)
+		return
+	}
+	c.Features = set.Features
+}
+
+// resolveNames decides what everything is called.
+func (c *Cluster) resolveNames() {
+	c.StackName = BaseStackName(c.Name)
+	c.Bucket = BucketName(c.Name, c.AccountID, c.Region)
+	c.ZoneName = ZoneName(c.Name)
+	c.TokenParameter = TokenParameterName(c.Name)
+	c.Tags = maps.Clone(c.Spec.Tags)
+	if c.Tags == nil {
+		c.Tags = map[string]string{}
+	}
+	c.Tags[TagOwnedPrefix+c.Name] = TagOwned
+	c.Tags[TagCluster] = c.Name
+	c.Tags[TagNamespace] = c.Namespace
+	c.Tags[TagOperator] = c.Operator
+	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil {
+		c.Issuer = issuer.URL
+		if c.Issuer == "" {
+			c.Issuer = fmt.Sprintf("https://%s.s3.%s.%s/%s", c.Bucket, c.Region, c.DNSSuffix, strings.TrimSuffix(KeyIssuerPrefix, "/"))
+		}
+	}
+}
+
+// resolveSlots decides where each slot stands: in the zones that the control
+// plane names, or the network's, in turn.
+func (c *Cluster) resolveSlots(problems *Problems) {
+	zones := c.Spec.ControlPlane.Zones
+	if len(zones) == 0 {
+		zones = c.Zones()
+	}
+	labels := maps.Clone(c.Spec.ControlPlane.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	checkLabels(problems, "spec.controlPlane.labels", labels)
+	labels[LabelCluster] = c.Name
+	c.ControlPlaneLabels = labels
+	for i, zone := range c.Spec.ControlPlane.Zones {
+		if !slices.Contains(c.Zones(), zone) {
+			problems.add(fmt.Sprintf("spec.controlPlane.zones[%d]", i), "name one of the network's zones, or add it to the network",
+				"zone %s has no %s subnet", zone, strings.ToLower(string(c.NodeRole)))
+			return
+		}
+	}
+	if len(zones) == 0 {
+		return // said already, of the network
+	}
+	subnets := c.NodeSubnets()
+	for i := range int(min(c.Spec.ControlPlane.Replicas, defaultSlots)) {
+		zone := zones[i%len(zones)]
+		n := slices.IndexFunc(subnets, func(s Subnet) bool { return s.Zone == zone })
+		slot := Slot{
+			Index: i, Zone: zone, Subnet: subnets[n],
+			EtcdName: EtcdName(i), EtcdDNS: EtcdName(i) + "." + c.ZoneName,
+			StackName: SlotStackName(c.Name, i),
+			Tags:      maps.Clone(c.Tags), Labels: maps.Clone(labels),
+		}
+		slot.Tags[TagRole], slot.Tags[TagSlot] = RoleControlPlane, strconv.Itoa(i)
+		slot.Labels[LabelSlot] = strconv.Itoa(i)
+		c.Slots = append(c.Slots, slot)
+	}
+}
+
+// resolveImages decides what slots and bastions boot.
+func (c *Cluster) resolveImages(problems *Problems) {
+	cp := &c.Spec.ControlPlane
+	c.ControlPlaneArchitecture = ArchitectureOf(cp.InstanceType)
+	c.ControlPlaneImage = c.image(problems, "spec.controlPlane.image", c.ControlPlaneArchitecture, cp.Image)
+	if b := c.Spec.Bastion; b != nil {
+		c.BastionArchitecture = ArchitectureOf(b.InstanceType)
+		c.BastionImage = c.image(problems, "spec.bastion", c.BastionArchitecture, "")
+	}
+}
+
+// image returns the image of an architecture, or the one with the given ID.
+func (c *Cluster) image(problems *Problems, field string, architecture v1alpha1.Architecture, id string) Image {
+	of := c.Release.Spec.Images[architecture]
+	user := of.User
+	if user == "" {
+		user = "ubuntu"
+	}
+	switch {
+	case id != "":
+		return Image{ID: id, User: user}
+	case of.ByRegion[c.Region] != "":
+		return Image{ID: of.ByRegion[c.Region], User: user}
+	case of.Parameter != "":
+		return Image{Parameter: of.Parameter, User: user}
+	case c.Release.Name != "":
+		problems.add(field, "name an image, other instance types, or another release", "release %s has no %s image for %s", c.Release.Name, architecture, c.Region)
+	}
+	return Image{}
+}
+
+// checkControlPlane checks what the control plane is made of.
+func (c *Cluster) checkControlPlane(problems *Problems) {
+	cp := &c.Spec.ControlPlane
+	if cp.Replicas != 1 && cp.Replicas != defaultSlots {
+		problems.add("spec.controlPlane.replicas", "take 1 or 3", "%d slots cannot be", cp.Replicas)
+	}
+	checkVolume(problems, "spec.controlPlane.rootVolume", &cp.RootVolume)
+	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)
+}
+
+// checkAddons checks that what the release does not have says where it is.
+func (c *Cluster) checkAddons(problems *Problems) {
+	for i, a := range c.Spec.Addons {
+		field := fmt.Sprintf("spec.addons[%d]", i)
+		if slices.ContainsFunc(c.Spec.Addons[:i], func(o v1alpha1.Addon) bool { return o.Name == a.Name }) {
+			problems.add(field+".name", "name it once", "addon %s is named twice", a.Name)
+		}
+		if c.Release.Name == "" || slices.ContainsFunc(c.Release.Spec.Addons, func(o v1alpha1.ReleaseAddon) bool { return o.Name == a.Name }) {
+			continue
+		}
+		switch {
+		case a.Disabled:
+			problems.add(field, "leave it out of spec.addons", "release %s has no addon %s to disable", c.Release.Name, a.Name)
+		case a.Chart == "" || a.Version == "":
+			problems.add(field, "give its chart, repository and version", "release %s has no addon %s", c.Release.Name, a.Name)
+		}
+	}
 }

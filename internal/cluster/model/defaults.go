@@ -1,0 +1,123 @@
+package model
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Defaults that the API server does not fill in, because they depend on other
+// fields or would only clutter what people read.
+const (
+	rootVolumeGiB = 30
+	etcdVolumeGiB = 20
+	// What gp3 gives without extra charge.
+	// https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+	gp3IOPS       = 3000
+	gp3Throughput = 125
+	// io2 has no default; this is enough for etcd and within 500 a GiB from 6 GiB on.
+	io2IOPS = 3000
+
+	drainTimeout     = 10 * time.Minute
+	nodeReadyTimeout = 15 * time.Minute
+	maxSignalTimeout = time.Hour // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+)
+
+// Defaults of the API that are filled in here again, for objects that no API
+// server has seen.
+const (
+	defaultPodCIDR      = "100.64.0.0/13"
+	defaultServiceCIDR  = "172.20.0.0/16"
+	defaultSlots        = 3
+	defaultInstanceType = "m6i.large"
+	defaultBastionType  = "t3.micro"
+	defaultNamespace    = "kube-system"
+)
+
+// defaulted returns a copy of the spec with every default filled.
+func defaulted(spec *v1alpha1.ClusterSpec) v1alpha1.ClusterSpec {
+	s := *spec.DeepCopy()
+	n := &s.Network
+	n.Topology = cmp.Or(n.Topology, v1alpha1.TopologyPrivate)
+	n.PodCIDR = cmp.Or(n.PodCIDR, defaultPodCIDR)
+	n.ServiceCIDR = cmp.Or(n.ServiceCIDR, defaultServiceCIDR)
+	n.NAT = cmp.Or(n.NAT, defaultNAT(n))
+	s.API.Access = cmp.Or(s.API.Access, v1alpha1.APIPublic)
+	if len(s.API.AllowedCIDRs) == 0 {
+		s.API.AllowedCIDRs = []string{"0.0.0.0/0"}
+	}
+	cp := &s.ControlPlane
+	cp.Replicas = cmp.Or(cp.Replicas, defaultSlots)
+	cp.InstanceType = cmp.Or(cp.InstanceType, defaultInstanceType)
+	fillVolume(&cp.RootVolume, rootVolumeGiB)
+	fillVolume(&cp.EtcdVolume, etcdVolumeGiB)
+	if b := s.Bastion; b != nil {
+		b.InstanceType = cmp.Or(b.InstanceType, defaultBastionType)
+		b.Replicas = cmp.Or(b.Replicas, 1)
+		if len(b.AllowedCIDRs) == 0 {
+			b.AllowedCIDRs = s.SSH.AllowedCIDRs
+		}
+	}
+	for i := range s.Addons {
+		s.Addons[i].Namespace = cmp.Or(s.Addons[i].Namespace, defaultNamespace)
+	}
+	s.UpdatePolicy = cmp.Or(s.UpdatePolicy, v1alpha1.UpdateAutomatic)
+	s.VolumePolicy = cmp.Or(s.VolumePolicy, v1alpha1.VolumesRetain)
+	return s
+}
+
+// defaultNAT returns how private subnets reach the internet when nobody says:
+// an existing VPC's do it their own way, and public nodes need none.
+func defaultNAT(n *v1alpha1.Network) v1alpha1.NAT {
+	switch {
+	case n.VPC != "":
+		return v1alpha1.NATExisting
+	case n.Topology == v1alpha1.TopologyPublic:
+		return v1alpha1.NATNone
+	}
+	return v1alpha1.NATSingle
+}
+
+// fillVolume fills the volume's defaults.
+func fillVolume(v *v1alpha1.Volume, size int32) {
+	v.Type = cmp.Or(v.Type, v1alpha1.VolumeGP3)
+	v.SizeGiB = cmp.Or(v.SizeGiB, size)
+	if v.Type == v1alpha1.VolumeGP3 {
+		v.IOPS = cmp.Or(v.IOPS, gp3IOPS)
+		v.ThroughputMiBps = cmp.Or(v.ThroughputMiBps, gp3Throughput)
+		return
+	}
+	v.IOPS = cmp.Or(v.IOPS, io2IOPS)
+}
+
+// defaultedGroup returns a copy of the spec with every default filled.
+func defaultedGroup(spec *v1alpha1.InstanceGroupSpec) v1alpha1.InstanceGroupSpec {
+	s := *spec.DeepCopy()
+	s.Architecture = cmp.Or(s.Architecture, v1alpha1.AMD64)
+	fillVolume(&s.RootVolume, rootVolumeGiB)
+	for i := range s.Volumes {
+		fillVolume(&s.Volumes[i].Volume, rootVolumeGiB)
+	}
+	if s.Spot != nil {
+		s.Spot.Strategy = cmp.Or(s.Spot.Strategy, v1alpha1.SpotPriceCapacityOptimized)
+	}
+	r := &s.RollingUpdate
+	if r.BatchSize == nil {
+		r.BatchSize = new(intstr.FromInt32(1))
+	}
+	if r.MinInService == nil {
+		r.MinInService = new(intstr.FromInt32(s.MinSize))
+	}
+	if r.Pause == nil {
+		r.Pause = &metav1.Duration{}
+	}
+	if r.DrainTimeout == nil {
+		r.DrainTimeout = &metav1.Duration{Duration: drainTimeout}
+	}
+	s.UpdatePolicy = cmp.Or(s.UpdatePolicy, v1alpha1.UpdateAutomatic)
+	return s
+}

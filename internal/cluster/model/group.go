@@ -1,0 +1,202 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// slotName matches the end of the name of a slot's stack.
+var slotName = regexp.MustCompile(`^control-plane-[0-9]+$`)
+
+// Tags by which the cluster autoscaler finds groups.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+const (
+	TagAutoscalerEnabled       = "k8s.io/cluster-autoscaler/enabled"
+	TagAutoscalerClusterPrefix = "k8s.io/cluster-autoscaler/"
+)
+
+// ResolveGroup decides everything about one of the cluster's instance groups.
+// The error is Problems.
+func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
+	var problems Problems
+	if c == nil || g == nil {
+		problems.add("spec.cluster", "give both", "there is no cluster or no instance group")
+		return nil, problems
+	}
+	r := &Group{Name: g.Name, Spec: defaultedGroup(&g.Spec), StackName: GroupStackName(c.Name, g.Name)}
+	r.checkGroup(&problems, c, g.Namespace)
+	r.checkTypes(&problems)
+	r.resolveSubnets(&problems, c)
+	r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
+	checkVolume(&problems, "spec.rootVolume", &r.Spec.RootVolume)
+	r.checkVolumes(&problems)
+	checkTags(&problems, "spec.tags", r.Spec.Tags)
+	checkLabels(&problems, "spec.labels", r.Spec.Labels)
+	r.resolveRolling(&problems)
+	r.resolveTags(c)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// checkGroup checks the group's name and size.
+func (r *Group) checkGroup(problems *Problems, c *Cluster, namespace string) {
+	if !isLabel(r.Name) || slotName.MatchString(strings.TrimPrefix(r.Name, c.Name+"-")) {
+		problems.add("metadata.name", "take another name of lower-case letters, digits and hyphens", "%q cannot name an instance group", r.Name)
+	}
+	if r.Spec.Cluster != c.Name || namespace != c.Namespace {
+		problems.add("spec.cluster", "name a Cluster of the same namespace", "the group is of cluster %s/%s, not %s/%s", namespace, r.Spec.Cluster, c.Namespace, c.Name)
+	}
+	if r.Spec.MinSize < 0 || r.Spec.MaxSize < 1 || r.Spec.MinSize > r.Spec.MaxSize {
+		problems.add("spec.minSize", "take a minSize of at least 0 and at most maxSize, and a maxSize of at least 1",
+			"a group of %d to %d nodes cannot be", r.Spec.MinSize, r.Spec.MaxSize)
+	}
+}
+
+// checkTypes checks the instance types.
+func (r *Group) checkTypes(problems *Problems) {
+	types := r.Spec.InstanceTypes
+	if len(types) == 0 {
+		problems.add("spec.instanceTypes", "name at least one", "there are no instance types")
+	}
+	for i, t := range types {
+		field := fmt.Sprintf("spec.instanceTypes[%d]", i)
+		if slices.Contains(types[:i], t) {
+			problems.add(field, "name it once", "type %s is named twice", t)
+		}
+		if a := ArchitectureOf(t); a != r.Spec.Architecture {
+			problems.add(field, "make a group for each architecture and set spec.architecture", "%s is %s, and the group is %s", t, a, r.Spec.Architecture)
+		}
+	}
+	if s := r.Spec.Spot; s != nil && (s.OnDemandBase < 0 || s.OnDemandPercentage < 0 || s.OnDemandPercentage > 100) {
+		problems.add("spec.spot", "take a base of at least 0 and a percentage of 0 to 100",
+			"a base of %d and %d%% on demand cannot be", s.OnDemandBase, s.OnDemandPercentage)
+	}
+}
+
+// checkVolumes checks the further disks.
+func (r *Group) checkVolumes(problems *Problems) {
+	for i := range r.Spec.Volumes {
+		v := &r.Spec.Volumes[i]
+		field := fmt.Sprintf("spec.volumes[%d]", i)
+		checkVolume(problems, field, &v.Volume)
+		if slices.ContainsFunc(r.Spec.Volumes[:i], func(o v1alpha1.DataVolume) bool { return o.Device == v.Device }) {
+			problems.add(field+".device", "name it once", "device %s is named twice", v.Device)
+		}
+	}
+}
+
+// resolveSubnets decides where the group's machines stand.
+func (r *Group) resolveSubnets(problems *Problems, c *Cluster) {
+	if len(r.Spec.Subnets) > 0 {
+		r.namedSubnets(problems, c)
+		return
+	}
+	for i, zone := range r.Spec.Zones {
+		if !slices.Contains(c.Zones(), zone) {
+			problems.add(fmt.Sprintf("spec.zones[%d]", i), "name one of the cluster's zones: "+strings.Join(c.Zones(), ", "),
+				"zone %s has no %s subnet", zone, strings.ToLower(string(c.NodeRole)))
+		}
+	}
+	for _, s := range c.NodeSubnets() {
+		if len(r.Spec.Zones) == 0 || slices.Contains(r.Spec.Zones, s.Zone) {
+			r.Subnets = append(r.Subnets, s)
+		}
+	}
+}
+
+// namedSubnets takes the existing subnets that the group names.
+func (r *Group) namedSubnets(problems *Problems, c *Cluster) {
+	if c.NewVPC {
+		problems.add("spec.subnets", "limit the group with spec.zones", "the cluster's VPC has no existing subnets")
+		return
+	}
+	for i, id := range r.Spec.Subnets {
+		field := fmt.Sprintf("spec.subnets[%d]", i)
+		s, ok := c.existing(id)
+		switch {
+		case !ok:
+			problems.add(field, "name one of its subnets", "%s is not known as a subnet of %s", id, c.VPC)
+		case len(r.Spec.Zones) > 0 && !slices.Contains(r.Spec.Zones, s.Zone):
+			problems.add(field, "add the zone to spec.zones, or leave the subnet out", "%s is in zone %s, which spec.zones leaves out", id, s.Zone)
+		default:
+			r.Subnets = append(r.Subnets, s)
+		}
+	}
+}
+
+// existing returns an existing subnet by its ID: one of the cluster's, or
+// another of its VPC.
+func (c *Cluster) existing(id string) (Subnet, bool) {
+	if i := slices.IndexFunc(c.Subnets, func(s Subnet) bool { return s.ID == id }); i >= 0 {
+		return c.Subnets[i], true
+	}
+	if c.Existing == nil {
+		return Subnet{}, false
+	}
+	i := slices.IndexFunc(c.Existing.Subnets, func(s ExistingSubnet) bool { return s.ID == id })
+	if i < 0 {
+		return Subnet{}, false
+	}
+	s := c.Existing.Subnets[i]
+	return Subnet{Zone: s.Zone, Role: c.NodeRole, CIDR: s.CIDR, ID: s.ID, LogicalID: "Subnet" + strings.ReplaceAll(s.ID, "-", "")}, true
+}
+
+// resolveRolling puts the rolling update in numbers. A share is of the
+// greatest size for a batch and of the least for what stays in service, each
+// rounded up.
+func (r *Group) resolveRolling(problems *Problems) {
+	u := &r.Spec.RollingUpdate
+	batch, batchErr := intstr.GetScaledValueFromIntOrPercent(u.BatchSize, int(r.Spec.MaxSize), true)
+	if batchErr != nil || batch < 1 {
+		problems.add("spec.rollingUpdate.batchSize", "take a number of at least 1, or a percentage as 25%", "a batch of %s cannot be", u.BatchSize)
+	}
+	stay, stayErr := intstr.GetScaledValueFromIntOrPercent(u.MinInService, int(r.Spec.MinSize), true)
+	if stayErr != nil || stay < 0 {
+		problems.add("spec.rollingUpdate.minInService", "take a number of at least 0, or a percentage as 75%", "a least number in service of %s cannot be", u.MinInService)
+	}
+	pause, drain := u.Pause.Duration, u.DrainTimeout.Duration
+	if pause < 0 || pause+nodeReadyTimeout > maxSignalTimeout {
+		problems.add("spec.rollingUpdate.pause", fmt.Sprintf("take 0s to %s", maxSignalTimeout-nodeReadyTimeout), "a pause of %s cannot be", pause)
+	}
+	if drain < 0 {
+		problems.add("spec.rollingUpdate.drainTimeout", "take 0s or more", "a drain timeout of %s cannot be", drain)
+	}
+	if len(*problems) > 0 {
+		return
+	}
+	// CloudFormation asks that what stays is less than the greatest size, or nothing could ever be
+	// replaced; and allows batches of up to 100.
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+	r.Rolling = Rolling{
+		BatchSize:    int32(min(batch, int(r.Spec.MaxSize), maxBatch)), //nolint:gosec // bounded by maxSize
+		MinInService: int32(min(stay, int(r.Spec.MaxSize)-1)),          //nolint:gosec // bounded by maxSize
+		Pause:        pause, SignalTimeout: pause + nodeReadyTimeout, DrainTimeout: drain,
+	}
+}
+
+const maxBatch = 100
+
+// resolveTags decides the stack's tags and the nodes' labels.
+func (r *Group) resolveTags(c *Cluster) {
+	r.Tags = maps.Clone(c.Tags)
+	maps.Copy(r.Tags, r.Spec.Tags)
+	r.Tags[TagRole], r.Tags[TagInstanceGroup] = RoleWorker, r.Name
+	if r.Spec.Autoscale {
+		r.Tags[TagAutoscalerEnabled] = "true"
+		r.Tags[TagAutoscalerClusterPrefix+c.Name] = TagOwned
+	}
+	r.Labels = maps.Clone(r.Spec.Labels)
+	if r.Labels == nil {
+		r.Labels = map[string]string{}
+	}
+	r.Labels[LabelCluster], r.Labels[LabelInstanceGroup] = c.Name, r.Name
+}

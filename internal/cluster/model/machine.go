@@ -1,0 +1,114 @@
+package model
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// graviton matches the instance types of Arm processors: the letter g among
+// those behind the generation, or the first family of all.
+// https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+var graviton = regexp.MustCompile(`^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]`)
+
+// ArchitectureOf returns the processor architecture of an instance type, by its name.
+func ArchitectureOf(instanceType string) v1alpha1.Architecture {
+	if graviton.MatchString(instanceType) {
+		return v1alpha1.ARM64
+	}
+	return v1alpha1.AMD64
+}
+
+// Limits of volumes.
+// https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html
+const (
+	gp3MaxIOPS           = 80000
+	gp3MaxIOPSPerGiB     = 500
+	gp3MaxThroughput     = 2000
+	gp3IOPSPerThroughput = 4
+	io2MaxIOPS           = 256000
+	io2MaxIOPSPerGiB     = 1000
+	minIOPS              = 100
+	maxVolumeGiB         = 65536
+)
+
+// checkVolume checks a volume whose defaults are filled.
+func checkVolume(problems *Problems, field string, v *v1alpha1.Volume) {
+	if v.SizeGiB < 1 || v.SizeGiB > maxVolumeGiB {
+		problems.add(field+".sizeGiB", fmt.Sprintf("take 1 to %d", maxVolumeGiB), "a volume of %d GiB cannot be", v.SizeGiB)
+		return
+	}
+	switch v.Type {
+	case v1alpha1.VolumeGP3:
+		if most := min(gp3MaxIOPS, max(gp3IOPS, gp3MaxIOPSPerGiB*v.SizeGiB)); v.IOPS < gp3IOPS || v.IOPS > most {
+			problems.add(field+".iops", fmt.Sprintf("take %d to %d, or a bigger volume", gp3IOPS, most), "a gp3 volume of %d GiB cannot do %d IOPS", v.SizeGiB, v.IOPS)
+		}
+		if most := min(gp3MaxThroughput, v.IOPS/gp3IOPSPerThroughput); v.ThroughputMiBps < gp3Throughput || v.ThroughputMiBps > most {
+			problems.add(field+".throughputMiBps", fmt.Sprintf("take %d to %d, or more IOPS", gp3Throughput, most), "a gp3 volume of %d IOPS cannot do %d MiB/s", v.IOPS, v.ThroughputMiBps)
+		}
+	case v1alpha1.VolumeIO2:
+		if v.ThroughputMiBps != 0 {
+			problems.add(field+".throughputMiBps", "leave it out", "the throughput of an io2 volume follows from its IOPS")
+		}
+		if most := min(io2MaxIOPS, io2MaxIOPSPerGiB*v.SizeGiB); v.IOPS < minIOPS || v.IOPS > most {
+			problems.add(field+".iops", fmt.Sprintf("take %d to %d, or a bigger volume", minIOPS, most), "an io2 volume of %d GiB cannot do %d IOPS", v.SizeGiB, v.IOPS)
+		}
+	default:
+		problems.add(field+".type", "take gp3 or io2", "%q is not a type of volume that nodes can have", v.Type)
+	}
+}
+
+// checkTags checks that a person's tags are not ours or AWS's.
+func checkTags(problems *Problems, field string, tags map[string]string) {
+	for _, key := range sortedKeys(tags) {
+		switch {
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			problems.add(field, "take another key", "tag %q begins with aws:, which is AWS's own", key)
+		case strings.HasPrefix(key, TagOwnedPrefix), strings.HasPrefix(key, v1alpha1.Group+"/"):
+			problems.add(field, "take another key", "tag %q is the operator's own", key)
+		}
+	}
+}
+
+// checkLabels checks that kubelets may set a person's labels.
+func checkLabels(problems *Problems, field string, labels map[string]string) {
+	for _, key := range sortedKeys(labels) {
+		if !mayLabel(key) {
+			problems.add(field, "take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io", "label %q cannot be set by a kubelet, or is the operator's own", key)
+		}
+	}
+}
+
+// mayLabel reports whether a person may put this label on nodes. What
+// kubernetes.io keeps from kubelets is in
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
+func mayLabel(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return true
+	}
+	for _, own := range []string{"node.kubernetes.io", "kubelet.kubernetes.io"} {
+		if domain == own || strings.HasSuffix(domain, "."+own) {
+			return key != "node.kubernetes.io/instance-type"
+		}
+	}
+	for _, kept := range []string{"kubernetes.io", "k8s.io"} {
+		if domain == kept || strings.HasSuffix(domain, "."+kept) {
+			return false
+		}
+	}
+	return domain != v1alpha1.Group
+}
+
+// sortedKeys returns the keys in their order, so that problems have one.
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
