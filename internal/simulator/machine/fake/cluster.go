@@ -1,0 +1,223 @@
+package fake
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+)
+
+// cluster is what the slots of one cluster serve together.
+type cluster struct {
+	api      *kubeapi.Server
+	server   *http.Server
+	listener *listener
+	members  int
+
+	mu      sync.Mutex
+	slots   map[int]string
+	volumes map[string]bool
+}
+
+// newCluster serves the API of a cluster whose first slot has come up.
+func newCluster(clk clock.PassiveClock, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
+	authority, err := authorityOf(files)
+	if err != nil {
+		return nil, err
+	}
+	names, err := namesOf(b.Kubeadm.Config)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := serving(clk.Now(), authority, names)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(authority.Leaf)
+	api := kubeapi.New(pool, b.Kubernetes, clk)
+	c := &cluster{
+		api: api, listener: newListener(), members: len(b.Etcd.Members), slots: map[int]string{}, volumes: map[string]bool{},
+		server: &http.Server{
+			Handler: api, ReadHeaderTimeout: time.Minute,
+			TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{certificate}},
+			ErrorLog:  nil,
+		},
+	}
+	go func() { _ = c.server.ServeTLS(c.listener, "", "") }()
+	return c, nil
+}
+
+// hasQuorum says whether a majority of the members is up.
+func (c *cluster) hasQuorum() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return 2*len(c.slots) > c.members
+}
+
+func (c *cluster) up(slot int, instanceID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slots[slot] = instanceID
+}
+
+func (c *cluster) down(instanceID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for slot, at := range c.slots {
+		if at == instanceID {
+			delete(c.slots, slot)
+		}
+	}
+}
+
+func (c *cluster) know(volumeID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.volumes[volumeID] = true
+}
+
+// forget drops a volume and says whether it was the last.
+func (c *cluster) forget(volumeID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.volumes[volumeID] {
+		return false
+	}
+	delete(c.volumes, volumeID)
+	return len(c.volumes) == 0
+}
+
+func (c *cluster) close() {
+	c.api.Close()
+	_ = c.server.Close()
+	_ = c.listener.Close()
+}
+
+// authorityOf reads the cluster's CA.
+func authorityOf(files map[string][]byte) (*tls.Certificate, error) {
+	var certificate, key []byte
+	for name, data := range files {
+		switch path.Base(path.Dir(name)) + "/" + path.Base(name) {
+		case "pki/ca.crt":
+			certificate = data
+		case "pki/ca.key":
+			key = data
+		}
+	}
+	if certificate == nil || key == nil {
+		return nil, errors.New("the bundle names no CA among the files to fetch")
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's CA: %w", err)
+	}
+	return &pair, nil
+}
+
+// namesOf are the names that the API server's certificate is good for, from kubeadm's configuration.
+func namesOf(config string) ([]string, error) {
+	for document := range strings.SplitSeq(config, "\n---\n") {
+		var known struct {
+			Kind                 string `json:"kind"`
+			ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+			APIServer            struct {
+				CertSANs []string `json:"certSANs"`
+			} `json:"apiServer"`
+		}
+		if err := yaml.Unmarshal([]byte(document), &known); err != nil {
+			return nil, fmt.Errorf("read kubeadm's configuration: %w", err)
+		}
+		if known.Kind != "ClusterConfiguration" {
+			continue
+		}
+		names := append([]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"}, known.APIServer.CertSANs...)
+		if host, _, err := net.SplitHostPort(known.ControlPlaneEndpoint); err == nil {
+			names = append(names, host)
+		}
+		return names, nil
+	}
+	return nil, errors.New("kubeadm's configuration has no ClusterConfiguration")
+}
+
+// serving makes the API server's certificate.
+func serving(now time.Time, authority *tls.Certificate, names []string) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make the API server's key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "kube-apiserver"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, key.Public(), authority.PrivateKey)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("sign the API server's certificate: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der, authority.Certificate[0]}, PrivateKey: key}, nil
+}
+
+// listener accepts the connections that load balancers make.
+type listener struct {
+	connections chan net.Conn
+	closed      chan struct{}
+	once        sync.Once
+}
+
+func newListener() *listener {
+	return &listener{connections: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// offer hands a connection over, unless the listener is closed.
+func (l *listener) offer(c net.Conn) bool {
+	select {
+	case l.connections <- c:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+// Accept returns the next connection.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.connections:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends the listener.
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr is the address that messages show.
+func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "played", Net: "unix"} }

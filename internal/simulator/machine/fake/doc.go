@@ -1,0 +1,17 @@
+// Package fake plays machines: it does what a cluster sees of a node, without
+// a process, a namespace or a kubelet, so that a thousand clusters fit a laptop,
+// and any system will do.
+//
+// A played machine takes the way of a real one as far as AWS sees it. It reads
+// the user data that EC2 hands it, asks the metadata service for its role's
+// credentials, fetches the bundle from the cluster's bucket and compares its
+// hash. A slot attaches its etcd volume, publishes its name and fetches the
+// authorities, and then serves a [kubeapi.Server] that all slots of a cluster
+// share, under a certificate of the cluster's own authority, as long as a
+// majority of them is up. A worker reads its token and waits until the API knows
+// it. Both then are Nodes with the bundle's labels and taints, Ready at once.
+// When a machine ends, its Node goes, as the cloud controller has it.
+//
+// What it does not do: run nodeup, kubeadm or user data, schedule or play pods,
+// run controllers, lose the data of a single member.
+package fake

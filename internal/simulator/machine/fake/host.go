@@ -1,0 +1,171 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+)
+
+// Options say how machines are played.
+type Options struct {
+	// Clock is the machine's when nil.
+	Clock clock.WithTicker
+	// BootTime is how long a machine takes until it looks at its user data.
+	BootTime time.Duration
+	// Log receives what a machine's console would show; nothing unless set.
+	Log logr.Logger
+}
+
+// Host plays machines. It is a [machine.Host].
+type Host struct {
+	options  Options
+	services machine.Services
+	running  sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	machines map[string]*played
+	clusters map[string]*cluster
+}
+
+// New returns a host without machines.
+func New(o Options) *Host {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log.GetSink() == nil {
+		o.Log = logr.Discard()
+	}
+	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}}
+}
+
+// Connect tells the host what its machines reach.
+func (h *Host) Connect(services machine.Services) { h.services = services }
+
+// Boot starts to play a machine.
+func (h *Host) Boot(spec machine.Spec) error {
+	ctx, stop := context.WithCancel(context.Background())
+	m := &played{host: h, spec: spec, stop: stop, log: h.options.Log.WithValues("instance", spec.InstanceID)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		stop()
+		return errors.New("the host of machines is closed")
+	}
+	if h.machines[spec.InstanceID] != nil {
+		stop()
+		return fmt.Errorf("the machine of %s runs already", spec.InstanceID)
+	}
+	h.machines[spec.InstanceID] = m
+	h.running.Go(func() { m.boot(ctx) })
+	return nil
+}
+
+// Terminate ends a machine: its member stops to serve, its Node goes.
+func (h *Host) Terminate(instanceID string) {
+	h.mu.Lock()
+	m := h.machines[instanceID]
+	delete(h.machines, instanceID)
+	h.mu.Unlock()
+	if m != nil {
+		m.end()
+	}
+}
+
+// Attach does nothing: a played machine's disk is nowhere.
+func (h *Host) Attach(string, string, string) error { return nil }
+
+// Detach does nothing.
+func (h *Host) Detach(string, string) {}
+
+// DeleteVolume forgets what a cluster knows once its last etcd volume is gone.
+func (h *Host) DeleteVolume(volumeID string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, c := range h.clusters {
+		if c.forget(volumeID) {
+			delete(h.clusters, name)
+			c.close()
+		}
+	}
+}
+
+// CopyVolume is refused: played members share their data, so that one volume has none of its own.
+func (h *Host) CopyVolume(fromID, _ string) error {
+	return fmt.Errorf("played machines keep no data on volumes: %s cannot be copied", fromID)
+}
+
+// Dial connects to the API of a slot that is up.
+func (h *Host) Dial(_ context.Context, instanceID string, port int) (net.Conn, error) {
+	h.mu.Lock()
+	m := h.machines[instanceID]
+	h.mu.Unlock()
+	if m == nil {
+		return nil, refused(instanceID, port)
+	}
+	c := m.serves()
+	if c == nil || port != apiPort || !c.hasQuorum() {
+		return nil, refused(instanceID, port)
+	}
+	here, there := net.Pipe()
+	if !c.listener.offer(there) {
+		return nil, refused(instanceID, port)
+	}
+	return here, nil
+}
+
+func refused(instanceID string, port int) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s refuses connections to port %d", instanceID, port)}
+}
+
+// Serve does nothing: played machines make no connections.
+func (h *Host) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func() {} }
+
+// Close ends all machines.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closed = true
+	machines, clusters := h.machines, h.clusters
+	h.machines, h.clusters = map[string]*played{}, map[string]*cluster{}
+	h.mu.Unlock()
+	for _, m := range machines {
+		m.end()
+	}
+	for _, c := range clusters {
+		c.close()
+	}
+	h.running.Wait()
+}
+
+// cluster returns the cluster that a bucket is of, which makes makes when there is none yet.
+func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, errors.New("the host of machines is closed")
+	}
+	if c := h.clusters[bucket]; c != nil {
+		return c, nil
+	}
+	if makes == nil {
+		return nil, errNoCluster
+	}
+	c, err := makes()
+	if err != nil {
+		return nil, err
+	}
+	h.clusters[bucket] = c
+	return c, nil
+}
+
+// errNoCluster says that no slot of the cluster is up yet.
+var errNoCluster = errors.New("the API does not answer")

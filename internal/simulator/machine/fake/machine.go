@@ -1,0 +1,241 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/go-logr/logr"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+)
+
+const (
+	// apiPort is where a slot serves the API.
+	apiPort = 6443
+	// startOver is how long a machine waits after something did not work.
+	startOver = time.Second
+	// patience is the longest of those waits.
+	patience = 30 * time.Second
+)
+
+// played is a machine.
+type played struct {
+	host *Host
+	spec machine.Spec
+	stop context.CancelFunc
+	log  logr.Logger
+
+	mu      sync.Mutex
+	ended   bool
+	joined  *cluster
+	node    string
+	servant bool
+}
+
+// boot takes the way of a real machine again and again until it has joined.
+func (m *played) boot(ctx context.Context) {
+	if !m.sleep(ctx, m.host.options.BootTime) {
+		return
+	}
+	in, err := bootstrap.ParseUserData(string(m.spec.UserData))
+	if err != nil {
+		m.log.Info("This machine is of no cluster; it does nothing.", "why", err.Error())
+		return
+	}
+	for wait := startOver; ; wait = min(2*wait, patience) {
+		err := m.join(ctx, in)
+		if err == nil {
+			m.log.Info("joined", "bundle", in.BundleSHA256)
+			return
+		}
+		m.log.Info("starts over", "why", err.Error())
+		if errors.Is(err, errNoCluster) {
+			wait = startOver
+		}
+		if !m.sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// sleep waits; it returns false when the machine ends meanwhile.
+func (m *played) sleep(ctx context.Context, length time.Duration) bool {
+	if length <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := m.host.options.Clock.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+func (m *played) join(ctx context.Context, in bootstrap.UserDataInput) error {
+	config, err := m.config(ctx)
+	if err != nil {
+		return err
+	}
+	store := s3.NewFromConfig(config)
+	nodeup := bundle.NodeupKey(in.NodeupSHA256, in.Architecture)
+	if _, err := store.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &in.Bucket, Key: &nodeup}); err != nil {
+		return fmt.Errorf("find nodeup: %w", err)
+	}
+	document, err := fetch(ctx, store, in.Bucket, bundle.Key(in.BundleSHA256))
+	if err != nil {
+		return err
+	}
+	if hash := bundle.HashOf(document); hash != in.BundleSHA256 {
+		return fmt.Errorf("the bundle's hash is %s, and the user data's %s", hash, in.BundleSHA256)
+	}
+	b, err := bundle.Parse(document)
+	if err != nil {
+		return err //nolint:wrapcheck // says what it is about
+	}
+	if b.Role == bundle.ControlPlane {
+		return m.joinSlot(ctx, config, store, in.Bucket, b)
+	}
+	return m.joinWorker(ctx, config, in.Bucket, b)
+}
+
+func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
+	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
+	if err != nil {
+		return err
+	}
+	if err := m.publish(ctx, route53.NewFromConfig(config), b.Etcd); err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, file := range b.PKI {
+		if files[file.Path], err = fetch(ctx, store, bucket, file.Key); err != nil {
+			return err
+		}
+	}
+	c, err := m.host.cluster(bucket, func() (*cluster, error) { return newCluster(m.host.options.Clock, b, files) })
+	if err != nil {
+		return err
+	}
+	c.know(volume)
+	return m.enter(c, b, true)
+}
+
+// attach finds the slot's volume by its tags and takes it.
+func (m *played) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.Etcd) (string, error) {
+	var filters []types.Filter
+	for key, value := range etcd.VolumeTags {
+		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{value}})
+	}
+	found, err := compute.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{Filters: filters})
+	if err != nil {
+		return "", fmt.Errorf("find the etcd volume: %w", err)
+	}
+	if len(found.Volumes) != 1 {
+		return "", fmt.Errorf("there are %d volumes for etcd's slot %d", len(found.Volumes), etcd.Slot)
+	}
+	volume := found.Volumes[0]
+	for _, a := range volume.Attachments {
+		if aws.ToString(a.InstanceId) == m.spec.InstanceID {
+			return *volume.VolumeId, nil
+		}
+	}
+	_, err = compute.AttachVolume(ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &m.spec.InstanceID, Device: &etcd.Device})
+	if err != nil {
+		return "", fmt.Errorf("attach the etcd volume: %w", err)
+	}
+	return *volume.VolumeId, nil
+}
+
+// publish gives the member's name this machine's address.
+func (m *played) publish(ctx context.Context, zones *route53.Client, etcd *bundle.Etcd) error {
+	_, err := zones.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
+		HostedZoneId: &etcd.HostedZoneID,
+		ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{
+			Action: route53types.ChangeActionUpsert,
+			ResourceRecordSet: &route53types.ResourceRecordSet{
+				Name: &etcd.DNSName, Type: route53types.RRTypeA, TTL: aws.Int64(10),
+				ResourceRecords: []route53types.ResourceRecord{{Value: aws.String(m.spec.PrivateIP.String())}},
+			},
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", etcd.DNSName, err)
+	}
+	return nil
+}
+
+func (m *played) joinWorker(ctx context.Context, config aws.Config, bucket string, b *bundle.Bundle) error {
+	c, err := m.host.cluster(bucket, nil)
+	if err != nil {
+		return err
+	}
+	if !c.hasQuorum() {
+		return errNoCluster
+	}
+	answer, err := ssm.NewFromConfig(config).GetParameter(ctx, &ssm.GetParameterInput{Name: &b.TokenParameter, WithDecryption: aws.Bool(true)})
+	if err != nil {
+		return fmt.Errorf("read the bootstrap token: %w", err)
+	}
+	if !c.api.KnowsToken(aws.ToString(answer.Parameter.Value)) {
+		return errors.New("the API does not know the bootstrap token")
+	}
+	return m.enter(c, b, false)
+}
+
+// enter makes the machine a Node of the cluster.
+func (m *played) enter(c *cluster, b *bundle.Bundle, slot bool) error {
+	node, err := m.nodeOf(b)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		return nil
+	}
+	if slot {
+		m.servant = true
+		c.up(b.Etcd.Slot, m.spec.InstanceID)
+	}
+	m.joined, m.node = c, node.Name
+	return c.api.Put(node) //nolint:wrapcheck // says what it is about
+}
+
+// serves is the cluster whose API the machine serves, nil if it serves none.
+func (m *played) serves() *cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.servant || m.ended {
+		return nil
+	}
+	return m.joined
+}
+
+// end cuts the power.
+func (m *played) end() {
+	m.stop()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	if m.joined == nil {
+		return
+	}
+	m.joined.down(m.spec.InstanceID)
+	if err := m.joined.api.Delete(named(m.node)); err != nil {
+		m.log.Error(err, "The node cannot be removed.")
+	}
+}
