@@ -1,7 +1,16 @@
 package bootstrap
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
 // Bundle is the document that a machine boots from; see package bundle.
@@ -9,3 +18,186 @@ type Bundle = bundle.Bundle
 
 // Parse reads a bundle's document; see [bundle.Parse].
 func Parse(document []byte) (*Bundle, error) { return bundle.Parse(document) }
+
+// The kernel settings of every node, with the reason for each.
+var (
+	modules = []string{
+		"overlay",      // containerd's snapshots
+		"br_netfilter", // the next two settings exist with it only
+	}
+	sysctls = map[string]string{
+		"net.bridge.bridge-nf-call-iptables":  "1", // services are seen by pods of the same node
+		"net.bridge.bridge-nf-call-ip6tables": "1",
+		"net.ipv4.ip_forward":                 "1",    // pods are reached through the node
+		"vm.overcommit_memory":                "1",    // what the kubelet sets by itself, unless it may not
+		"kernel.panic":                        "10",   // a node that is lost comes back
+		"kernel.panic_on_oops":                "1",    // and is not half lost
+		"fs.inotify.max_user_instances":       "8192", // each container's log and mounts are watched
+		"fs.inotify.max_user_watches":         "524288",
+	}
+)
+
+// ControlPlane returns what a slot's machine boots from. base are the outputs of the cluster's base
+// stack. It errs when an output that it needs is missing, and when an extra argument of the cluster's
+// is not a person's to set.
+func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, error) {
+	if slot < 0 || slot >= len(c.Slots) {
+		return nil, fmt.Errorf("the cluster %s has no slot %d", c.Name, slot)
+	}
+	outputs, err := require(base, model.OutputAPIAddress, model.OutputHostedZone)
+	if err != nil {
+		return nil, err
+	}
+	at := c.Slots[slot]
+	b, err := node(c, bundle.ControlPlane, c.ControlPlaneArchitecture, c.ControlPlaneImage.User)
+	if err != nil {
+		return nil, err
+	}
+	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, outputs[model.OutputAPIAddress]); err != nil {
+		return nil, err
+	}
+	b.Kubeadm.Addons = kubeadmAddons(c)
+	b.PKI = pkiFiles()
+	b.Etcd = &bundle.Etcd{
+		Slot:         at.Index,
+		VolumeTags:   map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagEtcdSlot: fmt.Sprint(at.Index)},
+		Device:       "/dev/sdf", // The first name that AWS recommends for data volumes: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html
+		MountPoint:   etcdDataDir,
+		HostedZoneID: outputs[model.OutputHostedZone],
+		DNSName:      at.EtcdDNS,
+		Members:      etcdMembers(c),
+	}
+	b.Kubelet, err = kubelet(b, at.Labels, []string{model.LabelControlPlane + "=:" + string(corev1.TaintEffectNoSchedule)}, nil)
+	return b, err
+}
+
+// Worker returns what an instance group's machines boot from. base are the outputs of the cluster's
+// base stack, caCertPEM is the certificate of the cluster's CA, whose hash the machine trusts. It errs
+// when an output that it needs is missing, and when an extra argument is not a person's to set.
+func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM []byte) (*Bundle, error) {
+	outputs, err := require(base, model.OutputAPIAddress)
+	if err != nil {
+		return nil, err
+	}
+	b, err := node(c, bundle.Worker, g.Spec.Architecture, g.Image.User)
+	if err != nil {
+		return nil, err
+	}
+	b.ExtraUserData = g.Spec.ExtraUserData
+	b.TokenParameter = c.TokenParameter
+	if b.Kubeadm.Config, err = workerConfig(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
+		return nil, err
+	}
+	patch, err := kubeletPatch(c)
+	if err != nil {
+		return nil, err
+	}
+	b.Files = append(b.Files, patch)
+	taints := make([]string, 0, len(g.Spec.Taints))
+	for _, taint := range g.Spec.Taints {
+		taints = append(taints, taint.Key+"="+taint.Value+":"+string(taint.Effect))
+	}
+	b.Kubelet, err = kubelet(b, g.Labels, taints, g.Spec.KubeletExtraArgs)
+	return b, err
+}
+
+// node returns what slots and workers have in common.
+func node(c *model.Cluster, role bundle.Role, architecture v1alpha1.Architecture, user string) (*Bundle, error) {
+	artifacts, err := artifacts(c.Release, architecture)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{
+		Version: bundle.Version, Cluster: c.Name, Role: role, Kubernetes: c.Release.Spec.Kubernetes,
+		Architecture: string(architecture), Artifacts: artifacts, Modules: modules, Sysctls: maps.Clone(sysctls),
+	}
+	if keys := c.Spec.SSH.AuthorizedKeys; len(keys) > 0 {
+		b.SSH = &bundle.SSH{User: user, AuthorizedKeys: slices.Clone(keys)}
+	}
+	runtime := containerd(b, c.Release.Spec)
+	b.Files, b.Units = runtime.files, runtime.units
+	b.Files = append(b.Files, credentialProvider(b, c)...)
+	return b, nil
+}
+
+// artifacts returns the release's artifacts for one architecture.
+func artifacts(release *v1alpha1.Release, architecture v1alpha1.Architecture) ([]bundle.Artifact, error) {
+	var found []bundle.Artifact
+	for _, artifact := range release.Spec.Artifacts {
+		source, ok := artifact.Sources[architecture]
+		if !ok {
+			return nil, fmt.Errorf("the release %s has no %s for %s", release.Name, artifact.Name, architecture)
+		}
+		format := bundle.Format(artifact.Format)
+		if format == "" {
+			format = bundle.Binary
+		}
+		found = append(found, bundle.Artifact{
+			Name: artifact.Name, URL: source.URL, SHA256: strings.ToLower(source.SHA256), Unverified: source.Unverified,
+			Format: format, Path: artifact.Path,
+		})
+	}
+	return found, nil
+}
+
+// artifact returns the bundle's artifact of that name.
+func artifact(b *Bundle, name string) (bundle.Artifact, bool) {
+	i := slices.IndexFunc(b.Artifacts, func(a bundle.Artifact) bool { return a.Name == name })
+	if i < 0 {
+		return bundle.Artifact{}, false
+	}
+	return b.Artifacts[i], true
+}
+
+// kubeadmAddons returns kubeadm's own addons, without those that are charts of the release or of the
+// cluster, and without those that the cluster leaves out.
+func kubeadmAddons(c *model.Cluster) []string {
+	var addons []string
+	for _, name := range []string{"coredns", "kube-proxy"} {
+		inRelease := slices.ContainsFunc(c.Release.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == name })
+		inCluster := slices.ContainsFunc(c.Spec.Addons, func(a v1alpha1.Addon) bool { return a.Name == name })
+		if !inRelease && !inCluster {
+			addons = append(addons, name)
+		}
+	}
+	return addons
+}
+
+// pkiDirectory is where kubeadm looks for keys and certificates.
+const pkiDirectory = "/etc/kubernetes/pki/"
+
+// pkiFiles are the authorities' files, below the folder where kubeadm looks for them.
+func pkiFiles() []bundle.PKIFile {
+	const certificate, key = "0644", "0600"
+	modes := map[string]string{
+		model.KeyCACert: certificate, model.KeyCAKey: key,
+		model.KeyEtcdCACert: certificate, model.KeyEtcdCAKey: key,
+		model.KeyFrontProxyCACert: certificate, model.KeyFrontProxyCAKey: key,
+		model.KeyServiceAccountPublic: certificate, model.KeyServiceAccountPrivate: key,
+	}
+	files := make([]bundle.PKIFile, 0, len(modes))
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		files = append(files, bundle.PKIFile{
+			Key: name, Path: pkiDirectory + strings.TrimPrefix(name, model.KeyPKIPrefix), Mode: modes[name],
+		})
+	}
+	return files
+}
+
+func etcdMembers(c *model.Cluster) map[string]string {
+	members := make(map[string]string, len(c.Slots))
+	for _, slot := range c.Slots {
+		members[slot.EtcdName] = slot.EtcdDNS
+	}
+	return members
+}
+
+// require returns the outputs of those names. It errs when one is missing.
+func require(outputs map[string]string, names ...string) (map[string]string, error) {
+	for _, name := range names {
+		if outputs[name] == "" {
+			return nil, fmt.Errorf("the base stack has no output %s yet", name)
+		}
+	}
+	return outputs, nil
+}

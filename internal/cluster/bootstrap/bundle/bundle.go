@@ -132,8 +132,6 @@ type Kubeadm struct {
 	// Addons are those of kubeadm's own addons (coredns, kube-proxy) that the release does not bring
 	// as charts; a slot installs them.
 	Addons []string `json:"addons,omitempty"`
-	// SkipPhases are the phases of kubeadm join that nodeup has done already.
-	SkipPhases []string `json:"skipPhases,omitempty"`
 }
 
 // Kubelet is the kubelet's command line. nodeup adds the label of the bundle's own hash.

@@ -1,0 +1,298 @@
+package bootstrap
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+)
+
+const (
+	kubeadmVersion = "kubeadm.k8s.io/v1beta4"
+	etcdDataDir    = "/var/lib/etcd"
+	// encryption is the kind of key that kubeadm makes; the authorities' own are of the same kind.
+	encryption = "ECDSA-P256"
+)
+
+// Names in a release's components.
+const (
+	// componentRepository is where the images come from, registry.k8s.io if not set.
+	componentRepository = "imageRepository"
+	componentEtcd       = "etcd"
+	componentCoreDNS    = "coredns"
+)
+
+func imageRepository(release v1alpha1.ReleaseSpec) string {
+	if repository := release.Components[componentRepository]; repository != "" {
+		return repository
+	}
+	return "registry.k8s.io"
+}
+
+// controlPlaneConfig returns kubeadm's configuration for a slot.
+func controlPlaneConfig(c *model.Cluster, slot model.Slot, apiAddress string) (string, error) {
+	cluster, err := clusterConfiguration(c, slot, apiAddress)
+	if err != nil {
+		return "", err
+	}
+	kubelet, err := kubeletConfiguration(c)
+	if err != nil {
+		return "", err
+	}
+	return documents(initConfiguration(), cluster, kubelet)
+}
+
+// initConfiguration says who the machine is.
+func initConfiguration() map[string]any {
+	return map[string]any{
+		"apiVersion": kubeadmVersion,
+		"kind":       "InitConfiguration",
+		"nodeRegistration": map[string]any{
+			"name":      bundle.Placeholder(bundle.NodeName),
+			"criSocket": runtimeSocket,
+		},
+		"localAPIEndpoint": map[string]any{
+			"advertiseAddress": bundle.Placeholder(bundle.PrivateIP),
+			"bindPort":         model.PortAPI,
+		},
+		// Without an entry kubeadm makes a token that lets machines join for a day. This one, of which
+		// kubeadm makes up the value, may sign and not join, and is gone after a minute: workers join with
+		// the operator's.
+		"bootstrapTokens": []any{map[string]any{
+			"ttl": "1m0s", "usages": []any{"signing"}, "description": "made by kubeadm, of no use",
+		}},
+	}
+}
+
+// ownArgs are the arguments of each component that are not a person's to set: another value would take
+// the node out of the cluster's own hands.
+var ownArgs = map[string][]string{
+	"etcd": {
+		"name", "initial-cluster", "initial-cluster-state", "initial-cluster-token", "initial-advertise-peer-urls",
+		"listen-client-urls", "advertise-client-urls", "listen-peer-urls", "data-dir", "cert-file", "key-file",
+		"trusted-ca-file", "client-cert-auth", "peer-cert-file", "peer-key-file", "peer-trusted-ca-file",
+		"peer-client-cert-auth", "force-new-cluster", "discovery", "discovery-srv",
+	},
+	"apiServer": {
+		"advertise-address", "secure-port", "etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "client-ca-file",
+		"tls-cert-file", "tls-private-key-file", "service-account-issuer", "service-account-jwks-uri",
+		"service-account-key-file", "service-account-signing-key-file", "service-cluster-ip-range",
+		"enable-bootstrap-token-auth", "kubelet-client-certificate", "kubelet-client-key", "proxy-client-cert-file",
+		"proxy-client-key-file", "requestheader-client-ca-file",
+	},
+	"controllerManager": {
+		"cloud-provider", "cluster-cidr", "allocate-node-cidrs", "cluster-name", "cluster-signing-cert-file",
+		"cluster-signing-key-file", "kubeconfig", "root-ca-file", "service-account-private-key-file",
+		"service-cluster-ip-range", "leader-elect", "use-service-account-credentials",
+	},
+	"scheduler": {"kubeconfig", "leader-elect"},
+}
+
+// args returns a component's arguments as kubeadm takes them: the operator's, and a person's over
+// them. It errs on one that is not a person's to set.
+func args(component string, ours, extra map[string]string) ([]any, error) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if slices.Contains(ownArgs[component], name) {
+			return nil, fmt.Errorf("the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s", name, component, component)
+		}
+	}
+	all := maps.Clone(ours)
+	maps.Copy(all, extra)
+	list := make([]any, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, map[string]any{"name": name, "value": all[name]})
+	}
+	return list, nil
+}
+
+func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) (map[string]any, error) {
+	release, extra := c.Release.Spec, c.Spec.ControlPlane.ExtraArgs
+	etcd, err := etcdConfiguration(c, slot)
+	if err != nil {
+		return nil, err
+	}
+	apiServer, err := args("apiServer", apiServerArgs(c), extra.APIServer)
+	if err != nil {
+		return nil, err
+	}
+	controllerManager, err := args("controllerManager", map[string]string{
+		"cloud-provider":         "external",
+		"configure-cloud-routes": "false", // routes of pods are the network addon's
+		"profiling":              "false",
+	}, extra.ControllerManager)
+	if err != nil {
+		return nil, err
+	}
+	scheduler, err := args("scheduler", map[string]string{"profiling": "false"}, extra.Scheduler)
+	if err != nil {
+		return nil, err
+	}
+	configuration := map[string]any{
+		"apiVersion":           kubeadmVersion,
+		"kind":                 "ClusterConfiguration",
+		"clusterName":          c.Name,
+		"kubernetesVersion":    release.Kubernetes,
+		"imageRepository":      imageRepository(release),
+		"encryptionAlgorithm":  encryption,
+		"controlPlaneEndpoint": net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
+		"networking": map[string]any{
+			"podSubnet": c.Spec.Network.PodCIDR, "serviceSubnet": c.Spec.Network.ServiceCIDR, "dnsDomain": "cluster.local",
+		},
+		"apiServer":         map[string]any{"certSANs": certificateNames(c, apiAddress), "extraArgs": apiServer},
+		"controllerManager": map[string]any{"extraArgs": controllerManager},
+		"scheduler":         map[string]any{"extraArgs": scheduler},
+		"etcd":              map[string]any{"local": etcd},
+	}
+	if tag := release.Components[componentCoreDNS]; tag != "" {
+		configuration["dns"] = map[string]any{"imageTag": tag}
+	}
+	return configuration, nil
+}
+
+func apiServerArgs(c *model.Cluster) map[string]string {
+	arguments := map[string]string{"profiling": "false"}
+	if c.Issuer != "" {
+		arguments["service-account-issuer"] = c.Issuer
+		arguments["service-account-jwks-uri"] = c.Issuer + "/openid/v1/jwks"
+	}
+	return arguments
+}
+
+// certificateNames are the names and addresses, beside those that kubeadm knows, that the API
+// server's certificate is good for.
+func certificateNames(c *model.Cluster, apiAddress string) []any {
+	names := []string{apiAddress}
+	if c.Spec.DNS != nil && c.Spec.DNS.Name != "" {
+		names = append(names, c.Spec.DNS.Name)
+	}
+	names = append(names, c.Spec.API.ExtraNames...)
+	slices.Sort(names)
+	list := make([]any, 0, len(names))
+	for _, name := range slices.Compact(names) {
+		list = append(list, name)
+	}
+	return list
+}
+
+// etcdConfiguration makes the slot's machine a member of a cluster whose members are fixed: each
+// starts with the whole list, so no machine is the first and none has to be told to join. A member
+// that has data ignores the list. Members know each other by DNS names, which stay when a machine is
+// replaced and its address is another.
+func etcdConfiguration(c *model.Cluster, slot model.Slot) (map[string]any, error) {
+	peers := make([]string, 0, len(c.Slots))
+	for _, other := range c.Slots {
+		peers = append(peers, other.EtcdName+"="+peerURL(other))
+	}
+	arguments, err := args("etcd", map[string]string{
+		"name":                        slot.EtcdName,
+		"initial-cluster":             strings.Join(peers, ","),
+		"initial-cluster-state":       "new",
+		"initial-cluster-token":       c.Name,
+		"initial-advertise-peer-urls": peerURL(slot),
+	}, c.Spec.ControlPlane.ExtraArgs.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	local := map[string]any{
+		"dataDir":        etcdDataDir,
+		"extraArgs":      arguments,
+		"peerCertSANs":   []any{slot.EtcdDNS},
+		"serverCertSANs": []any{slot.EtcdDNS},
+	}
+	if tag := c.Release.Spec.Components[componentEtcd]; tag != "" {
+		local["imageTag"] = tag
+	}
+	return local, nil
+}
+
+func peerURL(slot model.Slot) string {
+	return "https://" + net.JoinHostPort(slot.EtcdDNS, strconv.Itoa(model.PortEtcdPeer))
+}
+
+// workerConfig returns kubeadm's configuration for a worker.
+func workerConfig(apiAddress string, caCertPEM []byte) (string, error) {
+	hash, err := caHash(caCertPEM)
+	if err != nil {
+		return "", err
+	}
+	return documents(map[string]any{
+		"apiVersion": kubeadmVersion,
+		"kind":       "JoinConfiguration",
+		"nodeRegistration": map[string]any{
+			"name":      bundle.Placeholder(bundle.NodeName),
+			"criSocket": runtimeSocket,
+		},
+		// Preflight asks for an empty machine; nodeup has to be able to start over.
+		"skipPhases": []any{"preflight"},
+		"patches":    map[string]any{"directory": patchDirectory},
+		"discovery": map[string]any{"bootstrapToken": map[string]any{
+			"apiServerEndpoint": net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
+			"caCertHashes":      []any{hash},
+			"token":             bundle.Placeholder(bundle.BootstrapToken),
+		}},
+		// nodeup tries again, with the token as it is then: the operator renews it.
+		"timeouts": map[string]any{"discovery": "1m0s", "tlsBootstrap": "2m0s"},
+	})
+}
+
+// caHash is how kubeadm names a CA: the SHA-256 of its public key.
+func caHash(certificatePEM []byte) (string, error) {
+	block, _ := pem.Decode(certificatePEM)
+	if block == nil {
+		return "", errors.New("the cluster's CA certificate is not PEM")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("read the cluster's CA certificate: %w", err)
+	}
+	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// clusterDNS returns the address of the cluster's DNS: the tenth of the services' range, as kubeadm
+// has it.
+func clusterDNS(serviceCIDR string) (string, error) {
+	const tenth = 10
+	prefix, err := netip.ParsePrefix(serviceCIDR)
+	if err != nil {
+		return "", fmt.Errorf("read the range of services: %w", err)
+	}
+	address := prefix.Masked().Addr()
+	for range tenth {
+		address = address.Next()
+	}
+	if !prefix.Contains(address) {
+		return "", fmt.Errorf("the range of services, %s, has no room for the cluster's DNS", serviceCIDR)
+	}
+	return address.String(), nil
+}
+
+// documents writes YAML documents, one after another, keys sorted.
+func documents(values ...map[string]any) (string, error) {
+	var out strings.Builder
+	for i, value := range values {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		text, err := yaml.Marshal(value)
+		if err != nil {
+			return "", fmt.Errorf("write kubeadm's configuration: %w", err)
+		}
+		out.Write(text)
+	}
+	return out.String(), nil
+}
