@@ -61,6 +61,7 @@ func (v *visit) sendCreate(ctx context.Context, body, url *string, sent string) 
 		StackName: aws.String(v.desired.Name), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
 		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(),
 		EnableTerminationProtection: aws.Bool(v.desired.TerminationProtection), RoleARN: optional(v.desired.RoleARN),
+		StackPolicyBody: optional(v.desired.Policy),
 	})
 }
 
@@ -94,6 +95,7 @@ func (v *visit) update(ctx context.Context) step {
 	_, err := v.cloudformation().UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: aws.String(v.record.StackID), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
 		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
+		StackPolicyBody: optional(v.desired.Policy),
 	})
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":

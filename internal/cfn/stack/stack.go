@@ -29,6 +29,8 @@ type Desired struct {
 	Capabilities []string
 	// TerminationProtection guards the stack against being deleted by others.
 	TerminationProtection bool
+	// Policy is the stack policy, JSON, that guards resources against updates by others; empty leaves the stack without, or as it is.
+	Policy string
 	// RoleARN is the service role that CloudFormation assumes for the stack.
 	RoleARN string
 	// MaxAttempts bounds how often a stack that fails to be created is tried; 0 means 3.
