@@ -1,0 +1,36 @@
+//go:build linux
+
+// Command machine is what a simulated instance runs on beside its cluster's own
+// programs: process 1, the stand-ins for systemctl, mount and others, and, called
+// kubelet, the node agent. See package guest and package agent. It does nothing
+// outside of such a machine.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/agent"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
+)
+
+func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:])) }
+
+func run(name string, args []string) int {
+	switch name {
+	case guest.InitName:
+		if err := guest.Init(os.Stdin); err != nil {
+			_, _ = fmt.Fprintf(os.Stderr, "the machine cannot start: %v\n", err)
+			return 1
+		}
+		return 0
+	case agent.Name:
+		return agent.Main(args, os.Stdout, os.Stderr)
+	}
+	if code, ok := guest.StandIn(name, args, os.Stdout, os.Stderr); ok {
+		return code
+	}
+	_, _ = fmt.Fprintf(os.Stderr, "%s: this program runs inside simulated machines, by the name of what it stands in for\n", name)
+	return 2
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// children are the processes that process 1 started. It also inherits those
+// whose parents are gone, so it alone waits, for all of them.
+type children struct {
+	mu      sync.Mutex // held while a process starts: it may end before it is known
+	waiting map[int]chan unix.WaitStatus
+}
+
+func newChildren() *children { return &children{waiting: map[int]chan unix.WaitStatus{}} }
+
+// program is what to run.
+type program struct {
+	path string
+	args []string
+	env  []string // beside Environment
+	dir  string
+	out  *os.File
+}
+
+// start starts a process, whose end the channel tells.
+func (c *children) start(p program) (pid int, ended <-chan unix.WaitStatus, err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = null.Close() }()
+	if p.dir == "" {
+		p.dir = "/"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	process, err := os.StartProcess(p.path, p.args, &os.ProcAttr{
+		Dir: p.dir, Env: append(Environment(), p.env...), Files: []*os.File{null, p.out, p.out},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	done := make(chan unix.WaitStatus, 1)
+	c.waiting[process.Pid] = done
+	pid = process.Pid
+	return pid, done, process.Release()
+}
+
+// run starts a process and waits for its end.
+func (c *children) run(p program) (unix.WaitStatus, error) {
+	_, ended, err := c.start(p)
+	if err != nil {
+		return 0, err
+	}
+	return <-ended, nil
+}
+
+// reap waits for all processes, for ever.
+func (c *children) reap() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGCHLD)
+	for {
+		c.collect()
+		<-signals
+	}
+}
+
+func (c *children) collect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		if err == unix.EINTR { //nolint:errorlint // a number of the kernel's
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+		if done, ours := c.waiting[pid]; ours {
+			done <- status
+			delete(c.waiting, pid)
+		}
+	}
+}
+
+// describe says how a process ended.
+func describe(status unix.WaitStatus) string {
+	switch {
+	case status.Signaled():
+		return "killed by signal " + status.Signal().String()
+	case status.ExitStatus() == 0:
+		return "well"
+	default:
+		return fmt.Sprintf("with exit code %d", status.ExitStatus())
+	}
+}

@@ -1,0 +1,172 @@
+//go:build linux
+
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// standIns are the programs that the machine image has its own of, by name. They
+// return their exit code.
+var standIns = map[string]func(args []string, out, errOut io.Writer) int{
+	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": nothing,
+	"udevadm": nothing, "swapoff": nothing, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
+}
+
+// StandIn runs the program that the binary is called by. It says whether there is
+// one of that name.
+func StandIn(name string, args []string, out, errOut io.Writer) (code int, ok bool) {
+	run, ok := standIns[name]
+	if !ok {
+		return 0, false
+	}
+	return run(args, out, errOut), true
+}
+
+// nothing is for programs that would change the host's kernel or ask what is not
+// there.
+func nothing(args []string, _, errOut io.Writer) int {
+	_, _ = fmt.Fprintf(errOut, "played: nothing was done with %s\n", strings.Join(args, " "))
+	return 0
+}
+
+// systemctl asks process 1.
+func systemctl(args []string, out, errOut io.Writer) int {
+	quiet := slices.Contains(args, "--quiet") || slices.Contains(args, "-q")
+	now := slices.Contains(args, "--now")
+	words := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	if len(words) == 0 {
+		_, _ = fmt.Fprintln(errOut, "systemctl: name a verb")
+		return 1
+	}
+	o := order{Verb: words[0], Units: words[1:]}
+	switch {
+	case o.Verb == "enable" && now:
+		o.Verb = "start"
+	case o.Verb == "disable" && now:
+		o.Verb = "stop"
+	case slices.Contains([]string{"enable", "disable", "daemon-reload", "daemon-reexec", "mask", "unmask", "is-enabled", "reset-failed"}, o.Verb):
+		// Units are read when they start, and no machine starts twice.
+		return 0
+	}
+	said, err := ask(o)
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "systemctl: %v\n", err)
+		return 1
+	}
+	if said.Text != "" && !quiet {
+		_, _ = fmt.Fprintln(out, said.Text)
+	}
+	return said.Code
+}
+
+func ask(o order) (said answer, err error) {
+	conn, err := net.Dial("unix", controlSocket) //nolint:noctx // a program that ends
+	if err != nil {
+		return said, fmt.Errorf("reach process 1: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := json.NewEncoder(conn).Encode(o); err != nil {
+		return said, fmt.Errorf("ask process 1: %w", err)
+	}
+	if err := json.NewDecoder(conn).Decode(&said); err != nil {
+		return said, fmt.Errorf("hear process 1: %w", err)
+	}
+	return said, nil
+}
+
+var errNoVolume = errors.New("no volume")
+
+// volumeOf returns the folder that a device stands for. It errs with errNoVolume
+// for any other path.
+func volumeOf(device string) (string, error) {
+	path, err := filepath.EvalSymlinks(device)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", device, err)
+	}
+	if filepath.Dir(path) != VolumesPath {
+		return "", fmt.Errorf("%s: %w", device, errNoVolume)
+	}
+	return path, nil
+}
+
+func last(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[len(args)-1]
+}
+
+// blkid ends with 2 for a disk with nothing on it, as the true one does:
+// https://man7.org/linux/man-pages/man8/blkid.8.html
+func blkid(args []string, out, errOut io.Writer) int {
+	volume, err := volumeOf(last(args))
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "blkid: %v\n", err)
+		return 2
+	}
+	if _, err := os.Stat(filepath.Join(volume, fileSystemMark)); err != nil {
+		return 2
+	}
+	text := fmt.Sprintf("%s: TYPE=\"ext4\"", last(args))
+	if slices.Contains(args, "value") {
+		text = "ext4"
+	}
+	_, _ = fmt.Fprintln(out, text)
+	return 0
+}
+
+// mkfs makes the volume's folder, with lost+found as ext4 has it.
+func mkfs(args []string, _, errOut io.Writer) int {
+	volume, err := volumeOf(last(args))
+	if err == nil {
+		err = errors.Join(
+			os.RemoveAll(filepath.Join(volume, dataDir)),
+			os.MkdirAll(filepath.Join(volume, dataDir, "lost+found"), 0o700),
+			os.Chmod(filepath.Join(volume, dataDir), 0o755), //nolint:gosec // as mkfs.ext4 leaves it
+			os.WriteFile(filepath.Join(volume, fileSystemMark), nil, 0o600),
+		)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(errOut, "mkfs.ext4: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// mount mounts a volume; anything else is left to the true one.
+func mount(args []string, _, errOut io.Writer) int {
+	if len(args) < 2 {
+		return trueMount(args, errOut)
+	}
+	device, target := args[len(args)-2], args[len(args)-1]
+	volume, err := volumeOf(device)
+	if err != nil {
+		return trueMount(args, errOut)
+	}
+	if _, err := os.Stat(filepath.Join(volume, fileSystemMark)); err != nil {
+		_, _ = fmt.Fprintf(errOut, "mount: %s has no file system\n", device)
+		return 32
+	}
+	if err := unix.Mount(filepath.Join(volume, dataDir), target, "", unix.MS_BIND, ""); err != nil {
+		_, _ = fmt.Fprintf(errOut, "mount: %s on %s: %v\n", device, target, err)
+		return 32
+	}
+	return 0
+}
+
+func trueMount(args []string, errOut io.Writer) int {
+	err := unix.Exec("/usr/bin/mount", append([]string{"mount"}, args...), os.Environ())
+	_, _ = fmt.Fprintf(errOut, "mount: %v\n", err)
+	return 1
+}

@@ -1,0 +1,102 @@
+//go:build linux
+
+package process
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// certificatesKept bounds the memory for names that a machine makes up.
+const certificatesKept = 1000
+
+// authority is the CA that machines trust for AWS's endpoints. Its key exists
+// in memory only.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+
+	mu     sync.Mutex
+	leaf   *ecdsa.PrivateKey
+	issued map[string]*tls.Certificate
+}
+
+func newAuthority() (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of AWS's CA: %w", err)
+	}
+	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of AWS's endpoints: %w", err)
+	}
+	template := validity(&x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "AWS simulator"},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make AWS's CA: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read AWS's CA: %w", err)
+	}
+	return &authority{
+		cert: cert, key: key, leaf: leaf, issued: map[string]*tls.Certificate{},
+		pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	}, nil
+}
+
+// validity is from an hour ago on: by the real clock, whatever the simulator's
+// says, because curl and everything else in a machine has no other.
+func validity(template *x509.Certificate) *x509.Certificate {
+	now := clock.RealClock{}.Now()
+	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(1, 0, 0)
+	return template
+}
+
+// certificate issues one for the name that the client asks for.
+func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := hello.ServerName
+	if cert, ok := a.issued[name]; ok {
+		return cert, nil
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, fmt.Errorf("number a certificate: %w", err)
+	}
+	template := validity(&x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "AWS simulator endpoint"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if name == "" {
+		template.IPAddresses = []net.IP{apiAddress.AsSlice()}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, a.leaf.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("issue a certificate for %q: %w", name, err)
+	}
+	if len(a.issued) >= certificatesKept {
+		clear(a.issued)
+	}
+	a.issued[name] = &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leaf}
+	return a.issued[name], nil
+}

@@ -1,0 +1,207 @@
+//go:build linux
+
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
+)
+
+// guestMachine is a machine that runs, or ran.
+type guestMachine struct {
+	spec      machine.Spec
+	ns        *namespace
+	unplug    func()
+	sockets   sockets
+	balancers map[netip.AddrPort]net.Listener // guarded by Host.mu
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when all its processes are gone
+}
+
+// Boot starts a machine.
+func (h *Host) Boot(spec machine.Spec) error {
+	if err := bootable(spec); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	if _, runs := h.machines[spec.InstanceID]; runs {
+		return fmt.Errorf("%s runs already", spec.InstanceID)
+	}
+	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
+	if err := h.boot(m); err != nil {
+		m.release()
+		return err
+	}
+	h.machines[spec.InstanceID] = m
+	for address := range h.balanced {
+		h.balance(m, address)
+	}
+	return nil
+}
+
+func bootable(spec machine.Spec) error {
+	if spec.Architecture != "" && spec.Architecture != architecture() {
+		return fmt.Errorf("%s is %s, and only %s boots on this host", spec.InstanceID, spec.Architecture, architecture())
+	}
+	if spec.InstanceID == "" || filepath.Base(spec.InstanceID) != spec.InstanceID {
+		return fmt.Errorf("%q is no instance's name", spec.InstanceID)
+	}
+	if !spec.PrivateIP.Is4() || !spec.VPCRange.Contains(spec.PrivateIP) {
+		return fmt.Errorf("%s: the address %s is not in its VPC, %s", spec.InstanceID, spec.PrivateIP, spec.VPCRange)
+	}
+	return nil
+}
+
+func (h *Host) boot(m *guestMachine) (err error) {
+	if m.ns, err = newNamespace(); err != nil {
+		return err
+	}
+	if m.unplug, err = h.network.plug(m.spec, m.ns); err != nil {
+		return err
+	}
+	if err := h.serveAll(m); err != nil {
+		return err
+	}
+	config, err := h.configure(m.spec)
+	if err != nil {
+		return err
+	}
+	console, err := os.OpenFile(h.consolePath(m.spec.InstanceID), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("make the console of %s: %w", m.spec.InstanceID, err)
+	}
+	m.cmd = &exec.Cmd{
+		Path: h.opts.Machine, Args: []string{guest.InitName}, Env: guest.Environment(), Dir: "/",
+		Stdin: bytes.NewReader(config), Stdout: console, Stderr: console,
+		SysProcAttr: &syscall.SysProcAttr{Cloneflags: cloneFlags, Pdeathsig: syscall.SIGKILL, Setsid: true},
+	}
+	started := make(chan error)
+	go h.run(m, console, started)
+	if err := <-started; err != nil {
+		return fmt.Errorf("start process 1 of %s: %w", m.spec.InstanceID, err)
+	}
+	return nil
+}
+
+// run starts process 1 and waits for it, on one thread that is in the machine's
+// network and lives as long as the machine does: Linux signals a child when the
+// thread that made it ends (https://go.dev/issue/27505). The thread ends with
+// this goroutine, being locked.
+func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
+	runtime.LockOSThread()
+	defer close(m.done)
+	defer func() { _ = console.Close() }()
+	err := m.ns.enter()
+	if err == nil {
+		err = m.cmd.Start()
+	}
+	started <- err
+	if err != nil {
+		return
+	}
+	// When process 1 is gone, so are all others.
+	err = m.cmd.Wait()
+	h.opts.Log.V(1).Info("a machine ended", "instance", m.spec.InstanceID, "how", fmt.Sprint(err))
+}
+
+// configure says to process 1 what the machine is, and makes the folders that
+// it is to show.
+func (h *Host) configure(spec machine.Spec) ([]byte, error) {
+	own := filepath.Join(h.opts.Dir, machinesDir, spec.InstanceID)
+	config := guest.Config{
+		InstanceID: spec.InstanceID, Hostname: spec.PrivateDNSName, Address: spec.PrivateIP.String(),
+		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
+		Machine: h.opts.Machine, Kube: h.opts.Kube,
+		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
+		Volumes: filepath.Join(h.opts.Dir, volumesDir),
+	}
+	for _, dir := range []string{config.Root, config.Log, config.Disks} {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as /var/log is in any machine; the folder above is closed
+			return nil, fmt.Errorf("make the folders of %s: %w", spec.InstanceID, err)
+		}
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", spec.InstanceID, err)
+	}
+	return data, nil
+}
+
+// Terminate ends a machine, as if its power were cut, and returns when it is
+// gone.
+func (h *Host) Terminate(instanceID string) {
+	h.mu.Lock()
+	m, ok := h.machines[instanceID]
+	delete(h.machines, instanceID)
+	for volume, instance := range h.attached {
+		if instance == instanceID {
+			delete(h.attached, volume)
+		}
+	}
+	h.mu.Unlock()
+	if !ok {
+		return
+	}
+	_ = m.cmd.Process.Kill()
+	<-m.done
+	m.release()
+	own := filepath.Join(h.opts.Dir, machinesDir, instanceID)
+	for _, dir := range []string{"root", "disks"} {
+		_ = os.RemoveAll(filepath.Join(own, dir))
+	}
+}
+
+// release gives back what a machine had of the host. Its processes are gone.
+func (m *guestMachine) release() {
+	m.sockets.close()
+	if m.unplug != nil {
+		m.unplug()
+	}
+	if m.ns != nil {
+		m.ns.close()
+	}
+}
+
+// Console returns what a machine's console has shown so far, also of one that is
+// gone. It errs when there was none of that name.
+func (h *Host) Console(instanceID string) ([]byte, error) {
+	data, err := os.ReadFile(h.consolePath(instanceID))
+	if err != nil {
+		return nil, fmt.Errorf("read the console of %s: %w", instanceID, err)
+	}
+	return data, nil
+}
+
+func (h *Host) consolePath(instanceID string) string {
+	return filepath.Join(h.opts.Dir, consolesDir, filepath.Base(instanceID)+".log")
+}
+
+// Running says whether a machine has not ended, by itself or otherwise.
+func (h *Host) Running(instanceID string) bool {
+	m, err := h.find(instanceID)
+	if err != nil {
+		return false
+	}
+	select {
+	case <-m.done:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/sys/unix"
+)
+
+// What a machine reaches without leaving it. The first two are EC2's own:
+// https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
+var (
+	metadataAddress = netip.MustParseAddr("169.254.169.254")
+	resolverAddress = netip.MustParseAddr("169.254.169.253")
+	apiAddress      = netip.MustParseAddr("169.254.169.249")
+)
+
+// sockets are what the simulator has open inside a machine. They keep the
+// machine's network namespace alive, so all are closed with it.
+type sockets struct {
+	mu     sync.Mutex
+	closed bool
+	open   map[interface{ Close() error }]struct{}
+}
+
+// add closes at once what comes too late.
+func (s *sockets) add(c interface{ Close() error }) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = c.Close()
+		return
+	}
+	if s.open == nil {
+		s.open = map[interface{ Close() error }]struct{}{}
+	}
+	s.open[c] = struct{}{}
+}
+
+func (s *sockets) remove(c interface{ Close() error }) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+}
+
+func (s *sockets) close() {
+	s.mu.Lock()
+	open := s.open
+	s.open, s.closed = nil, true
+	s.mu.Unlock()
+	for c := range open {
+		_ = c.Close()
+	}
+}
+
+// keptConn is a connection that ends with its machine.
+type keptConn struct {
+	net.Conn
+	owner *sockets
+}
+
+func (s *sockets) keep(conn net.Conn) net.Conn {
+	s.add(conn)
+	return &keptConn{Conn: conn, owner: s}
+}
+
+func (c *keptConn) Close() error {
+	c.owner.remove(c.Conn)
+	return c.Conn.Close()
+}
+
+// CloseWrite ends one direction, as proxies do.
+func (c *keptConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// keptListener is one whose connections end with the machine.
+type keptListener struct {
+	net.Listener
+	owner *sockets
+}
+
+func (l *keptListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.owner.keep(conn), nil
+}
+
+func (l *keptListener) Close() error {
+	l.owner.remove(l.Listener)
+	return l.Listener.Close()
+}
+
+// listen opens a TCP socket inside the machine. Several programs may share the
+// port: kube-apiserver listens at all addresses, load balancers at one of them.
+func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
+	var listener net.Listener
+	err := m.ns.do(func() (err error) {
+		config := net.ListenConfig{Control: sharePort}
+		// The socket is opened on this thread, so it is in the machine.
+		listener, err = config.Listen(context.Background(), "tcp4", address.String())
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s in %s: %w", address, m.spec.InstanceID, err)
+	}
+	m.sockets.add(listener)
+	return &keptListener{Listener: listener, owner: &m.sockets}, nil
+}
+
+func sharePort(_, _ string, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) //nolint:gosec // a descriptor fits
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// serveAll opens what every machine finds on its link-local addresses.
+func (h *Host) serveAll(m *guestMachine) error {
+	metadata, err := m.listen(netip.AddrPortFrom(metadataAddress, 80))
+	if err != nil {
+		return err
+	}
+	api, err := m.listen(netip.AddrPortFrom(apiAddress, 443))
+	if err != nil {
+		return err
+	}
+	if err := h.serveNames(m); err != nil {
+		return err
+	}
+	handler := m.spec.Metadata
+	if handler == nil {
+		handler = http.NotFoundHandler()
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(metadata) }()
+	config := &tls.Config{GetCertificate: h.authority.certificate, MinVersion: tls.VersionTLS12}
+	go func() { _ = h.aws.Serve(tls.NewListener(api, config)) }()
+	return nil
+}
+
+// serveNames starts the machine's resolver.
+func (h *Host) serveNames(m *guestMachine) error {
+	address := netip.AddrPortFrom(resolverAddress, 53)
+	tcp, err := m.listen(address)
+	if err != nil {
+		return err
+	}
+	var udp net.PacketConn
+	err = m.ns.do(func() (err error) {
+		udp, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(address))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("listen for names in %s: %w", m.spec.InstanceID, err)
+	}
+	m.sockets.add(udp)
+	handler := dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
+		_ = w.WriteMsg(h.answer(m.spec.VPCID, question))
+	})
+	for _, server := range []*dns.Server{{Listener: tcp, Handler: handler}, {PacketConn: udp, Handler: handler}} {
+		go func() { _ = server.ActivateAndServe() }()
+	}
+	return nil
+}
+
+// Serve makes a load balancer's address reachable from within all machines, those
+// of now and those to come.
+func (h *Host) Serve(address netip.AddrPort, serve func(net.Conn)) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.balanced[address] = serve
+	for _, m := range h.machines {
+		h.balance(m, address)
+	}
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.balanced, address)
+		for _, m := range h.machines {
+			if listener, ok := m.balancers[address]; ok {
+				_ = listener.Close()
+				delete(m.balancers, address)
+			}
+		}
+	}
+}
+
+// balance opens a load balancer's address in a machine. The caller holds h.mu.
+func (h *Host) balance(m *guestMachine, address netip.AddrPort) {
+	listener, err := m.listen(address)
+	if err != nil {
+		h.opts.Log.Error(err, "a load balancer cannot be reached from a machine")
+		return
+	}
+	m.balancers[address] = listener
+	serve := h.balanced[address]
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+}

@@ -1,0 +1,205 @@
+//go:build linux
+
+package process_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+)
+
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "machine-binary-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "machine")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/aws-operator/aws-operator/cmd/machine") //nolint:noctx // a build
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := built(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// kube is the repository's own, or a stand-in where a test needs none.
+func kube() (path string, found bool) {
+	for dir, _ := os.Getwd(); dir != "/"; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, "bin", "kube")
+		if _, err := os.Stat(path); err == nil {
+			return path, true
+		}
+	}
+	return "/bin/true", false
+}
+
+func newHost(t *testing.T) *process.Host {
+	t.Helper()
+	if err := process.Supported(); err != nil {
+		t.Skip(err)
+	}
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubePath, _ := kube()
+	host, err := process.New(process.Options{Dir: filepath.Join(t.TempDir(), "machines"), Machine: path, Kube: kubePath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(host.Close)
+	return host
+}
+
+func spec(id, vpc, address, script string) machine.Spec {
+	ip := netip.MustParseAddr(address)
+	return machine.Spec{
+		InstanceID: id, Account: "123456789012", Region: "eu-central-1", Zone: "eu-central-1a",
+		VPCID: vpc, SubnetID: "subnet-1", VPCRange: netip.MustParsePrefix("10.0.0.0/16"), PrivateIP: ip,
+		PrivateDNSName: "ip-" + strings.ReplaceAll(address, ".", "-") + ".eu-central-1.compute.internal",
+		Architecture:   "amd64", UserData: []byte("#!/bin/sh\n" + script),
+		Metadata: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = io.WriteString(w, id+" asks "+req.URL.Path)
+		}),
+	}
+}
+
+// awaitConsole returns when a machine's console shows a text.
+func awaitConsole(t *testing.T, host *process.Host, id, text string) string {
+	t.Helper()
+	return awaitConsoleFor(t, host, id, text, 20*time.Second)
+}
+
+func awaitConsoleFor(t *testing.T, host *process.Host, id, text string, patience time.Duration) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		console, err := host.Console(id)
+		if err == nil && strings.Contains(string(console), text) {
+			return string(console)
+		}
+		if strings.Contains(string(console), "cannot start") {
+			cancel()
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the console of %s does not show %q:\n%s", id, text, console)
+		case <-ticker.C:
+		}
+	}
+}
+
+func boot(t *testing.T, host *process.Host, s machine.Spec) {
+	t.Helper()
+	if err := host.Boot(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBootsToAShellInATrice(t *testing.T) {
+	host := newHost(t)
+	boot(t, host, spec("i-warm", "vpc-1", "10.0.0.4", "echo up\n"))
+	awaitConsole(t, host, "i-warm", "up")
+	began := time.Now() //nolint:forbidigo // what a stopwatch shows
+	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", "echo \"$(hostname) is process $$\"\n"))
+	awaitConsole(t, host, "i-1", "ip-10-0-0-5.eu-central-1.compute.internal is process")
+	took := time.Since(began)
+	t.Logf("%v", took)
+	if took > 2*time.Second {
+		t.Errorf("boot to shell took %v; it needs some 50 ms, and a laden machine not 2 s", took)
+	}
+}
+
+func TestMachineHasItsOwnFiles(t *testing.T) {
+	host := newHost(t)
+	secret := filepath.Join(t.TempDir(), "host-file")
+	if err := os.WriteFile(secret, []byte("the host's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", `
+test -e `+secret+` && echo "sees the host's files"
+touch /usr/bin/of-the-machine 2>/dev/null && echo "writes to the host's programs"
+echo 1 > /proc/sys/kernel/panic 2>/dev/null && echo "changes the host's kernel"
+echo 1 > /proc/sys/net/ipv4/ip_forward && echo "forwards"
+touch /usr/local/bin/x /etc/x /opt/x /var/lib/x && echo "writes its own"
+echo "pids: $(ls /proc | grep -c '^[0-9]')"
+ls /etc/kubernetes | wc -l
+systemctl is-active kubelet; echo "kubelet: $?"
+systemctl enable --now containerd && systemctl is-active containerd
+modprobe overlay && sysctl -p /dev/null
+kubelet --version
+for f in kubelet kubeadm; do sha256sum /usr/local/bin/$f; done
+mount; cat /proc/net/dev /proc/net/route
+echo finished
+`))
+	console := awaitConsole(t, host, "i-1", "finished")
+	t.Log(console)
+}
+
+func TestMachineReachesItsServices(t *testing.T) {
+	host := newHost(t)
+	host.Connect(machine.Services{
+		AWS: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = fmt.Fprintf(w, "AWS at %s%s tls=%t", req.Host, req.URL.Path, req.TLS != nil)
+		}),
+		Resolve: func(vpc, name string) []netip.Addr {
+			if vpc == "vpc-1" && name == "etcd-0.demo.internal" {
+				return []netip.Addr{netip.MustParseAddr("10.0.0.9")}
+			}
+			return nil
+		},
+	})
+	early := netip.MustParseAddrPort("127.5.0.1:6443")
+	late := netip.MustParseAddrPort("127.5.0.2:6443")
+	greet := func(name string) func(net.Conn) {
+		return func(c net.Conn) { _, _ = io.WriteString(c, name+"\n"); _ = c.Close() }
+	}
+	host.Serve(early, greet("early balancer"))
+	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", `
+curl -s http://169.254.169.254/latest/meta-data/; echo
+curl -s https://bucket.s3.eu-central-1.amazonaws.com/key; echo
+getent hosts etcd-0.demo.internal || echo no name
+getent hosts nothing.demo.internal || echo no such name
+getent hosts ip-10-0-0-5.eu-central-1.compute.internal
+curl -sm 5 http://127.5.0.1:6443 --http0.9; 
+until curl -sm 5 http://127.5.0.2:6443 --http0.9; do :; done
+echo finished
+`))
+	stop := host.Serve(late, greet("late balancer"))
+	console := awaitConsole(t, host, "i-1", "finished")
+	for _, want := range []string{
+		"i-1 asks /latest/meta-data/", "AWS at bucket.s3.eu-central-1.amazonaws.com/key tls=true",
+		"10.0.0.9", "no such name", "early balancer", "late balancer",
+	} {
+		if !strings.Contains(console, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	stop()
+	t.Log(console)
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported says why machines cannot run as processes on this host; nil if they
+// can. It errs with ErrUnsupported.
+func Supported() error { return supported() }
+
+var supported = sync.OnceValue(func() error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: they need root, this is user %d", ErrUnsupported, os.Geteuid())
+	}
+	if err := namespacesWork(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		return fmt.Errorf("%w: user data needs /bin/sh", ErrUnsupported)
+	}
+	return curlSigns()
+})
+
+// namespacesWork makes one namespace of each kind, in a child that ends at once.
+func namespacesWork() error {
+	cmd := exec.Command("/bin/true") //nolint:noctx // ends at once
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: cloneFlags | unix.CLONE_NEWNET}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the kernel does not let namespaces be made: %w", err)
+	}
+	hub, err := newNamespace()
+	if err != nil {
+		return err
+	}
+	defer hub.close()
+	return bridgesWork(hub)
+}
+
+// curlSigns looks for curl 7.75, the first that signs requests for AWS
+// (https://curl.se/ch/7.75.0.html).
+func curlSigns() error {
+	// Where the machine has it: /usr/local is its own.
+	for _, path := range []string{"/usr/bin/curl", "/bin/curl"} {
+		out, err := exec.Command(path, "--version").Output() //nolint:noctx // ends at once
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(out))
+		if len(fields) < 2 || !atLeast(fields[1], 7, 75) {
+			return fmt.Errorf("%w: user data needs curl 7.75 or later, %s is %s", ErrUnsupported, path, strings.Join(fields[:min(2, len(fields))], " "))
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: user data needs /usr/bin/curl", ErrUnsupported)
+}
+
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	gotMajor, err1 := strconv.Atoi(parts[0])
+	gotMinor, err2 := strconv.Atoi(parts[1])
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	return gotMajor > major || gotMajor == major && gotMinor >= minor
+}
+
+// Architecture is the one that boots here.
+func architecture() string { return runtime.GOARCH }

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package process
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+)
+
+// Host boots nothing on this system.
+type Host struct{ machine.Absent }
+
+// Supported says why machines cannot run here.
+func Supported() error {
+	return fmt.Errorf("%w: they need Linux, this is %s", ErrUnsupported, runtime.GOOS)
+}
+
+// New errs as Supported does.
+func New(Options) (*Host, error) { return nil, Supported() }
+
+// Console is empty.
+func (*Host) Console(string) ([]byte, error) { return nil, Supported() }
