@@ -1,19 +1,146 @@
 package render
 
 import (
-	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-var errUnfinished = errors.New("not rendered yet")
-
-func base(*model.Cluster) (*Stack, error) { return nil, errUnfinished }
-
-func slotStack(*model.Cluster, int, map[string]string, string) (*Stack, error) {
-	return nil, errUnfinished
+// baseScope is what the templates of the base stack see.
+type baseScope struct {
+	*model.Cluster
+	// Bastion is what the bastions are, nil for none.
+	Bastion *machine
+	// ImageType is the type of the parameter that holds the bastions' image.
+	ImageType string
 }
 
-func groupStack(*model.Cluster, *model.Group, map[string]string, string) (*Stack, error) {
-	return nil, errUnfinished
+// base renders the base stack.
+func base(c *model.Cluster) (*Stack, error) {
+	scope := &baseScope{Cluster: c}
+	if err := scope.reachable(); err != nil {
+		return nil, err
+	}
+	parameters := map[string]string{}
+	if c.Spec.Bastion != nil {
+		var err error
+		if scope.Bastion, err = bastion(c); err != nil {
+			return nil, err
+		}
+		scope.ImageType, parameters[bastionID+"ImageID"] = imageParameter(c.BastionImage)
+	}
+	t, err := assemble(fmt.Sprintf("Kubernetes cluster %s: what its machines share and what outlives them", c.Name), scope, scope.files()...)
+	if err != nil {
+		return nil, fmt.Errorf("render the base stack of cluster %s: %w", c.Name, err)
+	}
+	return &Stack{
+		Name: c.StackName, Template: t, Parameters: parameters,
+		Tags: maps.Clone(c.Tags), OwnerTags: ownerTags(),
+		Capabilities:          []string{"CAPABILITY_IAM"},
+		TerminationProtection: true,
+		Policy:                stackPolicy,
+	}, nil
+}
+
+// files are those that the base stack is made of, one a concern.
+func (s *baseScope) files() []string {
+	names := []string{"existing.yaml"}
+	if s.NewVPC {
+		names = []string{"vpc.yaml", "subnets.yaml"}
+		if len(s.Private()) > 0 {
+			names = append(names, "nat.yaml")
+		}
+	}
+	names = append(names, "securitygroups.yaml", "api.yaml", "iam.yaml", "storage.yaml", "dns.yaml")
+	if s.Bastion != nil {
+		names = append(names, "bastion.yaml")
+	}
+	if s.Issuer != "" {
+		names = append(names, "issuer.yaml")
+	}
+	return names
+}
+
+// Public are the public subnets.
+func (s *baseScope) Public() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPublic) }
+
+// Private are the private subnets.
+func (s *baseScope) Private() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPrivate) }
+
+// PublicAPI is whether the internet reaches the API's load balancer.
+func (s *baseScope) PublicAPI() bool { return s.Spec.API.Access != v1alpha1.APIInternal }
+
+// APIPort is the port of the API.
+func (s *baseScope) APIPort() int { return model.PortAPI }
+
+// Gateways are the public subnets in which a NAT gateway is made.
+func (s *baseScope) Gateways() []model.Subnet {
+	public := s.Public()
+	switch {
+	case !s.NewVPC || len(s.Private()) == 0:
+		return nil
+	case s.Spec.Network.NAT == v1alpha1.NATPerZone:
+		return public
+	case s.Spec.Network.NAT == v1alpha1.NATSingle:
+		return public[:min(1, len(public))]
+	}
+	return nil
+}
+
+// Gateway returns the ID of the way out of a zone's private subnet, in YAML; it
+// is empty for none.
+func (s *baseScope) Gateway(zone string) (string, error) {
+	if s.Spec.Network.NAT == v1alpha1.NATExisting {
+		return quote(s.Spec.Network.NATGateways[zone])
+	}
+	gateways := s.Gateways()
+	for _, g := range gateways {
+		if g.Zone == zone || len(gateways) == 1 {
+			return "!Ref NATGateway" + zoneID(g.Zone), nil
+		}
+	}
+	return "", nil
+}
+
+// VPCID is the VPC's ID, in YAML.
+func (s *baseScope) VPCID() (string, error) {
+	if s.NewVPC {
+		return "!Ref VPC", nil
+	}
+	return quote(s.VPC)
+}
+
+// VPCSub is the VPC's ID within a Fn::Sub.
+func (s *baseScope) VPCSub() string {
+	if s.NewVPC {
+		return "${VPC}"
+	}
+	return s.VPC
+}
+
+// BucketARN is the ARN of the bucket, which is known before it is made.
+func (s *baseScope) BucketARN() string { return "arn:" + s.Partition + ":s3:::" + s.Bucket }
+
+// TokenARN is the ARN of the parameter that holds the bootstrap token.
+func (s *baseScope) TokenARN() string {
+	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
+}
+
+// PublishesIssuer is whether the issuer's documents are in the bucket.
+func (s *baseScope) PublishesIssuer() bool {
+	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == ""
+}
+
+// VolumeTags are those by which a slot's machine finds its etcd volume. The
+// stack's own say the same; these do not depend on who hands them on.
+func (s *baseScope) VolumeTags(slot model.Slot) []tag {
+	return tags(map[string]string{
+		model.TagOwnedPrefix + s.Name: model.TagOwned,
+		model.TagCluster:              s.Name,
+		model.TagEtcdSlot:             strconv.Itoa(slot.Index),
+	})
 }

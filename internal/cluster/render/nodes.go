@@ -1,0 +1,171 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+)
+
+// Parameters of the stacks of slots and instance groups.
+const (
+	parameterImage           = "ImageID"
+	parameterSecurityGroup   = "SecurityGroup"
+	parameterInstanceProfile = "InstanceProfile"
+	parameterTargetGroup     = "APITargetGroup"
+)
+
+// handover collects what a stack takes from the base stack's outputs.
+type handover struct {
+	outputs    map[string]string
+	parameters []parameter
+	values     map[string]string
+	missing    []string
+}
+
+// take makes an output the value of a parameter.
+func (h *handover) take(name, parameterType, output string) {
+	value := h.outputs[output]
+	if value == "" {
+		h.missing = append(h.missing, output)
+	}
+	h.set(name, parameterType, value)
+}
+
+// set gives a parameter a value.
+func (h *handover) set(name, parameterType, value string) {
+	h.parameters = append(h.parameters, parameter{Name: name, Type: parameterType})
+	h.values[name] = value
+}
+
+// subnets returns expressions for the IDs of subnets: an existing one's own, and
+// a parameter for one that the base stack has made.
+func (h *handover) subnets(of []model.Subnet) ([]string, error) {
+	var ids []string
+	for _, s := range of {
+		if s.ID == "" {
+			h.take(s.LogicalID, typeSubnet, model.OutputSubnet(s))
+		}
+		id, err := subnet(s)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// err says what the base stack has not given.
+func (h *handover) err() error {
+	if len(h.missing) == 0 {
+		return nil
+	}
+	slices.Sort(h.missing)
+	return fmt.Errorf("the base stack has no output %s", strings.Join(h.missing, ", "))
+}
+
+// node returns what slots and workers have in common.
+func (h *handover) node(image model.Image, securityGroupOutput, profileOutput string, moreSecurityGroups []string, of []model.Subnet) (machine, error) {
+	imageType, imageValue := imageParameter(image)
+	h.set(parameterImage, imageType, imageValue)
+	h.take(parameterSecurityGroup, typeSecurityGroup, securityGroupOutput)
+	h.take(parameterInstanceProfile, typeString, profileOutput)
+	subnets, err := h.subnets(of)
+	if err != nil {
+		return machine{}, err
+	}
+	more, err := expressions(moreSecurityGroups)
+	if err != nil {
+		return machine{}, err
+	}
+	return machine{
+		Profile:        "!Ref " + parameterInstanceProfile,
+		SecurityGroups: append([]string{"!Ref " + parameterSecurityGroup}, more...),
+		Subnets:        subnets,
+		// In a public subnet a machine without a public address reaches nothing outside the VPC.
+		PublicAddress: len(of) > 0 && of[0].Role == v1alpha1.SubnetPublic,
+	}, nil
+}
+
+// slotStack renders the stack of a slot.
+func slotStack(c *model.Cluster, index int, base map[string]string, userData string) (*Stack, error) {
+	i := slices.IndexFunc(c.Slots, func(s model.Slot) bool { return s.Index == index })
+	if i < 0 {
+		return nil, fmt.Errorf("cluster %s has no slot %d", c.Name, index)
+	}
+	slot := c.Slots[i]
+	cp := &c.Spec.ControlPlane
+	h := &handover{outputs: base, values: map[string]string{}}
+	m, err := h.node(c.ControlPlaneImage, model.OutputControlPlaneSecurityGroup, model.OutputControlPlaneInstanceProfile, cp.SecurityGroups, []model.Subnet{slot.Subnet})
+	if err != nil {
+		return nil, err
+	}
+	h.take(parameterTargetGroup, typeString, model.OutputAPITargetGroup)
+	m.InstanceType, m.Volumes, m.UserData = cp.InstanceType, disks(cp.RootVolume, nil), userData
+	m.MinSize, m.MaxSize = 1, 1
+	m.Tags = named(slot.StackName, slot.Tags)
+	return h.stack(slot.StackName, fmt.Sprintf("Kubernetes cluster %s: slot %d of the control plane", c.Name, index), m, "slot.yaml", slot.Tags, model.TagSlot)
+}
+
+// groupStack renders the stack of an instance group.
+func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userData string) (*Stack, error) {
+	h := &handover{outputs: base, values: map[string]string{}}
+	m, err := h.node(g.Image, model.OutputWorkerSecurityGroup, model.OutputWorkerInstanceProfile, g.Spec.SecurityGroups, g.Subnets)
+	if err != nil {
+		return nil, err
+	}
+	if len(g.Spec.InstanceTypes) == 0 {
+		return nil, fmt.Errorf("instance group %s names no instance type", g.Name)
+	}
+	m.InstanceType, m.Volumes, m.UserData = g.Spec.InstanceTypes[0], disks(g.Spec.RootVolume, g.Spec.Volumes), userData
+	m.MinSize, m.MaxSize = g.Spec.MinSize, g.Spec.MaxSize
+	m.Mix = mixOf(&g.Spec)
+	m.Tags = named(g.StackName, g.Tags)
+	if g.Spec.Autoscale {
+		m.GroupTags = autoscalerTags(g)
+	}
+	return h.stack(g.StackName, fmt.Sprintf("Kubernetes cluster %s: instance group %s", c.Name, g.Name), m, "group.yaml", g.Tags, model.TagInstanceGroup)
+}
+
+// stack renders the stack of machines.
+func (h *handover) stack(name, description string, m machine, file string, of map[string]string, owner string) (*Stack, error) {
+	if err := h.err(); err != nil {
+		return nil, fmt.Errorf("render stack %s: %w", name, err)
+	}
+	m.Parameters = h.parameters
+	t, err := assemble(description, &m, file)
+	if err != nil {
+		return nil, fmt.Errorf("render stack %s: %w", name, err)
+	}
+	return &Stack{Name: name, Template: t, Parameters: h.values, Tags: maps.Clone(of), OwnerTags: ownerTags(owner)}, nil
+}
+
+// mixOf returns how a group mixes, nil if it is of one type and on demand.
+func mixOf(spec *v1alpha1.InstanceGroupSpec) *mix {
+	if len(spec.InstanceTypes) < 2 && spec.Spot == nil {
+		return nil
+	}
+	m := &mix{InstanceTypes: spec.InstanceTypes, OnDemandPercentage: 100}
+	if spot := spec.Spot; spot != nil {
+		m.OnDemandBase, m.OnDemandPercentage = spot.OnDemandBase, spot.OnDemandPercentage
+		m.SpotStrategy, m.SpotMaxPrice = spot.Strategy, spot.MaxPrice
+	}
+	return m
+}
+
+// autoscalerTags tell the cluster autoscaler what a node of an empty group would be like.
+// https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#auto-discovery-setup
+func autoscalerTags(g *model.Group) []tag {
+	const prefix = model.TagAutoscalerClusterPrefix + "node-template/"
+	of := map[string]string{}
+	for key, value := range g.Labels {
+		of[prefix+"label/"+key] = value
+	}
+	for _, taint := range g.Spec.Taints {
+		of[prefix+"taint/"+taint.Key] = taint.Value + ":" + string(taint.Effect)
+	}
+	return tags(of)
+}

@@ -1,0 +1,251 @@
+package render_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/golden"
+)
+
+// existing is the VPC of testdata's cluster guest.
+var existing = &model.ExistingVPC{
+	ID: "vpc-0123456789abcdef0", CIDRs: []string{"10.9.0.0/16"},
+	Subnets: []model.ExistingSubnet{
+		{ID: "subnet-0123456789abcdef1", Zone: "eu-central-1a", CIDR: "10.9.0.0/20", RouteTable: "rtb-0123456789abcdef1"},
+		{ID: "subnet-0123456789abcdef2", Zone: "eu-central-1b", CIDR: "10.9.16.0/20", RouteTable: "rtb-0123456789abcdef1"},
+		{ID: "subnet-0123456789abcdef3", Zone: "eu-central-1c", CIDR: "10.9.32.0/20", RouteTable: "rtb-0123456789abcdef1"},
+		{ID: "subnet-0123456789abcdef4", Zone: "eu-central-1a", CIDR: "10.9.48.0/20", RouteTable: "rtb-0123456789abcdef1"},
+	},
+}
+
+// setRelease is a release of one of the resource sets.
+func setRelease(set string) *v1alpha1.Release {
+	return &v1alpha1.Release{
+		ObjectMeta: metav1.ObjectMeta{Name: "set-" + set},
+		Spec: v1alpha1.ReleaseSpec{
+			Kubernetes: "v1.36.3", ResourceSet: set,
+			Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{
+				v1alpha1.AMD64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"},
+				v1alpha1.ARM64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/arm64/hvm/ebs-gp3/ami-id"},
+			},
+		},
+	}
+}
+
+// fixture is a cluster and its instance groups.
+type fixture struct {
+	cluster *v1alpha1.Cluster
+	groups  []*v1alpha1.InstanceGroup
+}
+
+// read reads the manifests of a file.
+func read(t *testing.T, path string) fixture {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f fixture
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return f
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			t.Fatal(err)
+		}
+		switch kind.Kind {
+		case "Cluster":
+			f.cluster = &v1alpha1.Cluster{}
+			err = yaml.UnmarshalStrict(document, f.cluster)
+		case "InstanceGroup":
+			g := &v1alpha1.InstanceGroup{}
+			f.groups = append(f.groups, g)
+			err = yaml.UnmarshalStrict(document, g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// resolve returns the models of a fixture.
+func (f fixture) resolve(t *testing.T, r *v1alpha1.Release) (*model.Cluster, []*model.Group) {
+	t.Helper()
+	in := model.Input{
+		Cluster: f.cluster, Release: r, Operator: "management",
+		AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com",
+	}
+	if f.cluster.Spec.Network.VPC == existing.ID {
+		in.Existing = existing
+	}
+	c, err := model.Resolve(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []*model.Group
+	for _, g := range f.groups {
+		group, err := model.ResolveGroup(c, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = append(groups, group)
+	}
+	return c, groups
+}
+
+// outputs are those of a base stack, as if AWS had made it.
+func outputs(s *render.Stack) map[string]string {
+	values := map[string]string{}
+	for name := range s.Template.Outputs {
+		values[name] = "the-" + name
+	}
+	return values
+}
+
+// userData is what machines boot with.
+func userData(t *testing.T, c *model.Cluster, architecture v1alpha1.Architecture) string {
+	t.Helper()
+	text, err := bootstrap.UserData(bootstrap.UserDataInput{
+		Region: c.Region, DNSSuffix: c.DNSSuffix, Bucket: c.Bucket, Architecture: string(architecture),
+		NodeupSHA256: strings.Repeat("0a", 32), BundleSHA256: strings.Repeat("0b", 32),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// stacks renders all stacks of a fixture: base, slots, groups.
+func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
+	t.Helper()
+	c, groups := f.resolve(t, r)
+	base, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacks := []*render.Stack{base}
+	for _, slot := range c.Slots {
+		s, err := render.Slot(c, slot.Index, outputs(base), userData(t, c, c.ControlPlaneArchitecture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stacks = append(stacks, s)
+	}
+	for _, g := range groups {
+		s, err := render.Group(c, g, outputs(base), userData(t, c, g.Spec.Architecture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stacks = append(stacks, s)
+	}
+	return stacks
+}
+
+// TestGolden renders testdata's manifests: what is in the golden files is what
+// AWS gets. A published resource set's files never change.
+func TestGolden(t *testing.T) {
+	for _, path := range manifests(t, "testdata/*.yaml") {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			f := read(t, path)
+			stacks := f.stacks(t, setRelease(strings.TrimPrefix(f.cluster.Spec.Release, "set-")))
+			again := f.stacks(t, setRelease(strings.TrimPrefix(f.cluster.Spec.Release, "set-")))
+			for i, s := range stacks {
+				if i == 2 || i == 3 {
+					continue // slots 1 and 2 are like slot 0
+				}
+				text := document(t, s)
+				if !bytes.Equal(text, document(t, again[i])) {
+					t.Errorf("stack %s is rendered otherwise the second time", s.Name)
+				}
+				golden.Equal(t, filepath.Join("golden", name+"."+s.Name+".template.yaml"), text)
+			}
+		})
+	}
+}
+
+// manifests lists files.
+func manifests(t *testing.T, pattern string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// document writes a stack as its template, and what is beside it as comments.
+func document(t *testing.T, s *render.Stack) []byte {
+	t.Helper()
+	beside, err := yaml.Marshal(map[string]any{
+		"name": s.Name, "parameters": s.Parameters, "tags": s.Tags, "ownerTags": s.OwnerTags, "capabilities": s.Capabilities,
+		"terminationProtection": s.TerminationProtection, "policy": s.Policy,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for line := range strings.Lines(string(beside)) {
+		fmt.Fprintf(&out, "# %s", line)
+	}
+	out.Write(s.Template.YAML())
+	return out.Bytes()
+}
+
+// TestEverySetRendersEveryCluster also holds that no template needs S3 to be
+// sent, and no machine is told more than EC2 takes.
+func TestEverySetRendersEveryCluster(t *testing.T) {
+	for _, set := range release.Sets() {
+		for _, path := range manifests(t, "testdata/*.yaml") {
+			t.Run(set+"/"+filepath.Base(path), func(t *testing.T) {
+				f := read(t, path)
+				f.cluster.Spec.Release = "set-" + set
+				for _, s := range f.stacks(t, setRelease(set)) {
+					for form, body := range map[string][]byte{"YAML": s.Template.YAML(), "JSON": s.Template.CanonicalJSON()} {
+						if len(body) >= template.MaxInlineBytes {
+							t.Errorf("stack %s is %d bytes of %s, more than can be sent in a request", s.Name, len(body), form)
+						}
+					}
+					for name := range s.Template.Parameters {
+						if s.Parameters[name] == "" {
+							t.Errorf("stack %s gives no value for parameter %s", s.Name, name)
+						}
+					}
+					if len(s.Template.Parameters) != len(s.Parameters) {
+						t.Errorf("stack %s has parameters %v, and gives %v", s.Name, s.Template.Parameters, s.Parameters)
+					}
+					for _, owner := range s.OwnerTags {
+						if s.Tags[owner] == "" {
+							t.Errorf("stack %s does not say whose it is by tag %s", s.Name, owner)
+						}
+					}
+				}
+			})
+		}
+	}
+}
