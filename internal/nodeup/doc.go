@@ -2,32 +2,38 @@
 //
 // User data fetches the program and starts it with the hash of a bundle
 // (package bundle); nodeup fetches that document, compares the hash and carries
-// it out, one [Task] after another. docs/design/boot.md has the order, and the
+// it out, one task after another. docs/design/boot.md has the order, and the
 // reason for each task.
 //
 // Every task looks first whether what it does is done: run again after a crash,
 // a kill or a reboot, nodeup ends in the same state. To that end it also
-// installs itself as nodeup.service, which systemd runs at each start.
+// installs itself as nodeup.service, which systemd runs at each start. A task
+// that fails is tried again, for as long as it takes, unless trying cannot help
+// (see [PermanentError]).
 //
 // # What a machine has to have
+//
+// The instance metadata service (version 2) answers at 169.254.169.254:
+// instance-id, instance-type, local-ipv4, local-hostname,
+// placement/availability-zone, and the role's credentials.
 //
 // Programs are called by their names and found through PATH, in these forms and
 // no others:
 //
 //	modprobe MODULE
 //	sysctl -p FILE
-//	blkid -o value -s TYPE DEVICE     exit code 2: nothing on it
+//	blkid -o value -s TYPE DEVICE     exit code 2 and no output: there is nothing on it
 //	mkfs.ext4 -q DEVICE
 //	mount DEVICE DIRECTORY
 //	systemctl daemon-reload
-//	systemctl enable UNIT
-//	systemctl restart UNIT
-//	systemctl is-active UNIT          prints active, or exits with another code than 0
+//	systemctl enable --now UNIT
 //	kubeadm init phase …, kubeadm join …
 //	sh FILE                           a person's extra user data
 //
-// kubeadm itself calls systemctl daemon-reload, stop kubelet, start kubelet and
-// is-active kubelet.
+// kubeadm itself calls systemctl daemon-reload, status UNIT, is-active UNIT
+// (also of systemd-resolved), stop kubelet and restart kubelet. kubeadm join
+// waits until http://127.0.0.1:10248/healthz answers and until the kubelet has
+// written /etc/kubernetes/kubelet.conf.
 //
 // Files that others may want to know:
 //
@@ -35,7 +41,10 @@
 //	/var/lib/nodeup/kubeadm.yaml       kubeadm's configuration, placeholders filled in
 //	/var/lib/nodeup/done               the hash of the bundle that was carried out to its end
 //	/etc/systemd/system/kubelet.service with the kubelet's whole command line in ExecStart:
-//	                                   no environment file, no drop-in, one argument a line
+//	                                   no environment file, no drop-in; one argument a line,
+//	                                   each line but the last ending in a backslash; an argument
+//	                                   with a space, a quote or a backslash stands in double quotes
+//	                                   with backslashes before those; % is written %% and $ is $$
 //	/etc/kubernetes/manifests          the static pods of a slot
 //	/etc/kubernetes/bootstrap-kubelet.conf, /etc/kubernetes/kubelet.conf
 //	/var/lib/kubelet/config.yaml       KubeletConfiguration

@@ -1,0 +1,116 @@
+package nodeup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+)
+
+// AWS is what nodeup asks of AWS.
+type AWS struct {
+	// Metadata is the instance's.
+	Metadata Metadata
+	// Objects are the bucket's.
+	Objects Objects
+	// Parameters hold the bootstrap token.
+	Parameters Parameters
+	// Volumes are the slots' etcd volumes.
+	Volumes Volumes
+	// Zones publish the slots' names.
+	Zones Zones
+}
+
+// Metadata is the instance metadata service.
+type Metadata interface {
+	GetMetadata(context.Context, *imds.GetMetadataInput, ...func(*imds.Options)) (*imds.GetMetadataOutput, error)
+}
+
+// Objects reads a bucket.
+type Objects interface {
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+}
+
+// Parameters reads the parameter store.
+type Parameters interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// Volumes finds and attaches volumes.
+type Volumes interface {
+	DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error)
+	AttachVolume(context.Context, *ec2.AttachVolumeInput, ...func(*ec2.Options)) (*ec2.AttachVolumeOutput, error)
+}
+
+// Zones publishes names.
+type Zones interface {
+	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
+}
+
+// Connect returns clients for a region, with the credentials of the instance's role. The environment
+// is heeded as the SDK does (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and its kin,
+// AWS_EC2_METADATA_SERVICE_ENDPOINT). The SDK's own loader of configuration would bring along clients
+// for single sign-on, which a machine has no use for.
+func Connect(region string) AWS {
+	metadata := imds.New(imds.Options{Endpoint: os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")})
+	config := aws.Config{
+		Region:      region,
+		Credentials: aws.NewCredentialsCache(provider(metadata)),
+		Retryer:     func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 5) },
+	}
+	endpoint := os.Getenv("AWS_ENDPOINT_URL")
+	if endpoint != "" {
+		config.BaseEndpoint = aws.String(endpoint)
+	}
+	return AWS{
+		Metadata:   metadata,
+		Objects:    s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = endpoint != "" }),
+		Parameters: ssm.NewFromConfig(config),
+		Volumes:    ec2.NewFromConfig(config),
+		Zones:      route53.NewFromConfig(config),
+	}
+}
+
+func provider(metadata *imds.Client) aws.CredentialsProvider {
+	if key := os.Getenv("AWS_ACCESS_KEY_ID"); key != "" {
+		return credentials.NewStaticCredentialsProvider(key, os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SESSION_TOKEN"))
+	}
+	return ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = metadata })
+}
+
+// Resolve asks the machine's resolver.
+func Resolve(ctx context.Context, name string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", name, err)
+	}
+	return addresses, nil
+}
+
+// getObject reads an object of the cluster's bucket.
+func (b *boot) getObject(ctx context.Context, key string) ([]byte, error) {
+	found, err := b.AWS.Objects.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Bucket, Key: &key})
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s from the bucket %s: %w", key, b.Bucket, err)
+	}
+	defer found.Body.Close() //nolint:errcheck // It was only read.
+	content, err := io.ReadAll(found.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the bucket %s: %w", key, b.Bucket, err)
+	}
+	return content, nil
+}

@@ -1,0 +1,140 @@
+package nodeup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+)
+
+// Files that kubeadm and the kubelet make.
+const (
+	pkiFolder           = "/etc/kubernetes/pki"
+	kubeconfigFolder    = "/etc/kubernetes"
+	kubeletKubeconfig   = kubeconfigFolder + "/kubelet.conf"
+	bootstrapKubeconfig = kubeconfigFolder + "/bootstrap-kubelet.conf"
+)
+
+// leafs are the certificates that kubeadm makes on a slot, without their endings.
+var leafs = []string{
+	"apiserver", "apiserver-kubelet-client", "apiserver-etcd-client", "front-proxy-client",
+	"etcd/server", "etcd/peer", "etcd/healthcheck-client",
+}
+
+// kubeconfigs are the kubeconfigs that kubeadm makes on a slot.
+var kubeconfigs = []string{"admin.conf", "super-admin.conf", "kubelet.conf", "controller-manager.conf", "scheduler.conf"}
+
+// controlPlanePhases are kubeadm's phases on a slot. Every slot runs all of them: none is the first.
+//
+// Those from upload-config on need the API, which may take as long as it takes the other slots to
+// come up, for one member alone is no quorum. They begin with the binding that gives admin.conf its
+// rights: kubeadm makes it with super-admin.conf when a phase first asks for a client.
+func controlPlanePhases() []task {
+	return []task{
+		{"kubeadm configuration", (*boot).writeKubeadmConfig},
+		phase("kubeadm certs", (*boot).removeLeafs, "certs", "all"),
+		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
+		phase("kubeadm etcd", nil, "etcd", "local"),
+		phase("kubeadm control plane", nil, "control-plane", "all"),
+		phase("kubeadm kubelet", nil, "kubelet-start"),
+		phase("kubeadm upload-config", nil, "upload-config", "all"),
+		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
+		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
+		{"kubeadm addons", (*boot).installAddons},
+		phase("kubeadm finalize", nil, "kubelet-finalize", "all"),
+	}
+}
+
+// phase returns the task that runs a phase of kubeadm init, unless the bundle has been carried out
+// before. A run that was cut short leaves half a file, at which kubeadm would stop for good: undo
+// removes what the phase makes before it is tried again.
+func phase(name string, undo func(*boot) error, args ...string) task {
+	return task{name: name, run: func(b *boot, ctx context.Context) (string, error) {
+		if b.done() {
+			return "nothing, it was done before", nil
+		}
+		err := b.initPhase(ctx, args...)
+		if err != nil && undo != nil {
+			if undoErr := undo(b); undoErr != nil {
+				return "", undoErr
+			}
+			err = b.initPhase(ctx, args...)
+		}
+		return "kubeadm init phase " + strings.Join(args, " "), err
+	}}
+}
+
+func (b *boot) initPhase(ctx context.Context, args ...string) error {
+	command := slices.Concat([]string{"init", "phase"}, args, []string{"--config", b.files.path(kubeadmFile)})
+	_, err := b.command(ctx, "kubeadm", command...)
+	return err
+}
+
+func (b *boot) removeLeafs() error {
+	for _, leaf := range leafs {
+		if err := b.files.remove(pkiFolder+"/"+leaf+".crt", pkiFolder+"/"+leaf+".key"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *boot) removeKubeconfigs() error {
+	for _, name := range kubeconfigs {
+		if err := b.files.remove(kubeconfigFolder + "/" + name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeKubeadmConfig fills in what only the machine knows.
+func (b *boot) writeKubeadmConfig(context.Context) (string, error) {
+	text, err := bundle.Expand(b.bundle.Kubeadm.Config, b.values)
+	if err != nil {
+		return "", permanent("kubeadm's configuration: %w", err)
+	}
+	_, err = b.files.write(kubeadmFile, []byte(text), 0o600)
+	return kubeadmFile, err
+}
+
+// installAddons installs those of kubeadm's addons that are not charts.
+func (b *boot) installAddons(ctx context.Context) (string, error) {
+	if b.done() {
+		return "nothing, it was done before", nil
+	}
+	for _, addon := range b.bundle.Kubeadm.Addons {
+		if err := b.initPhase(ctx, "addon", addon); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(b.bundle.Kubeadm.Addons, ", "), nil
+}
+
+// join makes a worker a node. The token is read at each try: the operator renews it.
+func (b *boot) join(ctx context.Context) (string, error) {
+	if b.files.exists(kubeletKubeconfig) {
+		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, kubeadmFile)
+	}
+	decrypt := true
+	found, err := b.AWS.Parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &b.bundle.TokenParameter, WithDecryption: &decrypt})
+	if err != nil {
+		return "", fmt.Errorf("read the bootstrap token from the parameter %s: %w", b.bundle.TokenParameter, err)
+	}
+	if found.Parameter == nil || found.Parameter.Value == nil {
+		return "", fmt.Errorf("the parameter %s has no value", b.bundle.TokenParameter)
+	}
+	b.values[bundle.BootstrapToken] = strings.TrimSpace(*found.Parameter.Value)
+	if _, err := b.writeKubeadmConfig(ctx); err != nil {
+		return "", err
+	}
+	if _, err := b.command(ctx, "kubeadm", "join", "--config", b.files.path(kubeadmFile)); err != nil {
+		return "", err
+	}
+	// It has the token in it.
+	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile)
+}

@@ -1,0 +1,200 @@
+package nodeup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// installSelf has systemd run nodeup at each start: user data runs at the first only. What it does
+// then is mostly to look.
+func (b *boot) installSelf(context.Context) (string, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	unit := fmt.Sprintf(`[Unit]
+Description=Makes this machine a node of the cluster %s
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+ExecStart=%s --bucket %s --region %s --bundle %s
+Restart=on-failure
+RestartSec=30
+
+[Install]
+WantedBy=multi-user.target
+`, b.bundle.Cluster, executable, b.Bucket, b.Region, b.BundleSHA256)
+	if _, err := b.files.write(unitFolder+"/nodeup.service", []byte(unit), 0o644); err != nil {
+		return "", err
+	}
+	// What systemctl enable would do; it takes effect at the next start.
+	link := b.files.path(unitFolder + "/multi-user.target.wants/nodeup.service")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil { //nolint:gosec // A folder of systemd's.
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	if err := os.Symlink("../nodeup.service", link); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("enable nodeup.service: %w", err)
+	}
+	return "nodeup.service", nil
+}
+
+// setUpKernel loads modules and sets what the kernel is to do, now and at each start.
+func (b *boot) setUpKernel(ctx context.Context) (string, error) {
+	if _, err := b.files.write("/etc/modules-load.d/nodeup.conf", []byte(strings.Join(b.bundle.Modules, "\n")+"\n"), 0o644); err != nil {
+		return "", err
+	}
+	for _, module := range b.bundle.Modules {
+		if _, err := b.command(ctx, "modprobe", module); err != nil {
+			return "", err
+		}
+	}
+	var settings strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(b.bundle.Sysctls)) {
+		fmt.Fprintf(&settings, "%s = %s\n", name, b.bundle.Sysctls[name])
+	}
+	const file = "/etc/sysctl.d/90-nodeup.conf"
+	if _, err := b.files.write(file, []byte(settings.String()), 0o644); err != nil {
+		return "", err
+	}
+	if _, err := b.command(ctx, "sysctl", "-p", b.files.path(file)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d modules, %d settings", len(b.bundle.Modules), len(b.bundle.Sysctls)), nil
+}
+
+// writeFiles writes the bundle's files.
+func (b *boot) writeFiles(context.Context) (string, error) {
+	changes := 0
+	for _, file := range b.bundle.Files {
+		mode, err := parseMode(file.Mode)
+		if err != nil {
+			return "", err
+		}
+		changed, err := b.files.write(file.Path, []byte(file.Content), mode)
+		if err != nil {
+			return "", err
+		}
+		if changed {
+			changes++
+		}
+	}
+	return fmt.Sprintf("%d of %d changed", changes, len(b.bundle.Files)), nil
+}
+
+// writeAuthorizedKeys lets people log in. A machine whose image has no such user is a node all the
+// same, to which nobody logs in; the log says so.
+func (b *boot) writeAuthorizedKeys(context.Context) (string, error) {
+	if b.bundle.SSH == nil {
+		return "none", nil
+	}
+	account, err := b.account(b.bundle.SSH.User)
+	if err != nil {
+		return "nothing, nobody can log in: " + err.Error(), nil
+	}
+	folder := filepath.Join(account.home, ".ssh")
+	if err := os.MkdirAll(b.files.path(folder), 0o700); err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	name := filepath.Join(folder, "authorized_keys")
+	var lines []string
+	if existing, err := b.files.read(name); err == nil {
+		lines = strings.FieldsFunc(string(existing), func(r rune) bool { return r == '\n' })
+	}
+	for _, key := range b.bundle.SSH.AuthorizedKeys {
+		if key = strings.TrimSpace(key); !slices.Contains(lines, key) {
+			lines = append(lines, key)
+		}
+	}
+	if _, err := b.files.write(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	for _, path := range []string{folder, name} {
+		if err := os.Chown(b.files.path(path), account.user, account.group); err != nil {
+			return "", fmt.Errorf("give %s its owner: %w", path, err)
+		}
+	}
+	return fmt.Sprintf("%d for %s", len(b.bundle.SSH.AuthorizedKeys), b.bundle.SSH.User), nil
+}
+
+// account is a user of the machine's image.
+type account struct {
+	user, group int
+	home        string
+}
+
+func (b *boot) account(name string) (account, error) {
+	const fields = 7
+	passwd, err := b.files.read("/etc/passwd")
+	if err != nil {
+		return account{}, err
+	}
+	for line := range strings.Lines(string(passwd)) {
+		entry := strings.Split(strings.TrimSpace(line), ":")
+		if len(entry) != fields || entry[0] != name {
+			continue
+		}
+		user, userErr := strconv.Atoi(entry[2])
+		group, groupErr := strconv.Atoi(entry[3])
+		if err := errors.Join(userErr, groupErr); err != nil {
+			return account{}, fmt.Errorf("read the entry of %s in /etc/passwd: %w", name, err)
+		}
+		return account{user: user, group: group, home: entry[5]}, nil
+	}
+	return account{}, fmt.Errorf("the image has no user %s", name)
+}
+
+// startUnits starts what kubeadm relies on.
+func (b *boot) startUnits(ctx context.Context) (string, error) {
+	if len(b.bundle.Units) == 0 {
+		return "none", nil
+	}
+	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
+		return "", err
+	}
+	for _, unit := range b.bundle.Units {
+		if _, err := b.command(ctx, "systemctl", "enable", "--now", unit); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(b.bundle.Units, ", "), nil
+}
+
+// runExtraUserData runs a person's script once, and again if it failed.
+func (b *boot) runExtraUserData(ctx context.Context) (string, error) {
+	if b.bundle.ExtraUserData == "" {
+		return "none", nil
+	}
+	if done, err := b.files.read(extraDoneFile); err == nil && string(done) == b.BundleSHA256 {
+		return "nothing, it has run", nil
+	}
+	if _, err := b.files.write(extraFile, []byte(b.bundle.ExtraUserData), 0o700); err != nil {
+		return "", err
+	}
+	if _, err := b.command(ctx, "sh", b.files.path(extraFile)); err != nil {
+		return "", err
+	}
+	_, err := b.files.write(extraDoneFile, []byte(b.BundleSHA256), 0o600)
+	return "run", err
+}
+
+// markDone notes that the bundle has been carried out.
+func (b *boot) markDone(context.Context) (string, error) {
+	_, err := b.files.write(doneFile, []byte(b.BundleSHA256), 0o644)
+	return b.BundleSHA256, err
+}
+
+// done says whether this bundle has been carried out before.
+func (b *boot) done() bool {
+	hash, err := b.files.read(doneFile)
+	return err == nil && string(hash) == b.BundleSHA256
+}

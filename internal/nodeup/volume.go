@@ -1,0 +1,166 @@
+package nodeup
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// attachVolume attaches the slot's volume, which is as old as the cluster: after a replacement it may
+// still be held by the instance before, which is on its way out.
+func (b *boot) attachVolume(ctx context.Context) (string, error) {
+	volume, err := b.findVolume(ctx)
+	if err != nil {
+		return "", err
+	}
+	id := aws.ToString(volume.VolumeId)
+	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-ebs-volumes.html
+	b.etcdDevice = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_" + strings.ReplaceAll(id, "-", "")
+	holder := holderOf(volume)
+	switch {
+	case holder == b.machine.InstanceID:
+	case holder != "":
+		return "", fmt.Errorf("the volume %s is still attached to %s", id, holder)
+	default:
+		_, err := b.AWS.Volumes.AttachVolume(ctx, &ec2.AttachVolumeInput{
+			VolumeId: volume.VolumeId, InstanceId: &b.machine.InstanceID, Device: &b.bundle.Etcd.Device,
+		})
+		if err != nil {
+			return "", fmt.Errorf("attach the volume %s: %w", id, err)
+		}
+	}
+	if !b.files.exists(b.etcdDevice) {
+		return "", fmt.Errorf("the volume %s is attached; its device %s is not there yet", id, b.etcdDevice)
+	}
+	return id + " is " + b.etcdDevice, nil
+}
+
+func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
+	tags := b.bundle.Etcd.VolumeTags
+	filters := []types.Filter{{Name: aws.String("availability-zone"), Values: []string{b.machine.Zone}}}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{tags[key]}})
+	}
+	found, err := b.AWS.Volumes.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{Filters: filters})
+	if err != nil {
+		return types.Volume{}, fmt.Errorf("look for the etcd volume of slot %d: %w", b.bundle.Etcd.Slot, err)
+	}
+	var ids []string
+	for _, volume := range found.Volumes {
+		ids = append(ids, aws.ToString(volume.VolumeId))
+	}
+	if len(ids) != 1 {
+		return types.Volume{}, fmt.Errorf("there are %d volumes tagged %v in %s %v; there must be one, the etcd data of slot %d", len(ids), tags, b.machine.Zone, ids, b.bundle.Etcd.Slot)
+	}
+	return found.Volumes[0], nil
+}
+
+// holderOf returns the instance that a volume is attached to, empty if there is none.
+func holderOf(volume types.Volume) string {
+	for _, attachment := range volume.Attachments {
+		if attachment.State != types.VolumeAttachmentStateDetached {
+			return aws.ToString(attachment.InstanceId)
+		}
+	}
+	return ""
+}
+
+// mountVolume mounts the volume. It makes a file system only on one that is empty from its first byte:
+// what is on it otherwise is the cluster's memory.
+func (b *boot) mountVolume(ctx context.Context) (string, error) {
+	target := b.bundle.Etcd.MountPoint
+	if err := b.writeMountUnit(target); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(b.files.path(target), 0o700); err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	if b.mounted(target) {
+		return "nothing, it is mounted", nil
+	}
+	did := "mounted"
+	formatted, err := b.format(ctx, b.files.path(b.etcdDevice))
+	if err != nil {
+		return "", err
+	}
+	if formatted {
+		did = "made a file system and mounted"
+	}
+	if _, err := b.command(ctx, "mount", b.files.path(b.etcdDevice), b.files.path(target)); err != nil {
+		return "", err
+	}
+	// The root of a new file system is for all to read.
+	if err := os.Chmod(b.files.path(target), 0o700); err != nil { //nolint:gosec // A folder has to be entered.
+		return "", fmt.Errorf("close the folder %s: %w", target, err)
+	}
+	return did + " at " + target, nil
+}
+
+func (b *boot) mounted(target string) bool {
+	mounts, err := b.files.read("/proc/self/mounts")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[1] == b.files.path(target) {
+			return true
+		}
+	}
+	return false
+}
+
+// format makes a file system if there is none, and says whether it did.
+func (b *boot) format(ctx context.Context, device string) (bool, error) {
+	const nothingFound = 2 // https://man7.org/linux/man-pages/man8/blkid.8.html
+	kind, err := b.command(ctx, "blkid", "-o", "value", "-s", "TYPE", device)
+	if err == nil && strings.TrimSpace(kind) != "" {
+		return false, nil
+	}
+	if code, failed := exitCode(err); err != nil && (!failed || code != nothingFound) {
+		return false, err
+	}
+	if err := mustBeBlank(device); err != nil {
+		return false, err
+	}
+	if _, err := b.command(ctx, "mkfs.ext4", "-q", device); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// mustBeBlank errs if there is anything on the first megabyte of a device. A new volume reads as
+// zeros; one on which blkid sees nothing and that has data is damaged, and a person has to look.
+func mustBeBlank(device string) error {
+	const length = 1 << 20
+	file, err := os.Open(device) //nolint:gosec // The slot's own volume.
+	if err != nil {
+		return fmt.Errorf("look at the etcd volume: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // It was only read.
+	start, err := io.ReadAll(io.LimitReader(file, length))
+	if err != nil {
+		return fmt.Errorf("look at the etcd volume: %w", err)
+	}
+	if len(bytes.Trim(start, "\x00")) > 0 {
+		return fmt.Errorf("the etcd volume %s has data and no file system: it is damaged, and nodeup does not format it", device)
+	}
+	return nil
+}
+
+// writeMountUnit has systemd mount the volume at each start, before the kubelet, whose unit asks for
+// it: etcd must never start on the empty folder below.
+func (b *boot) writeMountUnit(target string) error {
+	unit := fmt.Sprintf("[Unit]\nDescription=etcd's data\n\n[Mount]\nWhat=%s\nWhere=%s\nType=ext4\n", b.etcdDevice, target)
+	name := strings.ReplaceAll(strings.Trim(target, "/"), "/", "-") + ".mount"
+	_, err := b.files.write(unitFolder+"/"+name, []byte(unit), 0o644)
+	return err
+}
