@@ -1,0 +1,254 @@
+package autoscaling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/google/uuid"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+func wireLimit(format string, args ...any) *wire.Error {
+	return wire.Errorf("LimitExceeded", format, args...)
+}
+
+func (s *Service) createGroup(ctx context.Context, in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
+	_, err := s.create(s.at(ctx), in)
+	return nil, err
+}
+
+// create makes a group.
+func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput) (*group, error) {
+	name := deref(in.AutoScalingGroupName)
+	switch {
+	case name == "" || len(name) > 255 || strings.Contains(name, ":"):
+		return nil, validation("1 validation error detected: Value '%s' at 'autoScalingGroupName' failed to satisfy constraint", name)
+	case in.MinSize == nil || in.MaxSize == nil:
+		return nil, validation("1 validation error detected: Value null at 'minSize' or 'maxSize' failed to satisfy constraint: Member must not be null")
+	}
+	request := ofCreate(in)
+	initial := settings{healthCheckType: checkEC2, cooldown: 300, policies: []string{"Default"}}
+	set, desired, err := request.apply(initial, 0, true)
+	if err != nil {
+		return nil, err
+	}
+	set.tags, err = ownTags(name, in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	set.targetGroups = slices.Clone(in.TargetGroupARNs)
+	for _, source := range in.TrafficSources {
+		set.targetGroups = append(set.targetGroups, deref(source.Identifier))
+	}
+	if err := s.checkPlaces(r, set); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	g := &group{name: name, region: r, created: now, settings: set, desired: desired, suspended: map[string]string{}}
+	g.arn = r.ARN(s.partition(), "autoscaling", "autoScalingGroup:"+uuid.NewString()+":autoScalingGroupName/"+name)
+	for _, h := range in.LifecycleHookSpecificationList {
+		if err := g.putHook(h); err != nil {
+			return nil, err
+		}
+	}
+	g.pendingCause = fmt.Sprintf("%s a user request created an AutoScalingGroup changing the desired capacity from 0 to %d.  ", at(now), desired)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.groups[name]; ok {
+		return nil, wire.Errorf("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists", name)
+	}
+	r.groups[name] = g
+	s.queue.post(g)
+	return g, nil
+}
+
+// checkPlaces errs when what a group names does not exist: subnets, launch
+// templates, instance types, images. AWS tries a launch without making it.
+func (s *Service) checkPlaces(r *region, set settings) error {
+	for _, id := range set.subnets {
+		if _, ok := s.options.Zone(r.Account, r.Region, id); !ok {
+			return validation("The subnet ID '%s' does not exist", id)
+		}
+	}
+	g := &group{settings: set}
+	for _, kind := range g.kinds() {
+		t := kind.template
+		named := deref(t.LaunchTemplateId)
+		if named == "" {
+			named = deref(t.LaunchTemplateName)
+		}
+		if named == "" {
+			return validation("Launch template ID or name must be specified.")
+		}
+		if _, err := s.options.Compute.LaunchTemplate(r.Account, r.Region, named, deref(t.Version)); err != nil {
+			return validation("You must use a valid fully-formed launch template. %s", sentence(err))
+		}
+	}
+	for _, arn := range set.targetGroups {
+		if parts := strings.Split(arn, ":"); len(parts) < 6 || parts[2] != "elasticloadbalancing" || !strings.HasPrefix(parts[5], "targetgroup/") {
+			return validation("Provided Target Groups may not be valid. Please ensure they exist and try again.")
+		}
+	}
+	return nil
+}
+
+func (s *Service) updateGroup(ctx context.Context, in *autoscaling.UpdateAutoScalingGroupInput) (*autoscaling.UpdateAutoScalingGroupOutput, error) {
+	r := s.at(ctx)
+	r.mu.Lock()
+	g, err := r.find(in.AutoScalingGroupName)
+	if err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	old, desired := g.settings, g.desired
+	r.mu.Unlock()
+	set, desired, err := ofUpdate(in).apply(old, desired, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkPlaces(r, set); err != nil {
+		return nil, err
+	}
+	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
+		g.update(s.now(), set, desired)
+		return nil
+	})
+}
+
+// update gives a group other settings and another size.
+func (g *group) update(now time.Time, set settings, desired int) {
+	set.tags, set.targetGroups, set.metrics = g.tags, g.targetGroups, g.metrics // other calls change them
+	g.settings = set
+	if desired != g.desired {
+		g.pendingCause = fmt.Sprintf("%s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
+			at(now), set.min, set.max, desired, g.desired, desired)
+	}
+	g.desired = desired
+	g.again()
+}
+
+// again lets a group that waits after failed launches try at once: what it was
+// told may have mended the cause.
+func (g *group) again() { g.failures, g.retry, g.failure = 0, time.Time{}, "" }
+
+func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
+	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
+		force := deref(in.ForceDelete)
+		switch {
+		case len(g.members) > 0 && !force && g.leavingOnly():
+			return wire.Errorf("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
+		case len(g.members) > 0 && !force:
+			return wire.Errorf("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
+		}
+		g.wind(s.now(), force)
+		return nil
+	})
+}
+
+func (g *group) leavingOnly() bool {
+	return !slices.ContainsFunc(g.members, func(m *member) bool { return !m.leaving })
+}
+
+// wind begins the end of a group. With force its instances are not held by hooks.
+func (g *group) wind(now time.Time, force bool) {
+	if !g.deleting {
+		verb := "deleted"
+		if force {
+			verb = "force deleted"
+		}
+		g.pendingCause = fmt.Sprintf("%s a user request %s AutoScalingGroup changing the desired capacity from %d to 0.  ", at(now), verb, g.desired)
+	}
+	g.deleting, g.desired, g.min = true, 0, 0
+	delete(g.suspended, processTerminate)
+	for _, m := range g.members {
+		if m.standby {
+			m.standby = false
+		}
+		if !force {
+			continue
+		}
+		for _, w := range m.waits {
+			w.result = resultAbandon
+		}
+	}
+	if force {
+		g.hooks = nil
+	}
+}
+
+func (s *Service) describeGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+	r := s.at(ctx)
+	zones := s.zonesOf(r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, name := range r.names() {
+		if len(in.AutoScalingGroupNames) > 0 && !slices.Contains(in.AutoScalingGroupNames, name) {
+			continue
+		}
+		ok, err := r.groups[name].matches(in.Filters)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			names = append(names, name)
+		}
+	}
+	names, next, err := page(names, in.NextToken, in.MaxRecords, 50)
+	if err != nil {
+		return nil, err
+	}
+	out := &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: []types.AutoScalingGroup{}, NextToken: next}
+	for _, name := range names {
+		out.AutoScalingGroups = append(out.AutoScalingGroups, r.groups[name].sdk(zones))
+	}
+	return out, nil
+}
+
+// zonesOf returns the zones of all subnets that a region's groups use.
+func (s *Service) zonesOf(r *region) map[string]string {
+	r.mu.Lock()
+	subnets := map[string]string{}
+	for _, g := range r.groups {
+		for _, id := range g.subnets {
+			subnets[id] = ""
+		}
+	}
+	r.mu.Unlock()
+	for id := range subnets {
+		subnets[id], _ = s.options.Zone(r.Account, r.Region, id)
+	}
+	return subnets
+}
+
+// matches tests a group against filters of DescribeAutoScalingGroups.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Filter.html
+func (g *group) matches(filters []types.Filter) (bool, error) {
+	for _, f := range filters {
+		name := deref(f.Name)
+		ok := false
+		key, byKey := strings.CutPrefix(name, "tag:")
+		switch {
+		case name == "tag-key":
+			ok = slices.ContainsFunc(g.tags, func(t types.Tag) bool { return slices.Contains(f.Values, deref(t.Key)) })
+		case name == "tag-value":
+			ok = slices.ContainsFunc(g.tags, func(t types.Tag) bool { return slices.Contains(f.Values, deref(t.Value)) })
+		case byKey:
+			ok = slices.ContainsFunc(g.tags, func(t types.Tag) bool {
+				return deref(t.Key) == key && slices.Contains(f.Values, deref(t.Value))
+			})
+		default:
+			return false, validation("Filter type %s is not correct. Allowed Filter types are: tag-key, tag-value, tag:<key>", name)
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}

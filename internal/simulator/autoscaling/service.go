@@ -1,0 +1,237 @@
+package autoscaling
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Balancers are the target groups that instances are registered with.
+type Balancers interface {
+	// Register adds an instance to a target group; it errs when there is no such
+	// group.
+	Register(account, region, targetGroup, instanceID string) error
+	// Deregister takes an instance out of a target group.
+	Deregister(account, region, targetGroup, instanceID string) error
+	// Health returns how an instance fares in a target group: "unused" when it is
+	// not registered there.
+	Health(account, region, targetGroup, instanceID string) elb.TargetHealthStateEnum
+	// Watch calls fn with the ARN of a target group when the health of one of its
+	// targets changed. It is to be called before the first registration.
+	Watch(fn func(targetGroup string))
+}
+
+// Options are what groups work with.
+type Options struct {
+	// Compute launches and ends the instances.
+	Compute *ec2.Service
+	// Balancers have the target groups.
+	Balancers Balancers
+	// Zone returns the zone of a subnet, and whether there is one.
+	Zone func(account, region, subnetID string) (zone string, ok bool)
+	// Publish emits an event on the default bus; none unless set.
+	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
+}
+
+// Service is the simulated Auto Scaling of all accounts and regions.
+type Service struct {
+	env     *resource.Env
+	options Options
+	regions place.Store[region]
+	queue   queue
+	// owners has the group of each instance, watchers the groups of each target
+	// group.
+	owners sync.Map
+}
+
+// region holds the groups of one account and region.
+type region struct {
+	place.Place
+
+	mu     sync.Mutex
+	groups map[string]*group
+}
+
+// New returns the service without any group.
+func New(env *resource.Env, options Options) *Service {
+	s := &Service{env: env, options: options}
+	if options.Publish == nil {
+		s.options.Publish = func(context.Context, string, string, string, string, []string, any) {}
+	}
+	s.queue.run = s.converge
+	s.regions.New = func(p place.Place) *region { return &region{Place: p, groups: map[string]*group{}} }
+	options.Compute.Watch(func(i ec2.Instance) {
+		if g, ok := s.owners.Load(i.ID); ok {
+			s.queue.post(g.(*group)) //nolint:forcetypeassert // only groups are stored
+		}
+	})
+	options.Balancers.Watch(s.healthChanged)
+	return s
+}
+
+// healthChanged looks at the groups whose instances a target group has. It may be
+// called with locks held: the look itself is the queue's.
+func (s *Service) healthChanged(targetGroup string) {
+	go func() {
+		for _, r := range s.regions.All() {
+			r.mu.Lock()
+			for _, g := range r.groups {
+				if slices.Contains(g.targetGroups, targetGroup) {
+					s.queue.post(g)
+				}
+			}
+			r.mu.Unlock()
+		}
+	}()
+}
+
+// Close lets running steps finish and stops all groups.
+func (s *Service) Close() {
+	s.queue.stop()
+	for _, r := range s.regions.All() {
+		r.mu.Lock()
+		for _, g := range r.groups {
+			if g.timer != nil {
+				g.timer.Stop()
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
+func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
+
+func (s *Service) now() time.Time { return s.env.Clock.Now() }
+
+// at returns the region of a call.
+func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
+
+// find returns a group by its name. The caller holds the lock.
+func (r *region) find(name *string) (*group, error) {
+	if name == nil || *name == "" {
+		return nil, validation("1 validation error detected: Value null at 'autoScalingGroupName' failed to satisfy constraint: Member must not be null")
+	}
+	g, ok := r.groups[*name]
+	if !ok {
+		return nil, validation("AutoScalingGroup name not found - AutoScalingGroup '%s' not found", *name)
+	}
+	return g, nil
+}
+
+// change runs fn on a group under its region's lock and has the group looked at.
+func (s *Service) change(ctx context.Context, name *string, fn func(*group) error) error {
+	r := s.at(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g, err := r.find(name)
+	if err != nil {
+		return err
+	}
+	if err := fn(g); err != nil {
+		return err
+	}
+	s.queue.post(g)
+	return nil
+}
+
+// changeOwner is like change, for the group that an instance belongs to.
+func (s *Service) changeOwner(ctx context.Context, id *string, fn func(*group, *member) error) error {
+	r := s.at(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.groups {
+		if m := g.member(deref(id)); m != nil && deref(id) != "" {
+			if err := fn(g, m); err != nil {
+				return err
+			}
+			s.queue.post(g)
+			return nil
+		}
+	}
+	return validation("Instance Id not found - No managed instance found for instance ID: %s", deref(id))
+}
+
+func (r *region) names() []string {
+	return slices.Sorted(maps.Keys(r.groups))
+}
+
+func validation(format string, args ...any) *wire.Error {
+	return wire.Errorf("ValidationError", format, args...)
+}
+
+func unsupported(what string) *wire.Error {
+	return validation("The simulator does not support %s.", what)
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// Service returns the operations for the wire layer.
+func (s *Service) Service() *wire.Service {
+	return &wire.Service{
+		Name: "autoscaling", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2011-01-01",
+		XMLNamespace: "http://autoscaling.amazonaws.com/doc/2011-01-01/",
+		Operations: map[string]wire.Operation{
+			"AttachInstances":                     wire.Op(s.attachInstances),
+			"AttachLoadBalancerTargetGroups":      wire.Op(s.attachTargetGroups).WithEmptyResult(),
+			"AttachTrafficSources":                wire.Op(s.attachTrafficSources).WithEmptyResult(),
+			"CompleteLifecycleAction":             wire.Op(s.completeLifecycleAction).WithEmptyResult(),
+			"CreateAutoScalingGroup":              wire.Op(s.createGroup),
+			"CreateOrUpdateTags":                  wire.Op(s.createOrUpdateTags),
+			"DeleteAutoScalingGroup":              wire.Op(s.deleteGroup),
+			"DeleteLifecycleHook":                 wire.Op(s.deleteLifecycleHook).WithEmptyResult(),
+			"DeleteTags":                          wire.Op(s.deleteTags),
+			"DescribeAccountLimits":               wire.Op(s.describeAccountLimits),
+			"DescribeAutoScalingGroups":           wire.Op(s.describeGroups),
+			"DescribeAutoScalingInstances":        wire.Op(s.describeInstances),
+			"DescribeInstanceRefreshes":           wire.Op(s.describeInstanceRefreshes),
+			"DescribeLifecycleHookTypes":          wire.Op(s.describeLifecycleHookTypes),
+			"DescribeLifecycleHooks":              wire.Op(s.describeLifecycleHooks),
+			"DescribeLoadBalancerTargetGroups":    wire.Op(s.describeTargetGroups),
+			"DescribeLoadBalancers":               wire.Op(s.describeLoadBalancers),
+			"DescribeNotificationConfigurations":  wire.Op(s.describeNotificationConfigurations),
+			"DescribePolicies":                    wire.Op(s.describePolicies),
+			"DescribeScalingActivities":           wire.Op(s.describeActivities),
+			"DescribeScalingProcessTypes":         wire.Op(s.describeProcessTypes),
+			"DescribeScheduledActions":            wire.Op(s.describeScheduledActions),
+			"DescribeTags":                        wire.Op(s.describeTags),
+			"DescribeTerminationPolicyTypes":      wire.Op(s.describeTerminationPolicyTypes),
+			"DescribeTrafficSources":              wire.Op(s.describeTrafficSources),
+			"DescribeWarmPool":                    wire.Op(s.describeWarmPool),
+			"DetachInstances":                     wire.Op(s.detachInstances),
+			"DetachLoadBalancerTargetGroups":      wire.Op(s.detachTargetGroups).WithEmptyResult(),
+			"DetachTrafficSources":                wire.Op(s.detachTrafficSources).WithEmptyResult(),
+			"DisableMetricsCollection":            wire.Op(s.disableMetrics),
+			"EnableMetricsCollection":             wire.Op(s.enableMetrics),
+			"EnterStandby":                        wire.Op(s.enterStandby),
+			"ExitStandby":                         wire.Op(s.exitStandby),
+			"PutLifecycleHook":                    wire.Op(s.putLifecycleHook).WithEmptyResult(),
+			"PutScheduledUpdateGroupAction":       wire.Op(s.putScheduledAction),
+			"PutWarmPool":                         wire.Op(s.putWarmPool),
+			"RecordLifecycleActionHeartbeat":      wire.Op(s.recordHeartbeat).WithEmptyResult(),
+			"ResumeProcesses":                     wire.Op(s.resumeProcesses),
+			"SetDesiredCapacity":                  wire.Op(s.setDesiredCapacity),
+			"SetInstanceHealth":                   wire.Op(s.setInstanceHealth),
+			"SetInstanceProtection":               wire.Op(s.setInstanceProtection).WithEmptyResult(),
+			"StartInstanceRefresh":                wire.Op(s.startInstanceRefresh),
+			"SuspendProcesses":                    wire.Op(s.suspendProcesses),
+			"TerminateInstanceInAutoScalingGroup": wire.Op(s.terminateInstance),
+			"UpdateAutoScalingGroup":              wire.Op(s.updateGroup),
+		},
+	}
+}
