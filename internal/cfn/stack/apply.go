@@ -244,6 +244,9 @@ func (v *visit) roleARN() string {
 // templateArgument returns the template as the body of a request or, if it is too big for that, as the URL of an S3 object.
 func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step) {
 	data := v.desired.Template.JSON()
+	if len(data) > maxTemplateBody { // The indentation is for people and half of it.
+		data = v.desired.Template.CanonicalJSON()
+	}
 	if len(data) <= maxTemplateBody {
 		return aws.String(string(data)), nil, goOn()
 	}
