@@ -114,12 +114,14 @@ func (s *baseScope) VPCID() (string, error) {
 	return quote(s.VPC)
 }
 
-// VPCSub is the VPC's ID within a Fn::Sub.
-func (s *baseScope) VPCSub() string {
+// VPCARN is the VPC's ARN, in YAML.
+func (s *baseScope) VPCARN() (string, error) {
+	prefix := fmt.Sprintf("arn:%s:ec2:%s:%s:vpc/", s.Partition, s.Region, s.AccountID)
 	if s.NewVPC {
-		return "${VPC}"
+		text, err := quote(prefix + "${VPC}")
+		return "!Sub " + text, err
 	}
-	return s.VPC
+	return quote(prefix + s.VPC)
 }
 
 // BucketARN is the ARN of the bucket, which is known before it is made.
