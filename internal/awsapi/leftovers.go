@@ -1,0 +1,83 @@
+package awsapi
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+)
+
+// Leftovers finds and removes what a workload cluster made in EC2 by itself.
+type Leftovers interface {
+	LeftoverGroups
+	LeftoverInterfaces
+	LeftoverVolumes
+	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
+}
+
+// LeftoverGroups finds and removes security groups, and the rules that hold them.
+type LeftoverGroups interface {
+	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	RevokeSecurityGroupIngress(context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
+	DeleteSecurityGroup(context.Context, *ec2.DeleteSecurityGroupInput, ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
+}
+
+// LeftoverInterfaces finds and removes network interfaces.
+type LeftoverInterfaces interface {
+	DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error)
+	DeleteNetworkInterface(context.Context, *ec2.DeleteNetworkInterfaceInput, ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error)
+}
+
+// LeftoverVolumes finds and removes volumes and snapshots.
+type LeftoverVolumes interface {
+	DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error)
+	DeleteVolume(context.Context, *ec2.DeleteVolumeInput, ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error)
+	DescribeSnapshots(context.Context, *ec2.DescribeSnapshotsInput, ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
+	DeleteSnapshot(context.Context, *ec2.DeleteSnapshotInput, ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error)
+}
+
+// LoadBalancers finds and removes network and application load balancers.
+type LoadBalancers interface {
+	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
+	DeleteLoadBalancer(context.Context, *elbv2.DeleteLoadBalancerInput, ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error)
+	DescribeTargetGroups(context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetGroupsOutput, error)
+	DeleteTargetGroup(context.Context, *elbv2.DeleteTargetGroupInput, ...func(*elbv2.Options)) (*elbv2.DeleteTargetGroupOutput, error)
+	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
+}
+
+// ClassicLoadBalancers finds and removes load balancers of the first generation, which the cloud controller makes for a
+// Service unless told otherwise.
+type ClassicLoadBalancers interface {
+	DescribeLoadBalancers(context.Context, *elb.DescribeLoadBalancersInput, ...func(*elb.Options)) (*elb.DescribeLoadBalancersOutput, error)
+	DeleteLoadBalancer(context.Context, *elb.DeleteLoadBalancerInput, ...func(*elb.Options)) (*elb.DeleteLoadBalancerOutput, error)
+	DescribeTags(context.Context, *elb.DescribeTagsInput, ...func(*elb.Options)) (*elb.DescribeTagsOutput, error)
+}
+
+// Records reads and changes a hosted zone's records.
+type Records interface {
+	ListResourceRecordSets(context.Context, *route53.ListResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ListResourceRecordSetsOutput, error)
+	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
+}
+
+// Leftovers returns the client of EC2 for what clusters made by themselves.
+func (c *Clients) Leftovers(t Target) Leftovers {
+	return client(c, "ec2", t, func(cfg aws.Config) *ec2.Client { return ec2.NewFromConfig(cfg) })
+}
+
+// LoadBalancers returns the client of Elastic Load Balancing v2 for the target.
+func (c *Clients) LoadBalancers(t Target) LoadBalancers {
+	return client(c, "elasticloadbalancingv2", t, func(cfg aws.Config) *elbv2.Client { return elbv2.NewFromConfig(cfg) })
+}
+
+// ClassicLoadBalancers returns the client of classic Elastic Load Balancing for the target.
+func (c *Clients) ClassicLoadBalancers(t Target) ClassicLoadBalancers {
+	return client(c, "elasticloadbalancing", t, func(cfg aws.Config) *elb.Client { return elb.NewFromConfig(cfg) })
+}
+
+// Records returns the client of Route 53's records for the target.
+func (c *Clients) Records(t Target) Records {
+	return client(c, "route53", t, func(cfg aws.Config) *route53.Client { return route53.NewFromConfig(cfg) })
+}
