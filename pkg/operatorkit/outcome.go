@@ -105,6 +105,10 @@ func (o Outcome) Kind() Kind { return o.kind }
 // IsDone reports whether the step has nothing left to do.
 func (o Outcome) IsDone() bool { return o.kind == KindDone }
 
+// IsTroubled reports whether the outcome is a Wait that something gone wrong is
+// the reason for; see Troubled.
+func (o Outcome) IsTroubled() bool { return o.kind == KindWait && o.trouble }
+
 // After returns when to look again; zero means not by the clock.
 func (o Outcome) After() time.Duration { return o.after }
 
