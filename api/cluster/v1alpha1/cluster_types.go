@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="REGION",type=string,priority=1,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="ENDPOINT",type=string,priority=1,JSONPath=`.status.endpoint`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -43,11 +44,32 @@ type ClusterList struct {
 }
 
 // ClusterSpec says what a cluster is to be.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.role) == has(oldSelf.role) && (!has(self.role) || self.role.arn == oldSelf.role.arn)",message="role cannot change, since it decides the account: make a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.zones) || self.network.zones.all(z, z.startsWith(self.region) && z.size() == self.region.size() + 1 && z.matches('[a-h]$'))",message="network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.network.subnets.all(s, s.zone.startsWith(self.region) && s.zone.size() == self.region.size() + 1 && s.zone.matches('[a-h]$'))",message="network.subnets has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane.zones) || self.controlPlane.zones.all(z, has(self.network.zones) && z in self.network.zones || has(self.network.subnets) && self.network.subnets.exists(s, s.zone == z && s.role == self.network.topology))",message="controlPlane.zones has a zone in which the network has no subnet for nodes: name zones of the network, or add it there"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || !has(self.controlPlane.zones) || oldSelf.controlPlane.zones[0] == self.controlPlane.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.controlPlane.zones[1 % self.controlPlane.zones.size()] && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.controlPlane.zones[2 % self.controlPlane.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(oldSelf.network.zones) || !has(self.network.zones) || oldSelf.network.zones[0] == self.network.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.network.zones[1 % oldSelf.network.zones.size()] == self.network.zones[1 % self.network.zones.size()] && oldSelf.network.zones[2 % oldSelf.network.zones.size()] == self.network.zones[2 % self.network.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.controlPlane.zones) || !has(self.controlPlane.zones) || !has(oldSelf.network.zones) || oldSelf.network.zones[0] == self.controlPlane.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.network.zones[1 % oldSelf.network.zones.size()] == self.controlPlane.zones[1 % self.controlPlane.zones.size()] && oldSelf.network.zones[2 % oldSelf.network.zones.size()] == self.controlPlane.zones[2 % self.controlPlane.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(self.network.zones) || oldSelf.controlPlane.zones[0] == self.network.zones[0] && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.network.zones[1 % self.network.zones.size()] && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.network.zones[2 % self.network.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(oldSelf.network.subnets) || !has(self.network.subnets) || self.network.subnets.exists(s, s.id == self.network.subnets.filter(n, n.role == self.network.topology)[0 % self.network.subnets.filter(n, n.role == self.network.topology).size()].id && s.zone == oldSelf.network.subnets.filter(n, n.role == self.network.topology)[0 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone) && (self.controlPlane.replicas == 1 || self.network.subnets.exists(s, s.id == self.network.subnets.filter(n, n.role == self.network.topology)[1 % self.network.subnets.filter(n, n.role == self.network.topology).size()].id && s.zone == oldSelf.network.subnets.filter(n, n.role == self.network.topology)[1 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone) && self.network.subnets.exists(s, s.id == self.network.subnets.filter(n, n.role == self.network.topology)[2 % self.network.subnets.filter(n, n.role == self.network.topology).size()].id && s.zone == oldSelf.network.subnets.filter(n, n.role == self.network.topology)[2 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone))",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.controlPlane.zones) || !has(self.controlPlane.zones) || !has(oldSelf.network.subnets) || oldSelf.network.subnets.filter(n, n.role == self.network.topology)[0 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone == self.controlPlane.zones[0 % self.controlPlane.zones.size()] && (self.controlPlane.replicas == 1 || oldSelf.network.subnets.filter(n, n.role == self.network.topology)[1 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone == self.controlPlane.zones[1 % self.controlPlane.zones.size()] && oldSelf.network.subnets.filter(n, n.role == self.network.topology)[2 % oldSelf.network.subnets.filter(n, n.role == self.network.topology).size()].zone == self.controlPlane.zones[2 % self.controlPlane.zones.size()])",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane.zones) || has(self.controlPlane.zones) || !has(self.network.subnets) || oldSelf.controlPlane.zones[0 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[0 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && (self.controlPlane.replicas == 1 || oldSelf.controlPlane.zones[1 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[1 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone && oldSelf.controlPlane.zones[2 % oldSelf.controlPlane.zones.size()] == self.network.subnets.filter(n, n.role == self.network.topology)[2 % self.network.subnets.filter(n, n.role == self.network.topology).size()].zone)",message="slots cannot move to other zones, since their etcd volumes cannot: set controlPlane.zones to the zones that they are in, slot by slot"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.api.access != 'Public' || self.network.subnets.exists(s, s.role == 'Public')",message="the API is public, and network.subnets has no public subnet: add one with role Public, or set api.access to Internal"
+// +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || !has(self.bastion) || self.network.subnets.exists(s, s.role == 'Public')",message="there is a bastion, and network.subnets has no public subnet: add one with role Public, or leave out bastion"
 type ClusterSpec struct {
 	// Release names the Release whose versions the cluster runs, for example v1.36.3.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Release string `json:"release"`
 
 	// Region is the AWS region.
+	// +required
+	// +kubebuilder:validation:MaxLength=31
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]{2}(-[a-z]+)+-[0-9]+$')",message="write an AWS region, for example eu-central-1"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region cannot change: make a new cluster in the other region"
 	Region string `json:"region"`
 
 	// Role is assumed to make the cluster in another account; empty makes it in the operator's own.
@@ -55,10 +77,12 @@ type ClusterSpec struct {
 	Role *AssumedRole `json:"role,omitempty"`
 
 	// Network is the VPC and its subnets.
+	// +required
 	Network Network `json:"network"`
 
 	// API is how the Kubernetes API is reached.
 	// +optional
+	// +kubebuilder:default={access: Public}
 	API APIEndpoint `json:"api,omitempty"`
 
 	// DNS gives the API a name in a public hosted zone; empty leaves it at the load balancer's.
@@ -67,6 +91,7 @@ type ClusterSpec struct {
 
 	// ControlPlane is the machines that run etcd and the Kubernetes API.
 	// +optional
+	// +kubebuilder:default={replicas: 3}
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
 	// Bastion is a group of machines through which people reach the nodes by SSH; empty makes none.
@@ -88,10 +113,18 @@ type ClusterSpec struct {
 
 	// Addons add to, change or leave out the release's addons.
 	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	Addons []Addon `json:"addons,omitempty"`
 
 	// Tags are put on everything that AWS makes for the cluster.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=40
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are AWS's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// Paused stops the operator from doing anything about the cluster and its instance groups.
@@ -113,10 +146,15 @@ type ClusterSpec struct {
 // AssumedRole is a role in another account.
 type AssumedRole struct {
 	// ARN is the role's ARN.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/.+$')",message="write the ARN of a role, for example arn:aws:iam::123456789012:role/clusters"
 	ARN string `json:"arn"`
 
 	// ExternalID is what the role's trust policy asks for.
 	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=1224
 	ExternalID string `json:"externalID,omitempty"`
 }
 
@@ -151,26 +189,61 @@ const (
 )
 
 // Network is a VPC and its subnets, either new (cidr, zones) or existing (vpc, subnets).
+//
+// +kubebuilder:validation:XValidation:rule="has(self.cidr) || has(self.vpc)",message="give cidr and zones for a new VPC, or vpc and subnets for an existing one"
+// +kubebuilder:validation:XValidation:rule="!(has(self.cidr) || has(self.zones)) || !(has(self.vpc) || has(self.subnets))",message="cidr and zones are of a new VPC, vpc and subnets of an existing one: give the one or the other"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || has(self.zones)",message="a new VPC needs zones: name at least one"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || has(self.subnets)",message="an existing VPC needs subnets: name those to stand in"
+// +kubebuilder:validation:XValidation:rule="has(self.cidr) == has(oldSelf.cidr) && (!has(self.cidr) || self.cidr == oldSelf.cidr)",message="cidr cannot change: make a new cluster"
+// +kubebuilder:validation:XValidation:rule="has(self.vpc) == has(oldSelf.vpc) && (!has(self.vpc) || self.vpc == oldSelf.vpc)",message="vpc cannot change: make a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.zones) || !has(self.zones) || oldSelf.zones.all(z, z in self.zones)",message="zones cannot be removed, since subnets stand in them: keep the zone, and limit instance groups to others with their spec.zones"
+// +kubebuilder:validation:XValidation:rule="!has(self.subnets) || self.subnets.exists(s, s.role == self.topology)",message="subnets has none for nodes: add one whose role is the topology, or change topology"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || !has(self.nat) && !has(self.natGateways)",message="the routes of an existing VPC are not changed: leave out nat and natGateways"
+// +kubebuilder:validation:XValidation:rule="self.topology != 'Public' || !has(self.nat) || self.nat == 'None'",message="nodes in public subnets need no NAT: leave out nat, or set topology to Private"
+// +kubebuilder:validation:XValidation:rule="!has(self.natGateways) || has(self.nat) && self.nat == 'Existing'",message="natGateways are for nat Existing: set it, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.nat) || self.nat != 'Existing' || !has(self.zones) || self.zones.all(z, has(self.natGateways) && z in self.natGateways)",message="nat is Existing, and a zone has no gateway: name one for every zone in natGateways"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.podCIDR) || !cidr(self.cidr).containsCIDR(self.podCIDR) && !cidr(self.podCIDR).containsCIDR(self.cidr)",message="podCIDR overlaps cidr: take another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.serviceCIDR) || !cidr(self.cidr).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.cidr)",message="serviceCIDR overlaps cidr: take another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || !cidr(self.podCIDR).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.podCIDR)",message="serviceCIDR overlaps podCIDR: take another range for one of them"
 type Network struct {
 	// CIDR is the range of a new VPC, /16 to /24.
 	// +optional
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 16",message="the range is too big for a VPC: take one of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for the subnets of a VPC: take one of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].exists(p, cidr(p).containsCIDR(self))",message="the range is not private: take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
 	CIDR string `json:"cidr,omitempty"`
 
 	// Zones are the availability zones of a new VPC; each gets a subnet of each kind.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
 	// VPC is the ID of an existing VPC to stand in.
 	// +optional
+	// +kubebuilder:validation:MaxLength=21
+	// +kubebuilder:validation:XValidation:rule="self.matches('^vpc-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a VPC, for example vpc-0123456789abcdef0"
 	VPC string `json:"vpc,omitempty"`
 
 	// Subnets are the existing subnets to stand in.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(s, self.exists_one(t, t.id == s.id))",message="names a subnet twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, self.exists_one(t, t.zone == s.zone && t.role == s.role))",message="has two subnets of one role in a zone: name one; instance groups can name others in their spec.subnets"
 	Subnets []Subnet `json:"subnets,omitempty"`
 
 	// Topology says whether nodes stand in public or private subnets.
 	// +optional
 	// +kubebuilder:default=Private
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="topology cannot change: make a new cluster"
 	Topology Topology `json:"topology,omitempty"`
 
 	// NAT says how private subnets of a new VPC reach the internet; Single when empty.
@@ -179,16 +252,31 @@ type Network struct {
 
 	// NATGateways are the gateways for nat Existing, by zone.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(z, self[z].startsWith('nat-') || self[z].startsWith('tgw-'))",message="write the IDs of NAT or transit gateways, for example nat-0123456789abcdef0"
 	NATGateways map[string]string `json:"natGateways,omitempty"`
 
 	// PodCIDR is the range of pods' addresses.
 	// +optional
 	// +kubebuilder:default="100.64.0.0/13"
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 8",message="the range is too big for pods: take one of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 20",message="the range is too small for pods, of which every node takes a /24: take one of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="podCIDR cannot change: make a new cluster"
 	PodCIDR string `json:"podCIDR,omitempty"`
 
 	// ServiceCIDR is the range of services' addresses.
 	// +optional
 	// +kubebuilder:default="172.20.0.0/16"
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 12",message="the range is too big for services: take one of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for services: take one of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCIDR cannot change: make a new cluster"
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
 }
 
@@ -208,12 +296,18 @@ const (
 // Subnet is an existing subnet.
 type Subnet struct {
 	// ID is the subnet's ID.
+	// +required
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^subnet-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a subnet, for example subnet-0123456789abcdef0"
 	ID string `json:"id"`
 
 	// Zone is its availability zone.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
 	Zone string `json:"zone"`
 
 	// Role says what it is for.
+	// +required
 	Role SubnetRole `json:"role"`
 }
 
@@ -235,49 +329,84 @@ type APIEndpoint struct {
 	// Access is Public or Internal.
 	// +optional
 	// +kubebuilder:default=Public
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="api.access cannot change, since nodes know the API by its load balancer's name: make a new cluster"
 	Access APIAccess `json:"access,omitempty"`
 
 	// AllowedCIDRs are the ranges that may reach it; all when empty.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 
 	// SecurityGroups are existing security groups put on the load balancer as well.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a security group twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
 	// ExtraNames are further names or addresses that the API server's certificate is good for.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a name twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(n, isIP(n) || n.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="write DNS names in lower case, or addresses"
 	ExtraNames []string `json:"extraNames,omitempty"`
 }
 
 // DNS names the API in a public hosted zone.
 type DNS struct {
 	// HostedZoneID is the ID of the zone.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^Z[A-Z0-9]+$')",message="write the ID of a hosted zone, for example Z0123456789ABCDEFGHIJ"
 	HostedZoneID string `json:"hostedZoneID"`
 
 	// Name is the API's name in it, for example api.demo.example.com.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a DNS name, for example api.demo.example.com"
 	Name string `json:"name"`
 }
 
 // ControlPlane is the machines that run etcd and the Kubernetes API, in slots.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.etcdVolume) && has(self.etcdVolume.sizeGiB) ? self.etcdVolume.sizeGiB : 20) >= (has(oldSelf.etcdVolume) && has(oldSelf.etcdVolume.sizeGiB) ? oldSelf.etcdVolume.sizeGiB : 20)",message="a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it"
 type ControlPlane struct {
 	// Replicas is the number of slots, 1 or 3.
 	// +optional
 	// +kubebuilder:default=3
-	// +kubebuilder:validation:Enum=1;3
+	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3",message="take 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replicas cannot change, since etcd's members are fixed when it is made (also 1 to 3 is not supported): make a new cluster"
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// InstanceType is the machines' type.
 	// +optional
 	// +kubebuilder:default=m6i.large
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$')",message="write an instance type, for example m6i.large"
 	InstanceType string `json:"instanceType,omitempty"`
 
 	// Zones are the zones of the slots, in their order; the network's in turn when empty.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
 	// Image is the ID of a machine image in place of the release's.
 	// +optional
+	// +kubebuilder:validation:MaxLength=21
+	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
 	// RootVolume is the machines' disk.
@@ -290,10 +419,21 @@ type ControlPlane struct {
 
 	// SecurityGroups are existing security groups put on the machines as well.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a security group twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
 	// Labels are put on the nodes.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are the operator's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
+	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the machine: leave it out"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// ExtraArgs are further arguments of the control plane's components.
@@ -305,18 +445,34 @@ type ControlPlane struct {
 type ExtraArgs struct {
 	// APIServer are those of kube-apiserver.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['advertise-address', 'etcd-servers', 'secure-port', 'service-account-issuer', 'service-cluster-ip-range']))",message="advertise-address, etcd-servers, secure-port, service-account-issuer, service-cluster-ip-range are set by the operator: leave them out"
 	APIServer map[string]string `json:"apiServer,omitempty"`
 
 	// ControllerManager are those of kube-controller-manager.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['cloud-provider', 'cluster-cidr', 'service-cluster-ip-range']))",message="cloud-provider, cluster-cidr, service-cluster-ip-range are set by the operator: leave them out"
 	ControllerManager map[string]string `json:"controllerManager,omitempty"`
 
 	// Scheduler are those of kube-scheduler.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['kubeconfig']))",message="kubeconfig are set by the operator: leave them out"
 	Scheduler map[string]string `json:"scheduler,omitempty"`
 
 	// Etcd are those of etcd.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['name', 'data-dir', 'initial-cluster', 'initial-cluster-state', 'initial-cluster-token', 'initial-advertise-peer-urls', 'advertise-client-urls', 'listen-peer-urls', 'listen-client-urls']))",message="name, data-dir, initial-cluster, initial-cluster-state, initial-cluster-token, initial-advertise-peer-urls, advertise-client-urls, listen-peer-urls, listen-client-urls are set by the operator: leave them out"
 	Etcd map[string]string `json:"etcd,omitempty"`
 }
 
@@ -334,6 +490,10 @@ const (
 )
 
 // Volume is an EBS volume, always encrypted.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'io2' || !has(self.throughputMiBps)",message="the throughput of an io2 volume follows from its IOPS: leave out throughputMiBps"
+// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'io2' || !has(self.iops) || self.iops >= 3000 && self.iops <= 80000",message="a gp3 volume does 3000 to 80000 IOPS: take one of them, or type io2"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughputMiBps) || self.throughputMiBps * 4 <= (has(self.iops) ? self.iops : 3000)",message="a gp3 volume needs 4 IOPS for each MiB a second: raise iops, or lower throughputMiBps"
 type Volume struct {
 	// Type is the volume's type.
 	// +optional
@@ -341,14 +501,20 @@ type Volume struct {
 
 	// SizeGiB is its size in GiB.
 	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
 	SizeGiB int32 `json:"sizeGiB,omitempty"`
 
 	// IOPS are its operations a second.
 	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=256000
 	IOPS int32 `json:"iops,omitempty"`
 
 	// ThroughputMiBps is its throughput in MiB a second; gp3 only.
 	// +optional
+	// +kubebuilder:validation:Minimum=125
+	// +kubebuilder:validation:Maximum=2000
 	ThroughputMiBps int32 `json:"throughputMiBps,omitempty"`
 }
 
@@ -357,15 +523,25 @@ type Bastion struct {
 	// InstanceType is the machines' type.
 	// +optional
 	// +kubebuilder:default=t3.micro
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$')",message="write an instance type, for example t3.micro"
 	InstanceType string `json:"instanceType,omitempty"`
 
 	// Replicas is their number.
 	// +optional
 	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// AllowedCIDRs are the ranges that may log in; the cluster's ssh.allowedCIDRs when empty.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
@@ -373,10 +549,21 @@ type Bastion struct {
 type SSH struct {
 	// AuthorizedKeys are public keys of the image's default user.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh.com|sk-ecdsa-sha2-nistp256@openssh.com) [A-Za-z0-9+/]+=*( .*)?$'))",message="write public keys in one line as in authorized_keys, for example ssh-ed25519 AAAAC3… someone@example.com"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a key twice: name each once"
 	AuthorizedKeys []string `json:"authorizedKeys,omitempty"`
 
 	// AllowedCIDRs are the ranges from which nodes may be reached by SSH; none when empty.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
@@ -384,14 +571,26 @@ type SSH struct {
 type NodeIAM struct {
 	// ControlPlanePolicies are ARNs of policies attached to the slots' role.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a policy twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$'))",message="write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 	ControlPlanePolicies []string `json:"controlPlanePolicies,omitempty"`
 
 	// WorkerPolicies are ARNs of policies attached to the workers' role.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a policy twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$'))",message="write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 	WorkerPolicies []string `json:"workerPolicies,omitempty"`
 
 	// PermissionsBoundary is the ARN of the boundary of every role that is made.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$')",message="write the ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/boundary"
 	PermissionsBoundary string `json:"permissionsBoundary,omitempty"`
 }
 
@@ -400,12 +599,22 @@ type ServiceAccountIssuer struct {
 	// URL is where the documents are published, https and without a path when it is the operator that publishes
 	// them; empty publishes them in the cluster's bucket.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost().size() > 0 && url(self).getQuery().size() == 0 && !self.endsWith('/')",message="write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo"
 	URL string `json:"url,omitempty"`
 }
 
 // Addon adds to, changes or leaves out one of the release's addons.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.chart) || has(self.version)",message="chart needs a version: pin one"
+// +kubebuilder:validation:XValidation:rule="!has(self.chart) || self.chart.startsWith('oci://') || has(self.repository)",message="chart is a name: give its repository, or write an oci:// address"
+// +kubebuilder:validation:XValidation:rule="!has(self.repository) || has(self.chart)",message="repository is for a chart of your own: give chart as well"
+// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !has(self.chart)",message="disabled leaves out an addon of the release: leave out chart, or disabled"
 type Addon struct {
 	// Name is the addon's, and its Helm release's.
+	// +required
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write lower-case letters, digits and hyphens: a Helm release is named so"
 	Name string `json:"name"`
 
 	// Disabled leaves out an addon of the release.
@@ -414,19 +623,27 @@ type Addon struct {
 
 	// Namespace is where it is installed; kube-system when empty.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace"
 	Namespace string `json:"namespace,omitempty"`
 
 	// Chart is where the chart is: an https repository and name, or an oci:// address. Needed for addons
 	// that the release does not have.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
 	Chart string `json:"chart,omitempty"`
 
 	// Repository is the chart repository's address, if chart is a name.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="write the https address of a chart repository"
 	Repository string `json:"repository,omitempty"`
 
 	// Version pins the chart's version.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
 	// Values are merged over the release's.
@@ -529,6 +746,8 @@ type NodeCount struct {
 // StackStatus is what is known of one stack.
 type StackStatus struct {
 	// Name is the stack's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
 
 	// Status is CloudFormation's word.

@@ -19,6 +19,8 @@ import (
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a stack is named after the group: take a name of at most 63 lower-case letters, digits and hyphens that begins with a letter"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(.*-)?control-plane-[0-9]+$')",message="the stacks of slots are named so: take a name that does not end in control-plane and a number"
 type InstanceGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -43,17 +45,38 @@ type InstanceGroupList struct {
 }
 
 // InstanceGroupSpec says what a group is to be.
+//
+// +kubebuilder:validation:XValidation:rule="self.minSize <= self.maxSize",message="minSize is greater than maxSize: lower it, or raise maxSize"
+// +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: make a group for each architecture, and set architecture to arm64 for Graviton types"
+// +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.spot.onDemandBase) || self.spot.onDemandBase <= self.maxSize",message="spot.onDemandBase is greater than maxSize: lower it, or raise maxSize"
 type InstanceGroupSpec struct {
 	// Cluster is the name of the Cluster, in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: make a new group in the other cluster"
 	Cluster string `json:"cluster"`
 
 	// MinSize is the least number of nodes.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	MinSize int32 `json:"minSize"`
 
 	// MaxSize is the greatest number of nodes.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	MaxSize int32 `json:"maxSize"`
 
 	// InstanceTypes are the types that the machines may have, best first.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names an instance type twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$'))",message="write instance types, for example m6i.large"
 	InstanceTypes []string `json:"instanceTypes"`
 
 	// Spot says how many machines are spot instances; none when empty.
@@ -63,18 +86,32 @@ type InstanceGroupSpec struct {
 	// Architecture is that of the instance types.
 	// +optional
 	// +kubebuilder:default=amd64
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="architecture cannot change: make a new group"
 	Architecture Architecture `json:"architecture,omitempty"`
 
 	// Zones limit the group to some of the network's zones.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
 	// Subnets are the existing subnets to stand in, in place of the network's.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a subnet twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^subnet-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the ID of a subnet, for example subnet-0123456789abcdef0"
 	Subnets []string `json:"subnets,omitempty"`
 
 	// Image is the ID of a machine image in place of the release's.
 	// +optional
+	// +kubebuilder:validation:MaxLength=21
+	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
 	// RootVolume is the machines' disk.
@@ -83,30 +120,60 @@ type InstanceGroupSpec struct {
 
 	// Volumes are further disks.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=11
+	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.device == v.device))",message="names a device twice: name each once"
 	Volumes []DataVolume `json:"volumes,omitempty"`
 
 	// Labels are put on the nodes.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('cluster-operator.aws/'))",message="labels that begin with cluster-operator.aws/ are the operator's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.startsWith('node.kubernetes.io/') || k.startsWith('kubelet.kubernetes.io/') || !(k.contains('kubernetes.io/') || k.contains('k8s.io/')))",message="kubelets may not set labels of kubernetes.io and k8s.io: take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io"
+	// +kubebuilder:validation:XValidation:rule="!('node.kubernetes.io/instance-type' in self)",message="the label node.kubernetes.io/instance-type is set from the machine: leave it out"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Taints are put on the nodes.
 	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="the effect of a taint is NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.timeAdded))",message="timeAdded is set by Kubernetes: leave it out"
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
 	// Tags are put on the group and its machines.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=40
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are AWS's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
 	Tags map[string]string `json:"tags,omitempty"`
 
 	// SecurityGroups are existing security groups put on the machines as well.
 	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a security group twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
 	// KubeletExtraArgs are further arguments of the kubelet, by name without dashes.
 	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'config', 'container-runtime-endpoint', 'hostname-override', 'image-credential-provider-bin-dir', 'image-credential-provider-config', 'kubeconfig', 'node-ip', 'node-labels', 'provider-id', 'register-node', 'register-with-taints', 'root-dir']))",message="bootstrap-kubeconfig, cert-dir, cloud-provider, config, container-runtime-endpoint, hostname-override, image-credential-provider-bin-dir, image-credential-provider-config, kubeconfig, node-ip, node-labels, provider-id, register-node, register-with-taints, root-dir are set by the operator: leave them out"
 	KubeletExtraArgs map[string]string `json:"kubeletExtraArgs,omitempty"`
 
 	// ExtraUserData is a shell script that each machine runs before it joins.
 	// +optional
+	// +kubebuilder:validation:MaxLength=12288
 	ExtraUserData string `json:"extraUserData,omitempty"`
 
 	// Autoscale puts the tags on the group by which the cluster autoscaler finds it.
@@ -155,10 +222,14 @@ const (
 type Spot struct {
 	// OnDemandBase is how many machines are on-demand in any case.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	OnDemandBase int32 `json:"onDemandBase,omitempty"`
 
 	// OnDemandPercentage is the share of on-demand machines above the base.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	OnDemandPercentage int32 `json:"onDemandPercentage,omitempty"`
 
 	// Strategy says which capacity is taken.
@@ -168,18 +239,26 @@ type Spot struct {
 
 	// MaxPrice is the most to pay an hour, in dollars; the on-demand price when empty.
 	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]{1,6})?$')",message="write dollars an hour, for example 0.05"
 	MaxPrice string `json:"maxPrice,omitempty"`
 }
 
 // DataVolume is a further disk of a machine.
 type DataVolume struct {
 	// Device is its name, for example /dev/sdf.
+	// +required
+	// +kubebuilder:validation:MaxLength=9
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/dev/sd[f-p]$')",message="take one of /dev/sdf to /dev/sdp"
 	Device string `json:"device"`
 
 	Volume `json:",inline"`
 }
 
 // RollingUpdate says how nodes are replaced.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage as 25%"
+// +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage as 75%"
 type RollingUpdate struct {
 	// BatchSize is how many nodes are replaced at once, a number or a percentage.
 	// +optional
@@ -191,10 +270,16 @@ type RollingUpdate struct {
 
 	// Pause is the time between batches.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="take 0s to 45m, since CloudFormation waits at most an hour for a batch"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
 	// DrainTimeout is how long draining a node may take.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('24h')",message="take 0s to 24h"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 }
 

@@ -13,6 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="RESOURCESET",type=string,JSONPath=`.spec.resourceSet`
 // +kubebuilder:printcolumn:name="STATE",type=string,JSONPath=`.spec.state`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^v[0-9]+[.][0-9]+[.][0-9]+(-[a-z0-9.-]+)?$')",message="take a version as the name, for example v1.36.3 or v1.36.3-acme.1"
 type Release struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -46,11 +47,23 @@ const (
 )
 
 // ReleaseSpec is what a release consists of. It cannot change, except its state.
+//
+// +kubebuilder:validation:XValidation:rule="self.kubernetes == oldSelf.kubernetes && self.resourceSet == oldSelf.resourceSet",message="a release cannot change, except its state: make a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.components) == has(oldSelf.components) && (!has(self.components) || self.components == oldSelf.components)",message="components of a release cannot change: make a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.artifacts) == has(oldSelf.artifacts) && (!has(self.artifacts) || self.artifacts == oldSelf.artifacts)",message="artifacts of a release cannot change: make a new one"
+// +kubebuilder:validation:XValidation:rule="self.images == oldSelf.images",message="images of a release cannot change: make a new one"
+// +kubebuilder:validation:XValidation:rule="has(self.addons) == has(oldSelf.addons) && (!has(self.addons) || self.addons == oldSelf.addons)",message="addons of a release cannot change: make a new one"
 type ReleaseSpec struct {
 	// Kubernetes is the version of Kubernetes, for example v1.36.3.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.][0-9]+[.][0-9]+$')",message="write a version of Kubernetes, for example v1.36.3"
 	Kubernetes string `json:"kubernetes"`
 
 	// ResourceSet is the version of the templates, for example 1.0.0.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+[.][0-9]+[.][0-9]+$')",message="write a version of the templates, for example 1.1.0"
 	ResourceSet string `json:"resourceSet"`
 
 	// State says whether new clusters should use it.
@@ -61,20 +74,27 @@ type ReleaseSpec struct {
 	// Components are the versions of what is not an artifact, for example etcd, coredns, pause: image tags
 	// that kubeadm is given.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=32
 	Components map[string]string `json:"components,omitempty"`
 
 	// Artifacts are the files that a node installs, in their order.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 
 	// Images are the machine images by architecture.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=2
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="images are by architecture, amd64 or arm64"
 	Images map[Architecture]MachineImage `json:"images"`
 
 	// Addons are the charts that every cluster gets unless it leaves them out.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
 	Addons []ReleaseAddon `json:"addons,omitempty"`
 }
 
@@ -94,10 +114,14 @@ const (
 // Artifact is a file that a node installs.
 type Artifact struct {
 	// Name is what it is, for example kubelet.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
 	// Version is its own version, for people.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
 	// Format says what to do with it.
@@ -106,59 +130,93 @@ type Artifact struct {
 	Format ArtifactFormat `json:"format,omitempty"`
 
 	// Path is where it is installed: a file for Binary, a folder for TarGz.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write an absolute path"
 	Path string `json:"path"`
 
 	// Sources say where it is fetched, by architecture.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=2
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="sources are by architecture, amd64 or arm64"
 	Sources map[Architecture]ArtifactSource `json:"sources"`
 }
 
 // ArtifactSource is one architecture's file.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.sha256) != has(self.unverified)",message="give sha256, or say in unverified why it is not known"
 type ArtifactSource struct {
 	// URL is where the file is.
+	// +required
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="write an https address"
 	URL string `json:"url"`
 
 	// SHA256 is its hash. A node refuses a file without one.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
 	SHA256 string `json:"sha256,omitempty"`
 
 	// Unverified says why the hash is not known.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
 	Unverified string `json:"unverified,omitempty"`
 }
 
 // MachineImage is a machine image, by SSM parameter or by region.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.parameter) != has(self.byRegion)",message="give parameter or byRegion"
 type MachineImage struct {
 	// Parameter is the name of a public SSM parameter that holds the image's ID.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write the name of an SSM parameter, beginning with a slash"
 	Parameter string `json:"parameter,omitempty"`
 
 	// ByRegion are the images' IDs by region.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self[r].startsWith('ami-'))",message="write the IDs of machine images, for example ami-0123456789abcdef0"
 	ByRegion map[string]string `json:"byRegion,omitempty"`
 
 	// User is the image's default user, whom SSH keys are for.
 	// +optional
 	// +kubebuilder:default=ubuntu
+	// +kubebuilder:validation:MaxLength=32
 	User string `json:"user,omitempty"`
 }
 
 // ReleaseAddon is a Helm chart of a release.
 type ReleaseAddon struct {
 	// Name is the addon's, and its Helm release's.
+	// +required
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 
 	// Namespace is where it is installed; kube-system when empty.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 
 	// Chart is the chart's name in the repository, or an oci:// address.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
 	Chart string `json:"chart"`
 
 	// Repository is the chart repository's address, if chart is a name.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	Repository string `json:"repository,omitempty"`
 
 	// Version is the chart's version.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
 
 	// Values are the chart's values.

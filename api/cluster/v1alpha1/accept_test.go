@@ -1,0 +1,7 @@
+package v1alpha1_test
+
+import "testing"
+
+func TestKindsAreServed(t *testing.T) {
+	newServer(t)
+}

@@ -1,0 +1,103 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+// server is the API server with the kinds of clusters in it.
+type server struct {
+	client.Client
+	namespace string
+}
+
+func newServer(t *testing.T) server {
+	t.Helper()
+	cluster := controlplanetest.Shared(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	crds, err := v1alpha1.CustomResourceDefinitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operatorkit.EnsureCRDs(ctx, cluster.RESTConfig(), "cluster-api-test", crds...); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cluster.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{Client: c, namespace: controlplanetest.Namespace(t, cluster)}
+}
+
+// object parses a manifest and puts fields over it.
+func (s server) object(t *testing.T, manifest, with string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	over := map[string]any{}
+	if err := yaml.Unmarshal([]byte(with), &over); err != nil {
+		t.Fatal(err)
+	}
+	merge(obj.Object, over)
+	if obj.GetKind() != "Release" {
+		obj.SetNamespace(s.namespace)
+	}
+	return obj
+}
+
+// merge puts fields over an object's; null removes one.
+func merge(into, over map[string]any) {
+	for key, value := range over {
+		deeper, isMap := value.(map[string]any)
+		there, wasMap := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isMap && wasMap:
+			merge(there, deeper)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+// create tries to make the object, and makes it vanish again.
+func (s server) create(t *testing.T, obj *unstructured.Unstructured) error {
+	t.Helper()
+	return s.Create(t.Context(), obj, client.DryRunAll)
+}
+
+// update makes the object, then changes it.
+func (s server) update(t *testing.T, obj *unstructured.Unstructured, change string) error {
+	t.Helper()
+	obj.SetGenerateName(obj.GetName() + "-")
+	if obj.GetKind() == "Release" {
+		obj.SetGenerateName(obj.GetName() + "-test")
+	}
+	obj.SetName("")
+	if err := s.Create(t.Context(), obj, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		t.Fatalf("what is to be changed was refused: %v", err)
+	}
+	t.Cleanup(func() { _ = s.Delete(context.Background(), obj) })
+	over := map[string]any{}
+	if err := yaml.Unmarshal([]byte(change), &over); err != nil {
+		t.Fatal(err)
+	}
+	merge(obj.Object, over)
+	return s.Update(t.Context(), obj, client.DryRunAll)
+}
