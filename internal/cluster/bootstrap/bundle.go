@@ -132,10 +132,11 @@ func artifacts(release *v1alpha1.Release, architecture v1alpha1.Architecture) ([
 		if format == "" {
 			format = bundle.Binary
 		}
-		found = append(found, bundle.Artifact{
-			Name: artifact.Name, URL: source.URL, SHA256: strings.ToLower(source.SHA256), Unverified: source.Unverified,
-			Format: format, Path: artifact.Path,
-		})
+		one := bundle.Artifact{Name: artifact.Name, URL: source.URL, SHA256: strings.ToLower(source.SHA256), Format: format, Path: artifact.Path}
+		if one.SHA256 == "" {
+			one.Unverified = source.Unverified
+		}
+		found = append(found, one)
 	}
 	return found, nil
 }

@@ -70,10 +70,10 @@ func initConfiguration() map[string]any {
 			"bindPort":         model.PortAPI,
 		},
 		// Without an entry kubeadm makes a token that lets machines join for a day. This one, of which
-		// kubeadm makes up the value, may sign and not join, and is gone after a minute: workers join with
-		// the operator's.
+		// kubeadm makes up the value, is of a group without rights, and gone after a minute: workers join
+		// with the operator's.
 		"bootstrapTokens": []any{map[string]any{
-			"ttl": "1m0s", "usages": []any{"signing"}, "description": "made by kubeadm, of no use",
+			"ttl": "1m0s", "groups": []any{"system:bootstrappers:nobody"}, "description": "made by kubeadm, of no use",
 		}},
 	}
 }
@@ -109,6 +109,9 @@ func args(component string, ours, extra map[string]string) ([]any, error) {
 		if slices.Contains(ownArgs[component], name) {
 			return nil, fmt.Errorf("the argument %s of %s is set by the operator; leave it out of controlPlane.extraArgs.%s", name, component, component)
 		}
+	}
+	if name := bundle.Holding(extra); name != "" {
+		return nil, fmt.Errorf("the argument %s of %s has a ${} in it, which is how the operator marks what a machine fills in", name, component)
 	}
 	all := maps.Clone(ours)
 	maps.Copy(all, extra)

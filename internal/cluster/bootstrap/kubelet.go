@@ -66,6 +66,9 @@ func kubelet(b *Bundle, labels map[string]string, taints []string, extra map[str
 		}
 		k.Args[name] = extra[name]
 	}
+	if name := bundle.Holding(extra); name != "" {
+		return bundle.Kubelet{}, fmt.Errorf("the kubelet's argument %s has a ${} in it, which is how the operator marks what a machine fills in", name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if !KubeletMaySet(name) {
 			return bundle.Kubelet{}, fmt.Errorf("a kubelet may not set the label %s on its own node", name)

@@ -2,7 +2,9 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 )
 
 // Placeholders, written ${NAME}, stand for what only the machine knows.
@@ -46,4 +48,15 @@ func Expand(text string, values map[string]string) (string, error) {
 		return "", fmt.Errorf("there is no value for the placeholder %s", Placeholder(missing))
 	}
 	return expanded, nil
+}
+
+// Holding returns the first of the values, by name, in which a placeholder stands, empty if there is
+// none: what a person writes may not look like one.
+func Holding(values map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if placeholder.MatchString(values[name]) {
+			return name
+		}
+	}
+	return ""
 }
