@@ -1,7 +1,153 @@
 package v1alpha1_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestKindsAreServed(t *testing.T) {
-	newServer(t)
+const (
+	cluster = `
+apiVersion: cluster-operator.aws/v1alpha1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  release: v1.36.3
+  region: eu-central-1
+  network: {cidr: 10.0.0.0/16, zones: [eu-central-1a, eu-central-1b, eu-central-1c]}
+`
+	existing = `
+apiVersion: cluster-operator.aws/v1alpha1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  release: v1.36.3
+  region: eu-central-1
+  network:
+    vpc: vpc-0123456789abcdef0
+    subnets:
+    - {id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}
+    - {id: subnet-0000000000000000b, zone: eu-central-1b, role: Private}
+    - {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}
+`
+	group = `
+apiVersion: cluster-operator.aws/v1alpha1
+kind: InstanceGroup
+metadata: {name: workers}
+spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m6i.large]}
+`
+	theRelease = `
+apiVersion: cluster-operator.aws/v1alpha1
+kind: Release
+metadata: {name: v1.36.3-acme}
+spec:
+  kubernetes: v1.36.3
+  resourceSet: 1.1.0
+  components: {etcd: 3.6.8-0}
+  artifacts:
+  - name: kubelet
+    path: /usr/local/bin/kubelet
+    sources: {amd64: {url: "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet", unverified: no reason}}
+  images: {amd64: {parameter: /aws/service/canonical/ubuntu}}
+  addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0}]
+`
+)
+
+// refusal is a case of what cannot be.
+type refusal struct {
+	reason   string
+	manifest string
+	with     string // put over the manifest
+	change   string // if set, with is made first and then changed so
+	want     string
+}
+
+func TestWhatCannotBeIsRefusedWithTheRemedy(t *testing.T) {
+	s := newServer(t)
+	var cases []refusal
+	cases = append(cases, clusterRefusals()...)
+	cases = append(cases, networkRefusals()...)
+	cases = append(cases, machineRefusals()...)
+	cases = append(cases, groupRefusals()...)
+	cases = append(cases, releaseRefusals()...)
+	for _, c := range cases {
+		t.Run(c.reason, func(t *testing.T) {
+			obj := s.object(t, c.manifest, c.with)
+			var err error
+			if c.change == "" {
+				err = s.create(t, obj)
+			} else {
+				err = s.update(t, obj, c.change)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatCanBeIsAccepted(t *testing.T) {
+	s := newServer(t)
+	cases := []refusal{
+		{"a new VPC with every default", cluster, "", "", ""},
+		{"an existing VPC with public subnets beside the nodes'", existing, "", "", ""},
+		{"an existing VPC without public subnets and with an internal API", existing,
+			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "", ""},
+		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
+		{"gateways for every zone", cluster,
+			`spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: nat-0123456789abcdef0}}}`, "", ""},
+		{"a name for everything that can be named", cluster, `
+spec:
+  role: {arn: "arn:aws:iam::123456789012:role/clusters", externalID: secret}
+  api: {allowedCIDRs: [192.0.2.0/24], securityGroups: [sg-0123456789abcdef0], extraNames: [api.example.com, 192.0.2.1]}
+  dns: {hostedZoneID: Z0123456789ABCDEFGHIJ, name: api.demo.example.com}
+  bastion: {allowedCIDRs: [192.0.2.0/24]}
+  ssh: {authorizedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBBo someone@example.com], allowedCIDRs: [192.0.2.0/24]}
+  iam: {workerPolicies: ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"], permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary"}
+  serviceAccountIssuer: {url: "https://oidc.example.com/demo"}
+  addons: [{name: cilium, disabled: true}, {name: mine, chart: "oci://example.com/mine", version: 1.0.0, values: {a: {b: 1}}}]
+  tags: {team: a}
+  controlPlane: {image: ami-0123456789abcdef0, labels: {example.com/a: b, node.kubernetes.io/a: b}, extraArgs: {apiServer: {v: "4"}}, etcdVolume: {type: io2, iops: 4000}}
+`, "", ""},
+		{"a paused cluster, approval and volumes deleted", cluster, `spec: {paused: true, updatePolicy: Manual, volumePolicy: Delete}`, "", ""},
+		{"a zone is added where every slot has its own", cluster, "",
+			`spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c, eu-central-1d]}}`, ""},
+		{"a zone is added when the slots' zones are said", cluster, `spec: {network: {zones: [eu-central-1a]}}`,
+			`spec: {controlPlane: {zones: [eu-central-1a]}, network: {zones: [eu-central-1a, eu-central-1b]}}`, ""},
+		{"the slots' zones are no longer said, and stay", cluster, `spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
+			`spec: {controlPlane: {zones: null}}`, ""},
+		{"another subnet in a zone's place", existing, "", `spec: {network: {subnets: [
+  {id: subnet-0000000000000000d, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000b, zone: eu-central-1b, role: Private},
+  {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}`, ""},
+		{"another release and a bigger volume", cluster, "", `spec: {release: v1.36.4, controlPlane: {etcdVolume: {sizeGiB: 40}}}`, ""},
+		{"a group with every default", group, "", "", ""},
+		{"spot instances, labels, taints and disks", group, `
+spec:
+  architecture: arm64
+  instanceTypes: [m7g.large, c7gn.large, a1.large, t4g.small, im4gn.large]
+  zones: [eu-central-1a]
+  spot: {onDemandBase: 1, onDemandPercentage: 20, maxPrice: "0.05"}
+  labels: {example.com/pool: spot}
+  taints: [{key: spot, value: "true", effect: NoSchedule}]
+  volumes: [{device: /dev/sdf, sizeGiB: 100, iops: 6000, throughputMiBps: 500}]
+  kubeletExtraArgs: {max-pods: "58"}
+  rollingUpdate: {batchSize: 25%, minInService: 0, pause: 30s, drainTimeout: 5m}
+`, "", ""},
+		{"a group grows", group, "", `spec: {maxSize: 5, instanceTypes: [m6a.large]}`, ""},
+		{"a release", theRelease, "", "", ""},
+		{"a release is deprecated", theRelease, "", `spec: {state: Deprecated}`, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.reason, func(t *testing.T) {
+			obj := s.object(t, c.manifest, c.with)
+			var err error
+			if c.change == "" {
+				err = s.create(t, obj)
+			} else {
+				err = s.update(t, obj, c.change)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
