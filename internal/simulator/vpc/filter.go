@@ -1,0 +1,132 @@
+package vpc
+
+import (
+	"cmp"
+	"encoding/base64"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Fields are what the resources of a Describe operation can be filtered by: the
+// values of each resource by the filter's name. tag:KEY, tag-key and tag-value
+// need no field.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
+type Fields[T any] map[string]func(T) []string
+
+// one is a condition of a filter.
+type one struct {
+	name   string
+	values []*regexp.Regexp
+}
+
+// Compile returns what tells the resources that pass all filters, given each and
+// its tags. A filter that the operation does not have is InvalidParameterValue.
+func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) bool, error) {
+	conditions := make([]one, 0, len(filters))
+	for _, filter := range filters {
+		name := aws.ToString(filter.Name)
+		if _, ok := f[name]; !ok && name != "tag-key" && name != "tag-value" && !strings.HasPrefix(name, "tag:") {
+			return nil, wire.Errorf("InvalidParameterValue", "The filter '%s' is invalid", name)
+		}
+		if len(filter.Values) == 0 {
+			return nil, wire.Errorf("InvalidParameterValue", "The filter '%s' has no values", name)
+		}
+		c := one{name: name}
+		for _, value := range filter.Values {
+			c.values = append(c.values, wildcards(value))
+		}
+		conditions = append(conditions, c)
+	}
+	return func(resource T, tags map[string]string) bool {
+		return !slices.ContainsFunc(conditions, func(c one) bool { return !c.pass(f.valuesOf(c.name, resource, tags)) })
+	}, nil
+}
+
+func (f Fields[T]) valuesOf(name string, resource T, tags map[string]string) []string {
+	var values []string
+	switch key, isTag := strings.CutPrefix(name, "tag:"); {
+	case isTag:
+		if value, ok := tags[key]; ok {
+			values = append(values, value)
+		}
+	case name == "tag-key":
+		for key := range tags {
+			values = append(values, key)
+		}
+	case name == "tag-value":
+		for _, value := range tags {
+			values = append(values, value)
+		}
+	default:
+		return f[name](resource)
+	}
+	return values
+}
+
+func (c *one) pass(values []string) bool {
+	return slices.ContainsFunc(c.values, func(want *regexp.Regexp) bool { return slices.ContainsFunc(values, want.MatchString) })
+}
+
+// wildcards makes a pattern of a filter's value: * is any characters, ? is one,
+// a backslash makes either plain.
+func wildcards(value string) *regexp.Regexp {
+	var buf strings.Builder
+	buf.WriteString(`(?s)^`)
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '*':
+			buf.WriteString(`.*`)
+		case c == '?':
+			buf.WriteByte('.')
+		case c == '\\' && i+1 < len(value):
+			i++
+			buf.WriteString(regexp.QuoteMeta(value[i : i+1]))
+		case c < 0x80:
+			buf.WriteString(regexp.QuoteMeta(string(rune(c))))
+		default:
+			buf.WriteByte(c)
+		}
+	}
+	buf.WriteByte('$')
+	if p, err := regexp.Compile(buf.String()); err == nil {
+		return p
+	}
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(value) + `$`)
+}
+
+// pageSize is how many results a page may have: from 5 to 1000, as EC2 has it
+// for its Describe operations.
+const minPage, maxPage = 5, 1000
+
+// Page returns one page of what a Describe operation found, in the order of
+// their ids, and the token of the next. Without maxResults there is one page.
+func Page[T any](found []T, id func(T) string, maxResults *int32, token *string) (page []T, next *string, err error) {
+	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
+	if aws.ToString(token) != "" {
+		last, err := base64.RawURLEncoding.DecodeString(*token)
+		if err != nil {
+			return nil, nil, wire.Errorf("InvalidNextToken", "The token '%s' is invalid", *token)
+		}
+		start := slices.IndexFunc(found, func(x T) bool { return id(x) > string(last) })
+		if start < 0 {
+			return nil, nil, nil
+		}
+		found = found[start:]
+	}
+	if maxResults == nil || *maxResults == 0 {
+		return found, nil, nil
+	}
+	if *maxResults < minPage {
+		return nil, nil, wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than 4.", *maxResults)
+	}
+	if size := min(int(*maxResults), maxPage); len(found) > size {
+		return found[:size], aws.String(base64.RawURLEncoding.EncodeToString([]byte(id(found[size-1])))), nil
+	}
+	return found, nil, nil
+}

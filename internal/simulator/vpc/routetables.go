@@ -1,0 +1,246 @@
+package vpc
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// routeTable is a route table. Its VPC's local routes are not kept in it.
+type routeTable struct {
+	named
+
+	vpc          *vpc
+	routes       []route
+	associations []association
+}
+
+// association says that a subnet, or as the main one the whole VPC, uses a table.
+type association struct {
+	id     string
+	main   bool
+	subnet *subnet
+}
+
+func (t *routeTable) isMain() bool {
+	return slices.ContainsFunc(t.associations, func(a association) bool { return a.main })
+}
+
+func (r *region) newRouteTable(v *vpc, tags map[string]string) *routeTable {
+	t := &routeTable{named: r.newID("rtb", types.ResourceTypeRouteTable, tags), vpc: v}
+	r.routeTables.byID[t.id] = t
+	return t
+}
+
+func (r *region) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+	v, err := r.vpcs.get(in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := TagsFor(in.TagSpecifications, types.ResourceTypeRouteTable)
+	if err != nil {
+		return nil, err
+	}
+	d := r.describeRouteTable(r.newRouteTable(v, tags[types.ResourceTypeRouteTable]))
+	return &ec2.CreateRouteTableOutput{RouteTable: &d}, nil
+}
+
+// removeRouteTable removes a table that nothing uses; a VPC's main one stays.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteRouteTable.html
+func (r *region) removeRouteTable(id *string) error {
+	t, err := r.routeTables.get(id)
+	if err != nil {
+		return err
+	}
+	if len(t.associations) > 0 {
+		return depends("routeTable", t.id)
+	}
+	for _, e := range r.endpoints.byID {
+		e.routeTables = slices.DeleteFunc(e.routeTables, func(id string) bool { return id == t.id })
+	}
+	drop(r, r.routeTables, t)
+	return nil
+}
+
+func (r *region) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
+	return &ec2.DeleteRouteTableOutput{}, r.removeRouteTable(in.RouteTableId)
+}
+
+// tableOf returns the route table that a subnet uses: its own or the main one.
+func (r *region) tableOf(n *subnet) *routeTable {
+	var main *routeTable
+	for _, t := range r.routeTables.byID {
+		if t.vpc != n.vpc {
+			continue
+		}
+		for _, a := range t.associations {
+			if a.subnet == n {
+				return t
+			}
+			if a.main {
+				main = t
+			}
+		}
+	}
+	return main
+}
+
+// isPublic reports whether a subnet's routes lead to an internet gateway.
+func (r *region) isPublic(n *subnet) bool {
+	t := r.tableOf(n)
+	return t != nil && slices.ContainsFunc(t.routes, func(x route) bool {
+		_, ok := r.gateways.byID[x.gateway]
+		return ok && x.state(r) == types.RouteStateActive
+	})
+}
+
+func (r *region) associate(tableID, subnetID *string) (*association, error) {
+	t, err := r.routeTables.get(tableID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := r.subnets.get(subnetID)
+	if err != nil {
+		return nil, err
+	}
+	if n.vpc != t.vpc {
+		return nil, wire.Errorf("InvalidParameterValue", "route table %s and subnet %s belong to different networks", t.id, n.id)
+	}
+	if r.routeTables.has(func(o *routeTable) bool {
+		return slices.ContainsFunc(o.associations, func(a association) bool { return a.subnet == n })
+	}) {
+		return nil, wire.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.id)
+	}
+	t.associations = append(t.associations, association{id: NewID("rtbassoc"), subnet: n})
+	return &t.associations[len(t.associations)-1], nil
+}
+
+// disassociate ends an association and returns what it was.
+func (r *region) disassociate(id *string) (association, error) {
+	for _, t := range r.routeTables.byID {
+		for i, a := range t.associations {
+			switch {
+			case a.id != aws.ToString(id):
+			case a.main:
+				return a, wire.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", a.id)
+			default:
+				t.associations = slices.Delete(t.associations, i, i+1)
+				return a, nil
+			}
+		}
+	}
+	return association{}, wire.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", aws.ToString(id))
+}
+
+func associated() *types.RouteTableAssociationState {
+	return &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
+}
+
+func (r *region) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
+	if in.GatewayId != nil {
+		return nil, unsupported("gatewayId")
+	}
+	a, err := r.associate(in.RouteTableId, in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.AssociateRouteTableOutput{AssociationId: aws.String(a.id), AssociationState: associated()}, nil
+}
+
+func (r *region) disassociateRouteTable(in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
+	_, err := r.disassociate(in.AssociationId)
+	return &ec2.DisassociateRouteTableOutput{}, err
+}
+
+// replaceRouteTableAssociation moves an association, also the main one, to
+// another table of the VPC; it gets a new id.
+func (r *region) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssociationInput) (*ec2.ReplaceRouteTableAssociationOutput, error) {
+	to, err := r.routeTables.get(in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range r.routeTables.byID {
+		i := slices.IndexFunc(from.associations, func(a association) bool { return a.id == aws.ToString(in.AssociationId) })
+		if i < 0 {
+			continue
+		}
+		if from.vpc != to.vpc {
+			return nil, wire.Errorf("InvalidParameterValue", "route table %s and association %s belong to different networks", to.id, *in.AssociationId)
+		}
+		a := from.associations[i]
+		from.associations = slices.Delete(from.associations, i, i+1)
+		a.id = NewID("rtbassoc")
+		to.associations = append(to.associations, a)
+		return &ec2.ReplaceRouteTableAssociationOutput{NewAssociationId: aws.String(a.id), AssociationState: associated()}, nil
+	}
+	return nil, wire.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", aws.ToString(in.AssociationId))
+}
+
+func (r *region) describeRouteTable(t *routeTable) types.RouteTable {
+	d := types.RouteTable{
+		RouteTableId: aws.String(t.id), VpcId: aws.String(t.vpc.id), OwnerId: aws.String(r.Account), Tags: r.tags.List(t.id),
+		Associations: []types.RouteTableAssociation{}, PropagatingVgws: []types.PropagatingVgw{},
+	}
+	for _, x := range r.routesOf(t) {
+		d.Routes = append(d.Routes, x.describe(r))
+	}
+	for _, a := range t.associations {
+		da := types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(a.id), RouteTableId: aws.String(t.id), Main: aws.Bool(a.main), AssociationState: associated(),
+		}
+		if a.subnet != nil {
+			da.SubnetId = aws.String(a.subnet.id)
+		}
+		d.Associations = append(d.Associations, da)
+	}
+	return d
+}
+
+func (r *region) routeTableFields() Fields[*routeTable] {
+	associations := func(of func(association) string) func(*routeTable) []string {
+		return func(t *routeTable) (list []string) {
+			for _, a := range t.associations {
+				list = append(list, of(a))
+			}
+			return list
+		}
+	}
+	routes := func(of func(types.Route) string) func(*routeTable) []string {
+		return func(t *routeTable) (list []string) {
+			for _, x := range r.routesOf(t) {
+				list = append(list, of(x.describe(r)))
+			}
+			return list
+		}
+	}
+	return Fields[*routeTable]{
+		"route-table-id":                         func(t *routeTable) []string { return text(t.id) },
+		"vpc-id":                                 func(t *routeTable) []string { return text(t.vpc.id) },
+		"owner-id":                               func(*routeTable) []string { return text(r.Account) },
+		"association.main":                       associations(func(a association) string { return flag(a.main)[0] }),
+		"association.route-table-association-id": associations(func(a association) string { return a.id }),
+		"association.route-table-id":             func(t *routeTable) []string { return text(t.id) },
+		"association.subnet-id": associations(func(a association) string {
+			if a.subnet == nil {
+				return ""
+			}
+			return a.subnet.id
+		}),
+		"route.destination-cidr-block":     routes(func(x types.Route) string { return aws.ToString(x.DestinationCidrBlock) }),
+		"route.destination-prefix-list-id": routes(func(x types.Route) string { return aws.ToString(x.DestinationPrefixListId) }),
+		"route.gateway-id":                 routes(func(x types.Route) string { return aws.ToString(x.GatewayId) }),
+		"route.nat-gateway-id":             routes(func(x types.Route) string { return aws.ToString(x.NatGatewayId) }),
+		"route.instance-id":                routes(func(x types.Route) string { return aws.ToString(x.InstanceId) }),
+		"route.origin":                     routes(func(x types.Route) string { return string(x.Origin) }),
+		"route.state":                      routes(func(x types.Route) string { return string(x.State) }),
+	}
+}
+
+func (r *region) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+	list, next, err := describe(r, r.routeTables, wanted{in.RouteTableIds, in.Filters, in.MaxResults, in.NextToken}, r.routeTableFields(), r.describeRouteTable)
+	return &ec2.DescribeRouteTablesOutput{RouteTables: list, NextToken: next}, err
+}
