@@ -16,9 +16,10 @@ const (
 	// defaultClusterName is the operator's cluster name for which the stack's name has no suffix.
 	defaultClusterName = "aws-operator"
 	baseName           = "aws-operator-events"
-	// maxQueueName is the length of a queue's name that SQS allows, and with it that of the stack and of the rule:
+	// maxQueueName is how long the name of the queue, the stack and the rule may be: SQS and EventBridge allow 64, of which the
+	// second rule's name needs ten for its ending:
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
-	maxQueueName = 64
+	maxQueueName = 54
 	queueOutput  = "QueueURL"
 	clusterTag   = "aws-operator/cluster"
 	// firstLook and lastLook bound the growing delay between looks at the operator's own stack while it is made; nobody reports its
