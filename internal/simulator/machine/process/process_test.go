@@ -203,3 +203,20 @@ echo finished
 	stop()
 	t.Log(console)
 }
+
+func mustAddrPort(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
+
+// pipe forwards until either side ends.
+func pipe(a, b net.Conn) {
+	done := make(chan struct{}, 2)
+	forward := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		done <- struct{}{}
+	}
+	go forward(a, b)
+	go forward(b, a)
+	<-done
+	_ = a.Close()
+	_ = b.Close()
+	<-done
+}
