@@ -1,0 +1,267 @@
+package render_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+)
+
+// statement is a statement of a role's policy.
+type statement struct {
+	sid, effect string
+	actions     []string
+	resources   string
+	conditions  string
+}
+
+// statements lists those of a role.
+func statements(t *testing.T, s *render.Stack, role string) []statement {
+	t.Helper()
+	var all []statement
+	for _, policy := range s.Template.Resources[role].Properties.Get("Policies").Items {
+		for _, n := range policy.Get("PolicyDocument").Get("Statement").Items {
+			one := statement{sid: n.Get("Sid").Text, effect: n.Get("Effect").Text, resources: string(n.Get("Resource").AppendJSON(nil))}
+			if action := n.Get("Action"); action.Kind == template.List {
+				for _, a := range action.Items {
+					one.actions = append(one.actions, a.Text)
+				}
+			} else {
+				one.actions = []string{action.Text}
+			}
+			if condition := n.Get("Condition"); condition != nil {
+				one.conditions = string(condition.AppendJSON(nil))
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+var roles = []string{"ControlPlaneRole", "WorkerRole"}
+
+// The only statements on all resources are those for which AWS knows none:
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html,
+// https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerregistry.html
+func TestNoPermissionOnEverything(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	for _, role := range roles {
+		for _, one := range statements(t, s, role) {
+			if one.resources == `"*"` && !slices.Contains([]string{"Describe", "LogInToRegistry"}, one.sid) {
+				t.Errorf("%s may %v on everything", role, one.actions)
+			}
+			for _, action := range one.actions {
+				if strings.HasSuffix(action, ":*") {
+					t.Errorf("%s may do everything of %s", role, action)
+				}
+			}
+		}
+	}
+}
+
+// Workers do what they must to boot, and see no CA.
+func TestWhatWorkersMay(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	got := map[string][]string{}
+	for _, one := range statements(t, s, "WorkerRole") {
+		got[one.sid] = one.actions
+		if strings.Contains(one.resources+one.conditions, "pki") {
+			t.Errorf("%s lets workers at the CAs: %s", one.sid, one.resources)
+		}
+	}
+	want := map[string][]string{
+		"ReadBootFiles": {"s3:GetObject"}, "DecryptBootFiles": {"kms:Decrypt"},
+		"ReadToken": {"ssm:GetParameter"}, "DecryptToken": {"kms:Decrypt"},
+		"LogInToRegistry": {"ecr:GetAuthorizationToken"},
+		"PullImages":      {"ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
+	}
+}
+
+// What changes EC2's or load balancers' resources is held to the cluster's tag
+// or to one resource.
+func TestChangesAreHeldToTheCluster(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	free := []string{
+		"Describe",              // changes nothing
+		"CreateTargetGroup",     // by name: it has no tags yet
+		"ChangeListeners",       // by name: the cloud controller manager does not tag them
+		"NotTheAPI",             // denies
+		"CreateSecurityGroupIn", // the VPC
+		"OpenWorkers",           // one security group
+		"TagAtCreation",         // only what the same call makes
+	}
+	for _, one := range statements(t, s, "ControlPlaneRole") {
+		service, _, _ := strings.Cut(one.actions[0], ":")
+		if service != "ec2" && service != "elasticloadbalancing" && service != "autoscaling" || slices.Contains(free, one.sid) {
+			continue
+		}
+		if !strings.Contains(one.conditions, "Tag/kubernetes.io/cluster/big") && !strings.Contains(one.conditions, "Tag/k8s.io/cluster-autoscaler/big") {
+			t.Errorf("%s: %v on %s if %s", one.sid, one.actions, one.resources, one.conditions)
+		}
+	}
+}
+
+// IAM takes 10,240 characters of inline policies a role, white space not counted.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+func TestPoliciesFit(t *testing.T) {
+	const most, reserve = 10_240, 500
+	s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) {})
+	for _, role := range roles {
+		size := 0
+		for _, policy := range s.Template.Resources[role].Properties.Get("Policies").Items {
+			size += len(policy.Get("PolicyDocument").AppendJSON(nil))
+		}
+		t.Logf("%s: %d", role, size)
+		// The longest name of a cluster is 40 long, and stands in names and tags.
+		size += (40 - len("big")) * strings.Count(string(s.Template.Resources[role].Properties.AppendJSON(nil)), "big")
+		if size > most-reserve {
+			t.Errorf("the policies of %s can be %d characters", role, size)
+		}
+	}
+}
+
+// Every statement's reason is in the reference.
+func TestStatementsAreExplained(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	for _, role := range roles {
+		for _, one := range statements(t, s, role) {
+			if !strings.Contains(string(text), "`"+one.sid+"`") {
+				t.Errorf("the reference does not say why %s has %s", role, one.sid)
+			}
+		}
+	}
+	for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {
+		if !strings.Contains(string(text), "`"+n.Get("Sid").Text+"`") {
+			t.Errorf("the reference does not say why the bucket has %s", n.Get("Sid").Text)
+		}
+	}
+}
+
+// The CAs are for the control plane and whoever made the cluster.
+func TestWhoReadsTheAuthorities(t *testing.T) {
+	denied := func(s *render.Stack) string {
+		for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {
+			if n.Get("Sid").Text == "KeysForControlPlane" {
+				return string(n.Get("Condition").AppendJSON(nil))
+			}
+		}
+		return ""
+	}
+	for _, c := range []struct {
+		name string
+		role *v1alpha1.AssumedRole
+		want string
+	}{
+		{
+			"by a role that is known: nobody else", &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/cluster-operator"},
+			`{"ArnNotEquals":{"aws:PrincipalArn":[{"Fn::GetAtt":["ControlPlaneRole","Arn"]},"arn:aws:iam::123456789012:role/cluster-operator","arn:aws:iam::123456789012:root"]}}`,
+		},
+		{"by credentials that are not: workers not, whatever is attached to their role", nil, `{"ArnEquals":{"aws:PrincipalArn":{"Fn::GetAtt":["WorkerRole","Arn"]}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) { spec.Role = c.role })
+			if got := denied(s); got != c.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// The bucket is public only where documents are published in it.
+func TestBucketIsNotPublic(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		issuer *v1alpha1.ServiceAccountIssuer
+		closed string
+	}{
+		{"no issuer", nil, "true"},
+		{"an issuer elsewhere", &v1alpha1.ServiceAccountIssuer{URL: "https://issuer.example.com"}, "true"},
+		{"an issuer in the bucket", &v1alpha1.ServiceAccountIssuer{}, "false"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) { spec.ServiceAccountIssuer = c.issuer })
+			for _, setting := range []string{"BlockPublicPolicy", "RestrictPublicBuckets"} {
+				if got := property(s, "Bucket", "PublicAccessBlockConfiguration", setting); got != c.closed {
+					t.Errorf("%s is %s", setting, got)
+				}
+			}
+			if public := strings.Contains(property(s, "BucketPolicy", "PolicyDocument"), `"Effect":"Allow"`); public != (c.closed == "false") {
+				t.Errorf("the bucket's policy lets someone in: %v", public)
+			}
+			if got := ofType(s, "AWS::IAM::OIDCProvider"); (len(got) == 1) != (c.issuer != nil) {
+				t.Errorf("providers are %v", got)
+			}
+		})
+	}
+}
+
+// The stack policy names types that there are, and all of the base stack's that
+// hold data, but addresses: those of NAT gateways may go with them.
+func TestStackPolicy(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	var policy struct {
+		Statement []struct {
+			Effect    string
+			Condition struct{ StringEquals struct{ ResourceType []string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.Policy), &policy); err != nil {
+		t.Fatal(err)
+	}
+	guarded := policy.Statement[1].Condition.StringEquals.ResourceType
+	for _, name := range guarded {
+		if _, ok := schema.Default().Type(name); !ok {
+			t.Errorf("there is no type %s", name)
+		}
+	}
+	for id, r := range s.Template.Resources {
+		if schema.IsStateful(r.Type) && !slices.Contains(guarded, r.Type) && r.Type != "AWS::EC2::EIP" {
+			t.Errorf("%s, a %s, is not guarded", id, r.Type)
+		}
+	}
+	if !s.TerminationProtection {
+		t.Error("the base stack can be deleted by anyone")
+	}
+}
+
+// In China, services and partitions have other names.
+func TestOtherPartitions(t *testing.T) {
+	f := read(t, "testdata/public.yaml")
+	f.cluster.Spec.Region, f.cluster.Spec.Network.Zones = "cn-north-1", []string{"cn-north-1a"}
+	c, err := model.Resolve(model.Input{
+		Cluster: f.cluster, Release: setRelease("1.1.0"), Operator: "management",
+		AccountID: "123456789012", Partition: "aws-cn", DNSSuffix: "amazonaws.com.cn",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(s.Template.CanonicalJSON())
+	if strings.Contains(text, "arn:aws:") {
+		t.Error("there is an ARN of another partition")
+	}
+	for _, want := range []string{`"ec2.amazonaws.com.cn"`, `"s3.cn-north-1.amazonaws.com.cn"`, `"com.amazonaws.cn-north-1.s3"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("nothing says %s", want)
+		}
+	}
+}
