@@ -7,21 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
-	"github.com/aws-operator/aws-operator/internal/service/controller"
+	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
+	clusters "github.com/aws-operator/aws-operator/internal/cluster/controller"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	services "github.com/aws-operator/aws-operator/internal/service/controller"
 )
 
-func addServiceTypes(scheme *runtime.Scheme) error {
+// addTypes registers the operator's own kinds.
+func addTypes(scheme *runtime.Scheme) error {
 	if err := servicev1alpha1.AddToScheme(scheme); err != nil {
 		return fmt.Errorf("register the kinds of AWS services: %w", err)
+	}
+	if err := clusterv1alpha1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register the kinds of clusters: %w", err)
 	}
 	return nil
 }
 
 // setUpControllers makes the CRDs and adds the controllers of every kind.
 func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
-	err := controller.Setup(ctx, mgr, controller.Options{
+	err := services.Setup(ctx, mgr, services.Options{
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
@@ -29,6 +37,16 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)
+	}
+	err = clusters.Setup(ctx, mgr, clusters.Options{
+		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Clients: p.clients,
+		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
+		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
+		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
+		Metrics: p.metrics, Cleanup: cleanup.New(p.clients, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
+	})
+	if err != nil {
+		return fmt.Errorf("set up the controllers of clusters: %w", err)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +47,11 @@ type Options struct {
 	TemplateBucket string
 	// UserAgent is what AWS's logs show besides the SDK.
 	UserAgent string
+
+	// NodeupDir is where the programs nodeup-linux-amd64 and nodeup-linux-arm64
+	// are, which the machines of clusters boot with; empty is the folder of the
+	// operator's own program.
+	NodeupDir string
 
 	// ClusterName tells this operator's stacks from those of others in the same
 	// account and region; empty is DefaultClusterName.
@@ -149,6 +156,11 @@ func (o *Options) setDefaults() {
 	if o.UserAgent == "" {
 		o.UserAgent = "aws-operator"
 	}
+	if o.NodeupDir == "" {
+		if program, err := os.Executable(); err == nil {
+			o.NodeupDir = filepath.Dir(program)
+		}
+	}
 }
 
 func newManager(opts Options) (manager.Manager, error) {
@@ -156,13 +168,13 @@ func newManager(opts Options) (manager.Manager, error) {
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register Kubernetes' types: %w", err)
 	}
-	if err := addServiceTypes(scheme); err != nil {
+	if err := addTypes(scheme); err != nil {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(opts.RESTConfig, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        opts.Logger,
-		Cache:                         cache.Options{DefaultNamespaces: namespaces(opts.WatchNamespaces)},
+		Cache:                         cache.Options{DefaultNamespaces: namespaces(opts.WatchNamespaces), DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                       metricsserver.Options{BindAddress: address(opts.MetricsAddress)},
 		HealthProbeBindAddress:        address(opts.ProbeAddress),
 		PprofBindAddress:              address(opts.ProfilingAddress),

@@ -77,6 +77,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.Account, "aws-account-id", "", "AWS account (default: asked of STS)")
 	set.StringVar(&f.budgets, "aws-api-budget", "", "calls a second, and at once, by AWS service in each account and region, as in cloudformation=5/20,*=50/100; or unlimited")
 	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes; without one they are refused")
+	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines of clusters boot with (default: that of this program)")
 	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "begins the names of stacks; tells operators apart that share an account and region")
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
 	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "objects of a kind worked on at once (default: 8)")

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -88,10 +89,15 @@ type Options struct {
 	// NodeupDir is where the files nodeup-linux-amd64 and nodeup-linux-arm64 are, or nodeup for the
 	// operator's own architecture.
 	NodeupDir string
+	// Releases are the built-in ones, made where none of their name exists.
+	Releases []*v1alpha1.Release
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
 	MaxConcurrentReconciles int
+	// SlowRetry is the delay, which then grows, after which a stack is tried again that failed for want of
+	// something in AWS; by default a minute.
+	SlowRetry time.Duration
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
 	// Clock is by default the real one.
@@ -111,6 +117,9 @@ func (o *Options) complete() error {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.SlowRetry == 0 {
+		o.SlowRetry = firstSlowRetry
 	}
 	return nil
 }

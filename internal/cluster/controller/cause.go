@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// Why a stack can fail without its object being at fault: somebody, or time, can mend it in AWS. Such
+// a stack is never given up.
+const (
+	causeQuota    = "QuotaExceeded"
+	causeCapacity = "CapacityShortage"
+	causeType     = "InstanceTypeUnsupported"
+	causeImage    = "ImageNotFound"
+	causeDenied   = "AccessDenied"
+)
+
+// causes are AWS's words for such reasons, in the order in which they are looked for:
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
+var causes = []struct {
+	cause string
+	words []string
+}{
+	{causeQuota, []string{
+		"vcpulimitexceeded", "vcpu limit", "vcpu capacity", "limitexceeded", "limit exceeded", "maximum number of", "quota", "service limit",
+	}},
+	{causeCapacity, []string{
+		"insufficientinstancecapacity", "insufficient capacity", "do not have sufficient", "no spot capacity", "insufficienthostcapacity",
+	}},
+	{causeImage, []string{
+		"invalidamiid", "image id '", "ami cannot be found", "unable to fetch parameters", "does not exist: [ami", "parameternotfound",
+	}},
+	{causeType, []string{
+		"instance type", "instancetype", "unsupported: ", "requested configuration is currently not supported", "not supported in your requested availability zone",
+	}},
+	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
+}
+
+// causeOf returns the cause that AWS's words tell of, "" if it is none that passes without a change of
+// the object.
+func causeOf(reason string) string {
+	reason = strings.ToLower(reason)
+	for _, one := range causes {
+		for _, word := range one.words {
+			if strings.Contains(reason, word) {
+				return one.cause
+			}
+		}
+	}
+	return ""
+}
+
+// The delay between tries after the engine gave up, which grows.
+const (
+	firstSlowRetry   = time.Minute
+	longestSlowRetry = 15 * time.Minute
+)
+
+// stalled tells what failed. Where the cause is one that may pass, it is tried again, ever more rarely.
+func (o *operator) stalled(name string, known *remembered, result stack.Result) operatorkit.Outcome {
+	cause := causeOf(known.StatusReason)
+	if cause == "" {
+		return operatorkit.Stall(result.Reason, about(name, result.Message))
+	}
+	now := o.options.Clock.Now()
+	if known.RetryAt == nil {
+		delay := o.options.SlowRetry << min(known.Retries, 8)
+		at := now.Add(min(delay, longestSlowRetry)).UTC()
+		known.RetryAt = &at
+	}
+	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, about(name, fmt.Sprintf(
+		"%s It is tried again at %s, and sooner if the object changes.", known.StatusReason, known.RetryAt.Format("15:04:05 MST")))).Troubled()
+}
+
+// retry has the engine try anew what it gave up, when the time has come.
+func (o *operator) retry(known *remembered) {
+	if known.RetryAt == nil || o.options.Clock.Now().Before(*known.RetryAt) {
+		return
+	}
+	known.RetryAt, known.Retries = nil, known.Retries+1
+	known.Attempts, known.FailedDigest, known.NextAttempt = 0, "", nil
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// clusterPipeline is how a Cluster is made, from first to last, and deleted, from last to first.
+func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
+	steps := []operatorkit.Step[*v1alpha1.Cluster]{
+		accountStep{o},
+		networkStep{o},
+		o.sweep(),
+		pkiStep{o},
+		baseStep{o},
+		storeStep{o},
+		o.cleanupAfterNodes(),
+		slotsStep{o},
+		kubeconfigStep{o},
+		apiStep{o},
+		tokenStep{o},
+		groupsStep{o},
+		o.cleanupBeforeNodes(),
+		nodesStep{o},
+	}
+	if o.options.Addons != nil {
+		steps = append(steps, addonsStep{o})
+	}
+	return operatorkit.NewPipeline(append(steps, readyStep{o})...)
+}
+
+// clusterSelector picks a Cluster's pipeline by the resource set of its Release.
+type clusterSelector struct {
+	operator *operator
+	router   *operatorkit.Router[*v1alpha1.Cluster]
+	pipeline *operatorkit.Pipeline[*v1alpha1.Cluster]
+}
+
+// newClusterSelector routes the resource sets that the operator knows to their pipelines. What differs
+// between the sets so far is data, so they share one.
+func newClusterSelector(o *operator) (*clusterSelector, error) {
+	pipeline := o.clusterPipeline()
+	router, err := operatorkit.NewRouter(o.resourceSet, operatorkit.Route[*v1alpha1.Cluster]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: pipeline})
+	if err != nil {
+		return nil, fmt.Errorf("route resource sets: %w", err)
+	}
+	return &clusterSelector{operator: o, router: router, pipeline: pipeline}, nil
+}
+
+// PipelineFor returns the Cluster's pipeline. Deletion does not ask for the Release, which may be gone.
+func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.Pipeline[*v1alpha1.Cluster], error) {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return s.pipeline, nil
+	}
+	set := s.operator.resourceSet(cluster)
+	if set == "" {
+		return nil, fmt.Errorf("there is no Release %q; %s", cluster.Spec.Release, s.operator.knownReleases())
+	}
+	if _, err := release.Set(set); err != nil {
+		return nil, fmt.Errorf("the Release %q asks for what this operator does not have: %w", cluster.Spec.Release, err)
+	}
+	return s.router.PipelineFor(cluster)
+}
+
+// resourceSet returns the resource set of the Cluster's Release, "" if there is no such Release.
+func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
+	found, err := o.release(context.Background(), cluster) // It is read from memory.
+	if err != nil {
+		return ""
+	}
+	return found.Spec.ResourceSet
+}
+
+// knownReleases names the Releases that there are.
+func (o *operator) knownReleases() string {
+	list := &v1alpha1.ReleaseList{}
+	if err := o.client.List(context.Background(), list); err != nil || len(list.Items) == 0 { // It is read from memory.
+		return "there is none at all"
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return "there are " + strings.Join(names, ", ")
+}

@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// groupPipeline is how an InstanceGroup is made, from first to last, and deleted, from last to first.
+func (o *operator) groupPipeline() *operatorkit.Pipeline[*v1alpha1.InstanceGroup] {
+	return operatorkit.NewPipeline[*v1alpha1.InstanceGroup](
+		groupClusterStep{o},
+		groupStackStep{o},
+		groupNodesStep{o},
+	)
+}
+
+// clusterOf returns the InstanceGroup's Cluster, nil if there is none.
+func (o *operator) clusterOf(ctx context.Context, group *v1alpha1.InstanceGroup) (*v1alpha1.Cluster, error) {
+	cluster := &v1alpha1.Cluster{}
+	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
+	switch err := o.client.Get(ctx, key, cluster); {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	case err != nil:
+		return nil, fmt.Errorf("read Cluster %s: %w", key, err)
+	default:
+		return cluster, nil
+	}
+}
+
+// groupPaused reports whether the InstanceGroup's Cluster is paused.
+func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
+	cluster, err := o.clusterOf(context.Background(), group) // It is read from memory.
+	return err == nil && cluster != nil && isPaused(cluster)
+}
+
+// isPaused reports whether a Cluster is paused in one way or the other.
+func isPaused(cluster *v1alpha1.Cluster) bool {
+	value, ok := cluster.Annotations[pausedAnnotation]
+	return cluster.Spec.Paused || ok && !strings.EqualFold(value, "false")
+}
+
+// groupClusterStep waits for what the group's machines need of the Cluster.
+type groupClusterStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupClusterStep) Name() string { return "cluster" }
+
+// EnsureCreated is done when the Cluster has a network and CAs. Its control plane may still be booting:
+// the group's machines wait for it themselves.
+func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	cluster, err := s.clusterOf(ctx, group)
+	switch {
+	case err != nil:
+		return operatorkit.Fail(err)
+	case cluster == nil:
+		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).Troubled()
+	case !cluster.DeletionTimestamp.IsZero():
+		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
+	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name))
+	default:
+		return operatorkit.Done()
+	}
+}
+
+// EnsureDeleted ends the deletion: nothing of the group is left to be remembered.
+func (s groupClusterStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	s.forget(group.UID)
+	s.clusters.Wake(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
+	return operatorkit.Done()
+}
+
+// groupNodesStep counts the group's nodes and waits until they are ready.
+type groupNodesStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupNodesStep) Name() string { return "nodes" }
+
+// EnsureCreated is done when at least as many nodes are ready as the group is to have.
+func (s groupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	connection := s.options.Workload.Get(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
+	if connection == nil {
+		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does."))
+	}
+	count := v1alpha1.NodeCount{}
+	members := int32(0)
+	bundle := group.Status.Stack.Bundle
+	for _, node := range connection.Nodes() {
+		if node.Group != group.Name {
+			continue
+		}
+		members++
+		if node.Ready {
+			count.Ready++
+		}
+		if node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)] {
+			count.Updated++
+		}
+	}
+	count.Desired = max(group.Spec.MinSize, members)
+	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
+	group.Status.Nodes = count
+	outcome := operatorkit.Done().LookAgain(12*time.Hour).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
+	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
+		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.")
+	} else if count.Ready < count.Desired {
+		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired))
+	}
+	return conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome)
+}
+
+// EnsureDeleted has nothing to do: the nodes go with their machines.
+func (s groupNodesStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	operatorkit.RemoveCondition(group, conditionNodes)
+	return operatorkit.Done()
+}

@@ -1,0 +1,174 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// outputGroup is the group stack's output that names the Auto Scaling group.
+const outputGroup = "AutoScalingGroup"
+
+// groupStackStep keeps the group's bundle and stack.
+type groupStackStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupStackStep) Name() string { return "stack" }
+
+// EnsureCreated brings the group's stack one step nearer to what the spec says.
+func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if cluster == nil {
+		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster is gone.")
+	}
+	release, err := s.release(ctx, cluster)
+	if err != nil {
+		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which Cluster %s names.", cluster.Spec.Release, cluster.Name)).Troubled()
+	}
+	name := model.GroupStackName(cluster.Name, group.Name)
+	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
+	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
+	if last, ok := s.settled.get(key); ok && last == digest {
+		return operatorkit.Done()
+	}
+	s.settled.drop(key)
+	resolved, err := s.resolve(ctx, cluster, release)
+	if err != nil {
+		return s.clusterUnresolved(err)
+	}
+	outcome := s.ensure(ctx, group, cluster, resolved)
+	if outcome.IsDone() {
+		group.Status.Version = release.Spec.Kubernetes
+		s.settled.keep(key, s.inputs(group, cluster, release))
+	}
+	return outcome
+}
+
+// clusterUnresolved says that the group waits for its Cluster to be corrected.
+func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
+	if _, ok := model.AsProblems(err); ok {
+		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Troubled()
+	}
+	return failed(err)
+}
+
+// inputs hashes all that the group's stack is made from.
+func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
+	sum := fnv.New64a() // Writing to a hash never fails.
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation], group.Annotations[approveAnnotation])
+	addOutputs(sum, cluster.Status.Outputs)
+	return sum.Sum64()
+}
+
+// ensure stores nodeup and the bundle, and brings the stack one step nearer to what the spec says.
+func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, resolved *model.Cluster) operatorkit.Outcome {
+	shape, err := model.ResolveGroup(resolved, group)
+	if err != nil {
+		return unresolved(err)
+	}
+	if group.Status.Stack == nil {
+		group.Status.Stack = &v1alpha1.StackStatus{}
+	}
+	group.Status.Stack.Name = shape.StackName
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
+	if err := s.direct.Get(ctx, key, secret); err != nil {
+		return operatorkit.Fail(fmt.Errorf("read the Secret %s: %w", key, err))
+	}
+	made, err := bootstrap.Worker(resolved, shape, cluster.Status.Outputs, secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The group's bundle cannot be made: %s.", err))
+	}
+	nodeup, err := s.nodeup.find(shape.Spec.Architecture)
+	if err != nil {
+		return lackingNodeup(err)
+	}
+	userData, err := userDataFor(resolved, shape.Spec.Architecture, nodeup.hash, made.Hash())
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	wanted, err := render.Group(resolved, shape, cluster.Status.Outputs, userData)
+	if err != nil {
+		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
+	}
+	if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
+		if _, err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
+			return failed(err)
+		}
+	}
+	if err := s.storeBundle(ctx, cluster, group.Status.Stack, made); err != nil {
+		return failed(err)
+	}
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted, s.hold(group, shape.Spec.UpdatePolicy))
+	if asg := outputs[outputGroup]; asg != "" {
+		group.Status.AutoScalingGroup = asg
+	}
+	return outcome
+}
+
+func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
+	o.directory.own(place{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
+}
+
+// EnsureDeleted deletes the group's stack.
+func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	name := model.GroupStackName(group.Spec.Cluster, group.Name)
+	s.settled.drop(stackKey{group.UID, name})
+	target, account, region, outcome := s.targetOf(ctx, group)
+	if !outcome.IsDone() || account == "" {
+		return outcome // Without an account nothing was made.
+	}
+	s.ownGroup(account, region, name, group)
+	if group.Status.Stack == nil {
+		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
+	}
+	return s.deleteStack(ctx, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: map[string]string{
+		model.TagCluster: group.Spec.Cluster, model.TagNamespace: group.Namespace, model.TagOperator: s.options.ClusterName,
+		model.TagInstanceGroup: group.Name,
+	}})
+}
+
+// targetOf returns where the group's stack is. A Cluster normally outlives its groups; where somebody
+// took it away by force, the stack's own ARN tells, except for the role.
+func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGroup) (target awsapi.Target, account, region string, outcome operatorkit.Outcome) {
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return target, "", "", operatorkit.Fail(err)
+	}
+	if cluster != nil {
+		return s.target(cluster), cluster.Status.Account, cluster.Spec.Region, operatorkit.Done()
+	}
+	known, err := recall(group.Status.Stack)
+	if err != nil {
+		return target, "", "", operatorkit.Fail(err)
+	}
+	if known.StackID == "" {
+		return target, "", "", operatorkit.Done()
+	}
+	const arnParts = 6 // arn:partition:cloudformation:region:account:stack/…
+	parts := strings.SplitN(known.StackID, ":", arnParts)
+	if len(parts) != arnParts || parts[4] != s.options.AccountID {
+		return target, "", "", operatorkit.Stall("ClusterNotFound", fmt.Sprintf(
+			"The Cluster %q is gone, and with it the role by which the stack %s can be deleted. Delete the stack, then remove the group's finalizer %s.", group.Spec.Cluster, known.StackID, finalizer))
+	}
+	if parts[3] != s.options.Clients.Region(awsapi.Target{}) {
+		target.Region = parts[3]
+	}
+	return target, parts[4], parts[3], operatorkit.Done()
+}

@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+)
+
+// Where an issuer's documents are, below its URL. The first is fixed by
+// https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig, the second is what API servers use.
+const (
+	discoveryPath = ".well-known/openid-configuration"
+	keysPath      = "openid/v1/jwks"
+)
+
+// issuerDocuments returns the documents by which AWS verifies service-account tokens, by key in the
+// bucket. They are public.
+func issuerDocuments(issuer string, key crypto.PublicKey) (map[string][]byte, error) {
+	public, ok := key.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, fmt.Errorf("the service-account key is a %T; the issuer's documents are made for ECDSA keys only", key)
+	}
+	encoded, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return nil, fmt.Errorf("encode the service-account key: %w", err)
+	}
+	point, err := public.Bytes() // 4, X, Y: https://www.secg.org/sec1-v2.pdf, 2.3.3
+	if err != nil {
+		return nil, fmt.Errorf("encode the service-account key: %w", err)
+	}
+	const coordinate = 32
+	if len(point) != 1+2*coordinate {
+		return nil, errors.New("the service-account key is not on the curve P-256")
+	}
+	// API servers name their keys by the hash of the public key; tokens carry that name.
+	id := sha256.Sum256(encoded)
+	text := base64.RawURLEncoding.EncodeToString
+	keys, err := json.MarshalIndent(map[string]any{"keys": []any{map[string]any{
+		"use": "sig", "kty": "EC", "kid": text(id[:]), "crv": "P-256", "alg": "ES256",
+		"x": text(point[1 : 1+coordinate]), "y": text(point[1+coordinate:]),
+	}}}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write the issuer's keys: %w", err)
+	}
+	discovery, err := json.MarshalIndent(map[string]any{
+		"issuer": issuer, "jwks_uri": issuer + "/" + keysPath,
+		"response_types_supported": []string{"id_token"}, "subject_types_supported": []string{"public"},
+		"id_token_signing_alg_values_supported": []string{"ES256"},
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write the issuer's configuration: %w", err)
+	}
+	return map[string][]byte{
+		model.KeyIssuerPrefix + discoveryPath: discovery,
+		model.KeyIssuerPrefix + keysPath:      keys,
+	}, nil
+}

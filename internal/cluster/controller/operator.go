@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// operator is what the controllers of Clusters and InstanceGroups share.
+type operator struct {
+	options Options
+	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads what is
+	// not cached, which is Secrets.
+	client, direct client.Client
+
+	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
+	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
+
+	directory *directory
+	accounts  *accounts
+	nodeup    *nodeupFiles
+	departed  *departed
+
+	// settled holds, by object and stack, from which inputs the stack was found in place.
+	settled *memo[stackKey, uint64]
+	// networks holds what AWS said of the Clusters' existing VPCs.
+	networks *memo[types.UID, network]
+	// models and authorities hold what is needed again and again while a Cluster is made.
+	models      *memo[types.UID, resolved]
+	authorities *memo[types.UID, *pki.Authorities]
+	// secured, stored, opened and connected hold what of a Cluster was found in place: its CAs, what is
+	// in its bucket, its kubeconfig and until when, the operator's own connection and until when.
+	secured   *memo[types.UID, struct{}]
+	stored    *memo[types.UID, string]
+	opened    *memo[types.UID, validity]
+	connected *memo[types.UID, validity]
+}
+
+// stackKey is one stack of one object.
+type stackKey struct {
+	uid   types.UID
+	stack string
+}
+
+// validity is until when something made for an address holds.
+type validity struct {
+	server string
+	until  time.Time
+}
+
+func newOperator(options Options, cached, direct client.Client) *operator {
+	return &operator{
+		options: options, client: cached, direct: direct,
+		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(),
+		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
+		models: newMemo[types.UID, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
+		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](),
+		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
+	}
+}
+
+// forget drops all that is remembered of an object that is gone.
+func (o *operator) forget(uid types.UID) {
+	o.networks.drop(uid)
+	o.models.drop(uid)
+	o.authorities.drop(uid)
+	o.secured.drop(uid)
+	o.stored.drop(uid)
+	o.opened.drop(uid)
+	o.connected.drop(uid)
+	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })
+	o.directory.forget(uid)
+}
+
+// release returns the Cluster's Release.
+func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1alpha1.Release, error) {
+	release := &v1alpha1.Release{}
+	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release); err != nil {
+		return nil, fmt.Errorf("read Release %s: %w", cluster.Spec.Release, err)
+	}
+	return release, nil
+}
+
+// groupsOf returns the InstanceGroups that name the Cluster.
+func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1alpha1.InstanceGroup, error) {
+	list := &v1alpha1.InstanceGroupList{}
+	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}); err != nil {
+		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", key, err)
+	}
+	return list.Items, nil
+}

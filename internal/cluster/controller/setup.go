@@ -1,0 +1,227 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// crdTimeout bounds how long the API server may take to serve the kinds.
+const crdTimeout = time.Minute
+
+// Setup makes sure that the CustomResourceDefinitions of clusters and the options' Releases exist and
+// gives the manager the controllers of Clusters and InstanceGroups. It adds their types to the
+// manager's scheme. Call it before the manager starts, and let ctx live until then only.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := options.complete(); err != nil {
+		return err
+	}
+	if err := ensureKinds(ctx, mgr); err != nil {
+		return err
+	}
+	direct, err := directClient(mgr)
+	if err != nil {
+		return err
+	}
+	if err := installReleases(ctx, direct, options.Releases); err != nil {
+		return err
+	}
+	o := newOperator(options, mgr.GetClient(), direct)
+	if err := o.addIndexes(ctx, mgr); err != nil {
+		return err
+	}
+	if err := o.addClusters(mgr); err != nil {
+		return err
+	}
+	if err := o.addGroups(mgr); err != nil {
+		return err
+	}
+	if err := o.watchSecrets(ctx, mgr); err != nil {
+		return err
+	}
+	if options.Events != nil {
+		options.Events.Subscribe(o.observe)
+	}
+	options.Workload.Subscribe(o.observeWorkload)
+	if err := mgr.Add(options.Workload); err != nil {
+		return fmt.Errorf("add the connections to workload clusters: %w", err)
+	}
+	return nil
+}
+
+// ensureKinds has the API server serve the kinds, and the manager know them.
+func ensureKinds(ctx context.Context, mgr ctrl.Manager) error {
+	crds, err := v1alpha1.CustomResourceDefinitions()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
+	defer cancel()
+	if err := operatorkit.EnsureCRDs(ctx, mgr.GetConfig(), fieldOwner, crds...); err != nil {
+		return fmt.Errorf("make the kinds of clusters: %w", err)
+	}
+	if err := v1alpha1.AddToScheme(mgr.GetScheme()); err != nil {
+		return fmt.Errorf("register the kinds of clusters: %w", err)
+	}
+	return nil
+}
+
+// directClient makes a client that reads from the API server.
+func directClient(mgr ctrl.Manager) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, metav1.AddMetaToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return direct, nil
+}
+
+// installReleases makes the Releases that are not there. One that a person made stays as it is.
+func installReleases(ctx context.Context, direct client.Client, releases []*v1alpha1.Release) error {
+	for _, one := range releases {
+		if err := direct.Create(ctx, one.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make Release %s: %w", one.Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *operator) addIndexes(ctx context.Context, mgr ctrl.Manager) error {
+	indexer := mgr.GetFieldIndexer()
+	err := indexer.IndexField(ctx, &v1alpha1.InstanceGroup{}, clusterIndex, func(obj client.Object) []string {
+		group, ok := obj.(*v1alpha1.InstanceGroup)
+		if !ok {
+			return nil
+		}
+		return []string{group.Spec.Cluster}
+	})
+	if err != nil {
+		return fmt.Errorf("index instance groups by cluster: %w", err)
+	}
+	err = indexer.IndexField(ctx, &v1alpha1.Cluster{}, releaseIndex, func(obj client.Object) []string {
+		cluster, ok := obj.(*v1alpha1.Cluster)
+		if !ok {
+			return nil
+		}
+		return []string{cluster.Spec.Release}
+	})
+	if err != nil {
+		return fmt.Errorf("index clusters by release: %w", err)
+	}
+	return nil
+}
+
+func (o *operator) addClusters(mgr ctrl.Manager) error {
+	selector, err := newClusterSelector(o)
+	if err != nil {
+		return err
+	}
+	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
+		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation,
+		Paused:  func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+	})
+	if err != nil {
+		return fmt.Errorf("make the controller of Clusters: %w", err)
+	}
+	err = o.clusters.SetupWithManager(mgr,
+		source.Kind(mgr.GetCache(), &v1alpha1.InstanceGroup{}, o.clusterOfGroup(), groupNews()),
+		source.Kind(mgr.GetCache(), &v1alpha1.Release{}, o.clustersOfRelease()),
+	)
+	if err != nil {
+		return fmt.Errorf("add the controller of Clusters: %w", err)
+	}
+	return nil
+}
+
+func (o *operator) addGroups(mgr ctrl.Manager) error {
+	var err error
+	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
+		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Paused: o.groupPaused,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+	})
+	if err != nil {
+		return fmt.Errorf("make the controller of InstanceGroups: %w", err)
+	}
+	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterNews())); err != nil {
+		return fmt.Errorf("add the controller of InstanceGroups: %w", err)
+	}
+	return nil
+}
+
+// watchSecrets watches the metadata of the Clusters' Secrets.
+func (o *operator) watchSecrets(ctx context.Context, mgr ctrl.Manager) error {
+	ours, err := labels.NewRequirement(model.TagCluster, selection.Exists, nil)
+	if err != nil {
+		return fmt.Errorf("select the Secrets of clusters: %w", err)
+	}
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	options := cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject:          map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*ours)}},
+		DefaultNamespaces: inNamespaces(o.options.WatchNamespaces),
+	}
+	secrets, err := cache.New(mgr.GetConfig(), options)
+	if err != nil {
+		return fmt.Errorf("make the cache of Secrets: %w", err)
+	}
+	informer, err := secrets.GetInformer(ctx, secret, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch Secrets: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(was, is any) {
+			if versionOf(was) != versionOf(is) {
+				o.secretChanged(is)
+			}
+		},
+		DeleteFunc: o.secretChanged,
+	})
+	if err != nil {
+		return fmt.Errorf("watch Secrets: %w", err)
+	}
+	if err := mgr.Add(secrets); err != nil {
+		return fmt.Errorf("add the cache of Secrets: %w", err)
+	}
+	return nil
+}
+
+func versionOf(obj any) string {
+	if o, ok := obj.(client.Object); ok {
+		return o.GetResourceVersion()
+	}
+	return ""
+}
+
+func inNamespaces(namespaces []string) map[string]cache.Config {
+	if len(namespaces) == 0 {
+		return nil
+	}
+	in := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		in[namespace] = cache.Config{}
+	}
+	return in
+}

@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// remembered is what the status keeps with a stack.
+type remembered struct {
+	stack.Record
+
+	// Stored is the digest of what is in the bucket; with the base stack only.
+	Stored string `json:"stored,omitempty"`
+	// Token is the ID of the bootstrap token, TokenRenewal when it is to be replaced; with the base stack only.
+	Token        string     `json:"bootstrapToken,omitempty"`
+	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
+	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
+	Retries int        `json:"retries,omitempty"`
+	RetryAt *time.Time `json:"retryAt,omitempty"`
+}
+
+// recall reads what the status keeps with a stack.
+func recall(status *v1alpha1.StackStatus) (remembered, error) {
+	var r remembered
+	if status == nil {
+		return r, nil
+	}
+	if status.Record != nil && len(status.Record.Raw) > 0 {
+		if err := json.Unmarshal(status.Record.Raw, &r); err != nil {
+			return r, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+		}
+	}
+	r.Status, r.StatusReason = status.Status, status.Reason
+	return r, nil
+}
+
+// keep writes into the status what is to be remembered of a stack.
+func keep(status *v1alpha1.StackStatus, r remembered) error {
+	status.Status, status.Reason = r.Status, r.StatusReason
+	r.Status, r.StatusReason = "", ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write what is known of stack %s: %w", status.Name, err)
+	}
+	status.Record = nil
+	if string(data) != "{}" {
+		status.Record = &runtime.RawExtension{Raw: data}
+	}
+	return nil
+}
+
+// stackOf returns what the Cluster's status says of a stack, which it adds if it says nothing.
+func stackOf(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
+	i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
+	if i < 0 {
+		cluster.Status.Stacks = append(cluster.Status.Stacks, v1alpha1.StackStatus{Name: name})
+		i = len(cluster.Status.Stacks) - 1
+	}
+	return &cluster.Status.Stacks[i]
+}
+
+// knownStack returns what the Cluster's status says of a stack, nil if it says nothing.
+func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
+	i := slices.IndexFunc(cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &cluster.Status.Stacks[i]
+}
+
+// ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
+// read this time.
+func (o *operator) ensureStack(
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, hold string,
+) (map[string]string, operatorkit.Outcome) {
+	known, err := recall(status)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	desired := stack.Desired{
+		Name: wanted.Name, Template: wanted.Template, Parameters: wanted.Parameters, Tags: wanted.Tags, OwnerTags: wanted.OwnerTags,
+		Salt: string(obj.GetUID()), Capabilities: wanted.Capabilities, TerminationProtection: wanted.TerminationProtection,
+		Allow: allowed(obj), Policy: wanted.Policy,
+	}
+	if hold != "" && known.Digest != "" && known.PendingDigest == "" && known.Digest != desired.Digest() {
+		return nil, operatorkit.Wait(0, "ApprovalNeeded", hold)
+	}
+	o.retry(&known)
+	result, err := o.options.Engine.Ensure(ctx, target, desired, known.Record)
+	known.Record = result.Record
+	outcome := o.outcome(wanted.Name, &known, result, err)
+	if err := keep(status, known); err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	return result.Outputs, outcome
+}
+
+// deleteStack brings a stack one step nearer to being gone. Status may be nil: then the stack is looked for by its name and
+// owner's tags.
+func (o *operator) deleteStack(
+	ctx context.Context, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
+) operatorkit.Outcome {
+	known, err := recall(status)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	result, err := o.options.Engine.Delete(ctx, target, name, known.Record, options)
+	known.Record = result.Record
+	outcome := o.outcome(name, &known, result, err)
+	if status != nil {
+		if err := keep(status, known); err != nil {
+			return operatorkit.Fail(err)
+		}
+	}
+	return outcome
+}
+
+// outcome says in the kit's words what the engine found.
+func (o *operator) outcome(name string, known *remembered, result stack.Result, err error) operatorkit.Outcome {
+	if err != nil {
+		return operatorkit.Fail(err).Explain(result.Reason, about(name, result.Message))
+	}
+	switch result.State {
+	case stack.Ready:
+		known.Retries, known.RetryAt = 0, nil
+		return operatorkit.Done().LookAgain(result.RequeueAfter)
+	case stack.Gone:
+		return operatorkit.Done()
+	case stack.Stalled:
+		return o.stalled(name, known, result)
+	case stack.InProgress:
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, about(name, result.Message))
+	case stack.Waiting: // Something went wrong, and is tried again.
+		reason := result.Reason
+		if cause := causeOf(known.StatusReason); cause != "" {
+			reason = cause
+		}
+		return operatorkit.Wait(result.RequeueAfter, reason, about(name, result.Message)).Troubled()
+	default:
+		return operatorkit.Wait(time.Minute, "Unknown", about(name, "The stack is in a state that is not known; it is looked at again in a minute."))
+	}
+}
+
+// about says which stack a sentence is about.
+func about(name, message string) string { return "Stack " + name + ": " + message }
+
+// failed says what went wrong with a call of AWS or of an API server.
+func failed(err error) operatorkit.Outcome {
+	if awsapi.Code(err) != "" {
+		explained := awsapi.Explain(err)
+		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+	}
+	return operatorkit.Fail(err)
+}
+
+// allowed reads which dangerous changes the object's owner permits.
+func allowed(obj client.Object) policy.Allow {
+	var allow policy.Allow
+	for word := range strings.SplitSeq(obj.GetAnnotations()[allowAnnotation], ",") {
+		switch strings.TrimSpace(word) {
+		case "replace":
+			allow.Replace = true
+		case "remove":
+			allow.Remove = true
+		}
+	}
+	return allow
+}

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// connectionValidity is how long the operator's own credentials in a cluster hold. They are in memory
+// only and made anew when half of it is over.
+const connectionValidity = 7 * 24 * time.Hour
+
+// apiStep connects to the cluster and waits until its API answers.
+type apiStep struct{ *operator }
+
+// Name returns the step's name.
+func (s apiStep) Name() string { return "api" }
+
+// EnsureCreated connects, and is done while the API answers.
+func (s apiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	return conclude(cluster, conditionAPI, "Reachable", "The Kubernetes API answers at "+cluster.Status.Endpoint+".", s.ensure(ctx, cluster))
+}
+
+func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	connection, outcome := s.connect(ctx, cluster)
+	if connection == nil {
+		return outcome
+	}
+	if reachable, problem := connection.Reachable(); !reachable {
+		message := fmt.Sprintf("The Kubernetes API at %s does not answer yet.", cluster.Status.Endpoint)
+		if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
+			message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
+		}
+		return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
+	}
+	return outcome
+}
+
+// connect returns the cluster's connection, or why there is none.
+func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workload.Cluster, operatorkit.Outcome) {
+	key, now := keyOf(cluster), s.options.Clock.Now()
+	// Not by a name of the cluster's DNS zone: the load balancer's own is there at once.
+	server := serverAt(cluster.Status.Outputs[model.OutputAPIAddress])
+	last, ok := s.connected.get(cluster.UID)
+	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
+		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))
+	}
+	authorities, err := s.authoritiesOf(ctx, cluster)
+	if err != nil {
+		return nil, brokenPKI(err)
+	}
+	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
+		Cluster: cluster.Name, Server: server, CommonName: fieldOwner,
+		Organisations: []string{pki.GroupMasters}, Validity: connectionValidity,
+	})
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	connection, err := s.options.Workload.Connect(key, kubeconfig)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	until := now.Add(connectionValidity / 2)
+	s.connected.keep(cluster.UID, validity{server: server, until: until})
+	return connection, operatorkit.Done().LookAgain(until.Sub(now))
+}
+
+// EnsureDeleted ends the connection.
+func (s apiStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.connected.drop(cluster.UID)
+	s.options.Workload.Close(keyOf(cluster))
+	return operatorkit.Done()
+}

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// baseStep keeps the stack of what the Cluster's machines share and takes its outputs over.
+type baseStep struct{ *operator }
+
+// Name returns the step's name.
+func (s baseStep) Name() string { return "base" }
+
+// EnsureCreated brings the base stack one step nearer to what the spec says.
+func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	return conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and all else that machines share are in place.", s.ensure(ctx, cluster))
+}
+
+func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	name := model.BaseStackName(cluster.Name)
+	s.own(cluster, name)
+	release, err := s.release(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
+	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 {
+		return operatorkit.Done()
+	}
+	s.settled.drop(key)
+	resolved, err := s.resolve(ctx, cluster, release)
+	if err != nil {
+		return unresolved(err)
+	}
+	wanted, err := render.Base(resolved)
+	if err != nil {
+		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
+	}
+	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, s.hold(cluster, cluster.Spec.UpdatePolicy))
+	if outputs != nil {
+		cluster.Status.Outputs = outputs
+	}
+	if outcome.IsDone() {
+		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
+	}
+	return outcome
+}
+
+// EnsureDeleted deletes the base stack.
+func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	name := model.BaseStackName(cluster.Name)
+	s.own(cluster, name)
+	s.settled.drop(stackKey{cluster.UID, name})
+	return s.deleteStack(ctx, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
+		OwnerTags:                    s.ownerTags(cluster),
+		DisableTerminationProtection: true, // The finalizer guards the Cluster, and whoever deletes that means it.
+		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {
+			if failure.Type != "AWS::S3::Bucket" {
+				return nil
+			}
+			return s.empty(ctx, s.target(cluster), failure.PhysicalID)
+		},
+	})
+}
+
+// ownerTags prove a stack to be the Cluster's.
+func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
+	return map[string]string{
+		model.TagCluster: cluster.Name, model.TagNamespace: cluster.Namespace, model.TagOperator: o.options.ClusterName,
+	}
+}
+
+// own notes that a stack is the Cluster's, for events.
+func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
+	o.directory.own(place{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
+}

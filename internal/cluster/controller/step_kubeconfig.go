@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// kubeconfigValidity is how long a kubeconfig opens the cluster; it is made anew when a third is left.
+const kubeconfigValidity = 365 * 24 * time.Hour
+
+// kubeconfigStep keeps the Secret that opens the cluster for people and tools.
+type kubeconfigStep struct{ *operator }
+
+// Name returns the step's name.
+func (s kubeconfigStep) Name() string { return "kubeconfig" }
+
+// EnsureCreated makes the kubeconfig, and makes it anew before it runs out.
+func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	address := cluster.Status.Outputs[model.OutputAPIAddress]
+	if address == "" {
+		return operatorkit.Wait(awaitAgain, "NoAPIAddress", "The base stack has no load balancer's address yet.")
+	}
+	if dns := cluster.Spec.DNS; dns != nil && dns.Name != "" {
+		address = dns.Name
+	}
+	server := serverAt(address)
+	cluster.Status.Endpoint = server
+	now := s.options.Clock.Now()
+	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+		return operatorkit.Done().LookAgain(last.until.Sub(now))
+	}
+	authorities, err := s.authoritiesOf(ctx, cluster)
+	if err != nil {
+		return brokenPKI(err)
+	}
+	in := pki.KubeconfigInput{
+		Cluster: cluster.Name, Server: server, CommonName: cluster.Name + "-admin",
+		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
+	}
+	if err := s.write(ctx, cluster, authorities, in); err != nil {
+		return operatorkit.Fail(err)
+	}
+	// Often enough to notice in time: once made, it holds for two thirds of its life at least.
+	until := now.Add(kubeconfigValidity / 12)
+	s.opened.keep(cluster.UID, validity{server: server, until: until})
+	return operatorkit.Done().LookAgain(until.Sub(now))
+}
+
+// write puts the kubeconfig into its Secret unless a good one is there.
+func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
+	err := s.direct.Get(ctx, key, secret)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return fmt.Errorf("read the Secret %s: %w", key, err)
+	}
+	if !missing && !metav1.IsControlledBy(secret, cluster) {
+		return fmt.Errorf("the Secret %s exists and is not this Cluster's; delete or rename it", key)
+	}
+	if authorities.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
+		return nil
+	}
+	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+	if err != nil {
+		return fmt.Errorf("make the kubeconfig of cluster %s: %w", cluster.Name, err)
+	}
+	secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
+	if !missing {
+		if err := s.direct.Update(ctx, secret); err != nil {
+			return fmt.Errorf("write the Secret %s: %w", key, err)
+		}
+		return nil
+	}
+	secret.Namespace, secret.Name, secret.Type = key.Namespace, key.Name, corev1.SecretTypeOpaque
+	secret.Labels = map[string]string{model.TagCluster: cluster.Name}
+	reference := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
+	reference.BlockOwnerDeletion = nil
+	secret.OwnerReferences = []metav1.OwnerReference{*reference}
+	if err := s.direct.Create(ctx, secret); err != nil {
+		return fmt.Errorf("make the Secret %s: %w", key, err)
+	}
+	return nil
+}
+
+// EnsureDeleted deletes the kubeconfig: nothing answers it any more.
+func (s kubeconfigStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.opened.drop(cluster.UID)
+	if err := s.deleteSecret(ctx, cluster, cluster.Name+pki.SuffixKubeconfig); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
+}
+
+// serverAt returns the URL of the API at an address.
+func serverAt(address string) string {
+	return "https://" + net.JoinHostPort(address, strconv.Itoa(model.PortAPI))
+}

@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+const (
+	// nodesAtOnce bounds the nodes that one look changes.
+	nodesAtOnce = 50
+	// lostAfter is how long a node may be not ready before EC2 is asked whether its instance exists, in
+	// case the event that tells was lost.
+	lostAfter = 5 * time.Minute
+)
+
+// nodesStep puts labels on nodes that their kubelets may not put there, and removes Nodes whose
+// instances are gone.
+type nodesStep struct{ *operator }
+
+// Name returns the step's name.
+func (s nodesStep) Name() string { return "nodes" }
+
+// EnsureCreated changes the nodes that need it.
+func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	connection := s.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
+	}
+	var problems []error
+	changed, look := 0, time.Duration(0)
+	for _, node := range connection.Nodes() {
+		if changed == nodesAtOnce {
+			return operatorkit.Done().LookAgain(time.Second)
+		}
+		gone, wait, err := s.isGone(ctx, cluster, &node)
+		if wait > 0 && (look == 0 || wait < look) {
+			look = wait
+		}
+		label := roleLabel(&node)
+		switch {
+		case err != nil:
+		case gone:
+			changed++
+			err = removeNode(ctx, connection, &node)
+		case label != "":
+			changed++
+			err = labelNode(ctx, connection, &node, label)
+		}
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return failed(err)
+	}
+	return operatorkit.Done().LookAgain(look)
+}
+
+// EnsureDeleted has nothing to do: the nodes go with their machines.
+func (s nodesStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+// roleLabel returns the label of its role that a node lacks, "" if it lacks none. Kubelets may not set
+// it: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
+func roleLabel(node *workload.Node) string {
+	label := ""
+	switch {
+	case node.Slot != workload.NoSlot:
+		label = model.LabelControlPlane
+	case node.Group != "":
+		label = model.LabelWorker
+	}
+	if _, ok := node.Labels[label]; ok {
+		return ""
+	}
+	return label
+}
+
+func labelNode(ctx context.Context, to *workload.Cluster, node *workload.Node, label string) error {
+	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:""}}}`, node.UID, label)
+	_, err := to.Core().Nodes().Patch(ctx, node.Name, k8stypes.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("label node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	uid := k8stypes.UID(node.UID)
+	err := from.Core().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remove node %s, whose instance is gone: %w", node.Name, err)
+	}
+	return nil
+}
+
+// isGone reports whether a node's instance is terminated: an event told so, or EC2 does, which is asked
+// of nodes that have not been ready for long. Wait is when to look at the node again.
+func (s nodesStep) isGone(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (gone bool, wait time.Duration, err error) {
+	if node.InstanceID == "" || node.Ready {
+		return false, 0, nil
+	}
+	if s.departed.has(node.InstanceID) {
+		return true, 0, nil
+	}
+	now := s.options.Clock.Now()
+	if wait := s.departed.askIn(node.InstanceID, node.ReadyChanged, now); wait > 0 {
+		return false, wait, nil
+	}
+	s.departed.asked(node.InstanceID, now)
+	out, err := s.options.Clients.EC2(s.target(cluster)).DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{node.InstanceID}})
+	if awsapi.Code(err) == "InvalidInstanceID.NotFound" {
+		return true, 0, nil
+	}
+	if err != nil {
+		return false, 0, fmt.Errorf("look at instance %s: %w", node.InstanceID, err)
+	}
+	for i := range out.Reservations {
+		for j := range out.Reservations[i].Instances {
+			state := out.Reservations[i].Instances[j].State
+			if state != nil && state.Name != types.InstanceStateNameTerminated {
+				return false, lostAfter, nil
+			}
+		}
+	}
+	return true, 0, nil
+}

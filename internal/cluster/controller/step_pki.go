@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// pkiStep keeps the Cluster's CAs in Secrets. They are there before anything in AWS is, so that a CA
+// that is missing later is known to be lost and is never replaced in silence.
+type pkiStep struct{ *operator }
+
+// Name returns the step's name.
+func (s pkiStep) Name() string { return "pki" }
+
+// EnsureCreated makes the CAs if there are none.
+func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if _, ok := s.secured.get(cluster.UID); ok {
+		return operatorkit.Done()
+	}
+	if _, err := s.authoritiesOf(ctx, cluster); err != nil {
+		return brokenPKI(err)
+	}
+	s.secured.keep(cluster.UID, struct{}{})
+	return operatorkit.Done()
+}
+
+// EnsureDeleted deletes all Secrets of the Cluster.
+func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.secured.drop(cluster.UID)
+	s.authorities.drop(cluster.UID)
+	for _, suffix := range []string{pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA} {
+		if err := s.deleteSecret(ctx, cluster, cluster.Name+suffix); err != nil {
+			return operatorkit.Fail(err)
+		}
+	}
+	return operatorkit.Done()
+}
+
+// deleteSecret deletes a Secret if it is the Cluster's.
+func (o *operator) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluster, name string) error {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	secret.Namespace, secret.Name = cluster.Namespace, name
+	err := o.direct.Get(ctx, keyOf(secret), secret)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(secret, cluster) {
+		return nil
+	}
+	if err == nil {
+		err = o.direct.Delete(ctx, secret)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the Secret %s: %w", name, err)
+	}
+	return nil
+}
+
+// authoritiesOf returns the Cluster's CAs. They are remembered while the Cluster is made only: a
+// thousand clusters' keys need not lie in memory.
+func (o *operator) authoritiesOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.Authorities, error) {
+	if known, ok := o.authorities.get(cluster.UID); ok {
+		return known, nil
+	}
+	authorities, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the Secret
+	}
+	o.authorities.keep(cluster.UID, authorities)
+	return authorities, nil
+}
+
+// brokenPKI says which Secret a person must restore, or that it could not be read.
+func brokenPKI(err error) operatorkit.Outcome {
+	if broken, ok := errors.AsType[*pki.BrokenError](err); ok {
+		return operatorkit.Stall("CertificateAuthorityBroken", capital(broken.Error())+".")
+	}
+	return operatorkit.Fail(err)
+}

@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// storeStep keeps in the bucket what machines fetch from it: the CAs, nodeup for the control plane, and
+// what the service-account issuer publishes.
+type storeStep struct{ *operator }
+
+// Name returns the step's name.
+func (s storeStep) Name() string { return "store" }
+
+// EnsureCreated stores what is not stored yet. What is stored is remembered with the base stack.
+func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	release, err := s.release(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	inputs := fmt.Sprintf("%s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
+	if last, ok := s.stored.get(cluster.UID); ok && last == inputs {
+		return operatorkit.Done()
+	}
+	resolved, err := s.resolve(ctx, cluster, release)
+	if err != nil {
+		return unresolved(err)
+	}
+	authorities, err := s.authoritiesOf(ctx, cluster)
+	if err != nil {
+		return brokenPKI(err)
+	}
+	if outcome := s.store(ctx, cluster, resolved, authorities); !outcome.IsDone() {
+		return outcome
+	}
+	s.stored.keep(cluster.UID, inputs)
+	return operatorkit.Done()
+}
+
+// store puts everything into the bucket that the record does not say is there.
+func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, authorities *pki.Authorities) operatorkit.Outcome {
+	nodeup, err := s.nodeup.find(resolved.ControlPlaneArchitecture)
+	if err != nil {
+		return lackingNodeup(err)
+	}
+	public := map[string][]byte{}
+	if resolved.Issuer != "" {
+		if public, err = issuerDocuments(resolved.Issuer, authorities.ServiceAccountPublicKey()); err != nil {
+			return operatorkit.Fail(err)
+		}
+	}
+	bucket := s.bucketOf(cluster)
+	private := authorities.Files()
+	// Private keys go with the certificates and the public key; no trace of them is in the status.
+	shown := maps.Clone(public)
+	for name, content := range private {
+		if !strings.HasSuffix(name, ".key") {
+			shown[name] = content
+		}
+	}
+	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.hash)
+	digest := digestFiles(shown)
+	status := stackOf(cluster, resolved.StackName)
+	known, err := recall(status)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if known.Stored == digest {
+		return operatorkit.Done()
+	}
+	if err := s.upload(ctx, bucket, resolved.ControlPlaneArchitecture, private, public); err != nil {
+		return failed(err)
+	}
+	known.Stored = digest
+	if err := keep(status, known); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
+}
+
+func (s storeStep) upload(ctx context.Context, to bucket, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
+	for _, key := range slices.Sorted(maps.Keys(private)) {
+		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(public)) {
+		if err := to.publish(ctx, key, "application/json", public[key]); err != nil {
+			return err
+		}
+	}
+	_, err := s.putNodeup(ctx, to, architecture)
+	return err
+}
+
+// EnsureDeleted empties the bucket, so that the base stack can delete it: no machine is left that
+// writes or reads there.
+func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.stored.drop(cluster.UID)
+	name := cluster.Status.Outputs[model.OutputBucket]
+	if name == "" {
+		return operatorkit.Done()
+	}
+	if err := s.empty(ctx, s.target(cluster), name); err != nil {
+		return failed(err)
+	}
+	return operatorkit.Done()
+}
+
+// lackingNodeup says what is wrong with the operator's installation, or that nodeup could not be read.
+func lackingNodeup(err error) operatorkit.Outcome {
+	if _, ok := errors.AsType[missingNodeupError](err); ok {
+		return operatorkit.Wait(awaitAgain, "NodeupMissing", capital(err.Error())+".").Troubled()
+	}
+	return failed(err)
+}

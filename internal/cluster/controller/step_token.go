@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+const (
+	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is over,
+	// so that a machine that has just read it has as long to use it.
+	tokenLife = 24 * time.Hour
+	// workloadTimeout bounds a call of a workload cluster's API.
+	workloadTimeout = 10 * time.Second
+	// nodeTokenGroup is the group that kubeadm lets join as nodes.
+	nodeTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
+)
+
+// tokenStep keeps a bootstrap token in the cluster and in an SSM parameter that only workers read.
+type tokenStep struct{ *operator }
+
+// Name returns the step's name.
+func (s tokenStep) Name() string { return "token" }
+
+// EnsureCreated makes a token when there is none or half of its life is over.
+func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	status, now := stackOf(cluster, model.BaseStackName(cluster.Name)), s.options.Clock.Now()
+	known, err := recall(status)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if known.TokenRenewal != nil && now.Before(*known.TokenRenewal) {
+		return operatorkit.Done().LookAgain(known.TokenRenewal.Sub(now))
+	}
+	connection := s.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
+	}
+	token, err := pki.NewToken()
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if err := createToken(ctx, connection, token, now.Add(tokenLife)); err != nil {
+		return operatorkit.Fail(err)
+	}
+	if err := s.publish(ctx, cluster, token); err != nil {
+		return failed(err)
+	}
+	renewal := now.Add(tokenLife / 2).UTC()
+	known.Token, known.TokenRenewal = token.ID(), &renewal
+	if err := keep(status, known); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done().LookAgain(tokenLife / 2)
+}
+
+// createToken makes the token known in the cluster, as
+// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/ has it.
+func createToken(ctx context.Context, to *workload.Cluster, token pki.Token, until time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
+	name := bootstrapapi.BootstrapTokenSecretPrefix + token.ID()
+	_, err := to.Core().Secrets(metav1.NamespaceSystem).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceSystem},
+		Type:       bootstrapapi.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			bootstrapapi.BootstrapTokenIDKey:               token.ID(),
+			bootstrapapi.BootstrapTokenSecretKey:           token.Secret(),
+			bootstrapapi.BootstrapTokenExpirationKey:       until.UTC().Format(time.RFC3339),
+			bootstrapapi.BootstrapTokenUsageAuthentication: "true",
+			bootstrapapi.BootstrapTokenUsageSigningKey:     "true",
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      nodeTokenGroup,
+			bootstrapapi.BootstrapTokenDescriptionKey:      "Lets the machines of instance groups join; made by aws-operator.",
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+	}
+	return nil
+}
+
+// publish puts the token where workers read it.
+func (s tokenStep) publish(ctx context.Context, cluster *v1alpha1.Cluster, token pki.Token) error {
+	in := &ssm.PutParameterInput{
+		Name: aws.String(model.TokenParameterName(cluster.Name)), Value: aws.String(token.Value()), Type: types.ParameterTypeSecureString,
+		Overwrite: aws.Bool(true), Description: aws.String("Bootstrap token of the workers of cluster " + cluster.Name + "."),
+	}
+	if key := cluster.Status.Outputs[model.OutputKey]; key != "" {
+		in.KeyId = aws.String(key)
+	}
+	if _, err := s.options.Clients.SSM(s.target(cluster)).PutParameter(ctx, in); err != nil {
+		return fmt.Errorf("store the bootstrap token: %w", err)
+	}
+	return nil
+}
+
+// EnsureDeleted deletes the SSM parameter. The token itself goes with the cluster.
+func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	status := knownStack(cluster, model.BaseStackName(cluster.Name))
+	known, err := recall(status)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
+		return operatorkit.Done() // No token is made before the base stack is there.
+	}
+	_, err = s.options.Clients.SSM(s.target(cluster)).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
+	if err != nil && awsapi.Code(err) != "ParameterNotFound" {
+		return failed(fmt.Errorf("delete the bootstrap token: %w", err))
+	}
+	known.Token, known.TokenRenewal = tokenDeleted, nil
+	if err := keep(status, known); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
+}
+
+// tokenDeleted stands for the token's ID once the parameter is deleted.
+const tokenDeleted = "deleted"

@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+)
+
+// bucket is a Cluster's bucket.
+type bucket struct {
+	client awsapi.S3
+	name   string
+	key    string // the ARN of the KMS key
+}
+
+// bucketOf returns the Cluster's bucket as the outputs of its base stack name it.
+func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
+	return bucket{
+		client: o.options.Clients.S3(o.target(cluster)),
+		name:   cluster.Status.Outputs[model.OutputBucket], key: cluster.Status.Outputs[model.OutputKey],
+	}
+}
+
+// put stores an object, encrypted by the Cluster's key.
+func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSeeker) error {
+	in := &s3.PutObjectInput{
+		Bucket: aws.String(b.name), Key: aws.String(key), Body: body, ContentType: aws.String(contentType),
+	}
+	if b.key != "" {
+		in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = types.ServerSideEncryptionAwsKms, aws.String(b.key), aws.Bool(true)
+	}
+	if _, err := b.client.PutObject(ctx, in); err != nil {
+		return fmt.Errorf("store %s in bucket %s: %w", key, b.name, err)
+	}
+	return nil
+}
+
+// publish stores an object that anybody may read who may read the bucket: without the key.
+func (b bucket) publish(ctx context.Context, key, contentType string, data []byte) error {
+	if _, err := b.client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: aws.String(b.name), Key: aws.String(key), Body: bytes.NewReader(data), ContentType: aws.String(contentType),
+		ServerSideEncryption: types.ServerSideEncryptionAes256,
+	}); err != nil {
+		return fmt.Errorf("publish %s in bucket %s: %w", key, b.name, err)
+	}
+	return nil
+}
+
+// has reports whether an object is there.
+func (b bucket) has(ctx context.Context, key string) (bool, error) {
+	_, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(key)})
+	switch awsapi.Code(err) {
+	case "NotFound", "NoSuchKey":
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s in bucket %s: %w", key, b.name, err)
+	}
+	return true, nil
+}
+
+// putNodeup stores nodeup for an architecture unless it is there, and returns its hash.
+func (o *operator) putNodeup(ctx context.Context, b bucket, architecture v1alpha1.Architecture) (string, error) {
+	file, err := o.nodeup.find(architecture)
+	if err != nil {
+		return "", err
+	}
+	key := model.NodeupKey(file.hash, architecture)
+	there, err := b.has(ctx, key)
+	if there || err != nil {
+		return file.hash, err
+	}
+	body, err := file.open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = body.Close() }() // It was only read.
+	return file.hash, b.put(ctx, key, "application/octet-stream", body)
+}
+
+// digestFiles hashes names and contents.
+func digestFiles(files map[string][]byte) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(files[name])) // Writing to a hash never fails.
+		_, _ = sum.Write(files[name])
+	}
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:18])
+}
+
+// empty deletes every version of every object of a bucket. A bucket that is gone is empty.
+func (o *operator) empty(ctx context.Context, target awsapi.Target, name string) error {
+	client := o.options.Clients.S3(target)
+	in := &s3.ListObjectVersionsInput{Bucket: aws.String(name)}
+	for {
+		page, err := client.ListObjectVersions(ctx, in)
+		if awsapi.Code(err) == "NoSuchBucket" {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list what is in bucket %s: %w", name, err)
+		}
+		var objects []types.ObjectIdentifier
+		for i := range page.Versions {
+			objects = append(objects, types.ObjectIdentifier{Key: page.Versions[i].Key, VersionId: page.Versions[i].VersionId})
+		}
+		for i := range page.DeleteMarkers {
+			objects = append(objects, types.ObjectIdentifier{Key: page.DeleteMarkers[i].Key, VersionId: page.DeleteMarkers[i].VersionId})
+		}
+		if err := deleteObjects(ctx, client, name, objects); err != nil {
+			return err
+		}
+		if !aws.ToBool(page.IsTruncated) {
+			return nil
+		}
+		in.KeyMarker, in.VersionIdMarker = page.NextKeyMarker, page.NextVersionIdMarker
+	}
+}
+
+func deleteObjects(ctx context.Context, client awsapi.S3, name string, objects []types.ObjectIdentifier) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	out, err := client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(name), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
+	if err != nil {
+		return fmt.Errorf("empty bucket %s: %w", name, err)
+	}
+	if len(out.Errors) > 0 {
+		return fmt.Errorf("empty bucket %s: %s: %s", name, aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// together makes one outcome of several that belong side by side. A failure comes first, since it is to
+// be tried again; then what is under way; a person is asked only when all else has come to rest. The
+// messages of the same kind are told together.
+func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
+	var fails, waits, stalls []operatorkit.Outcome
+	var after time.Duration
+	for _, one := range outcomes {
+		if one.After() > 0 && (after == 0 || one.After() < after) {
+			after = one.After()
+		}
+		switch one.Kind() {
+		case operatorkit.KindFail:
+			fails = append(fails, one)
+		case operatorkit.KindWait:
+			waits = append(waits, one)
+		case operatorkit.KindStall:
+			stalls = append(stalls, one)
+		case operatorkit.KindDone:
+		}
+	}
+	switch {
+	case len(fails) > 0:
+		return fails[0]
+	case len(waits) > 0:
+		worst := waits[0]
+		for _, one := range waits {
+			if one.IsTroubled() {
+				worst = one
+				break
+			}
+		}
+		whole := operatorkit.Wait(after, worst.Reason(), messages(append(waits, stalls...)))
+		if worst.IsTroubled() {
+			whole = whole.Troubled()
+		}
+		return whole
+	case len(stalls) > 0:
+		return operatorkit.Stall(stalls[0].Reason(), messages(stalls))
+	default:
+		return operatorkit.Done().LookAgain(after)
+	}
+}
+
+// messages joins what outcomes say, each thing once.
+func messages(outcomes []operatorkit.Outcome) string {
+	var told []string
+	seen := map[string]bool{}
+	for _, one := range outcomes {
+		if !seen[one.Message()] {
+			told = append(told, one.Message())
+		}
+		seen[one.Message()] = true
+	}
+	return strings.Join(told, " ")
+}
+
+// capital begins a sentence.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+func keyOf(obj client.Object) types.NamespacedName { return client.ObjectKeyFromObject(obj) }

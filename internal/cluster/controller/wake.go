@@ -1,0 +1,170 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// Indexes of the cache.
+const (
+	clusterIndex = "spec.cluster" // of InstanceGroups
+	releaseIndex = "spec.release" // of Clusters
+)
+
+// observe turns an event of AWS into a look at the object that it is about.
+func (o *operator) observe(e awsevents.Event) {
+	if e.Stack == nil {
+		o.observeInstance(e)
+		return
+	}
+	found, ok := o.directory.owner(place{e.Account, e.Region, e.Stack.StackName})
+	if !ok {
+		return
+	}
+	o.settled.drop(stackKey{found.uid, e.Stack.StackName})
+	if found.group {
+		o.groups.Wake(found.key)
+		return
+	}
+	o.clusters.Wake(found.key)
+}
+
+// instanceStateChange is the detail type of EC2's events of instances, terminated their last state:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html
+const (
+	instanceStateChange = "EC2 Instance State-change Notification"
+	terminated          = "terminated"
+)
+
+// observeInstance notes that an instance is gone and looks at the Cluster whose node it was.
+func (o *operator) observeInstance(e awsevents.Event) {
+	if e.DetailType != instanceStateChange {
+		return
+	}
+	var message struct {
+		Detail struct {
+			InstanceID string `json:"instance-id"` //nolint:tagliatelle // EC2's name
+			State      string `json:"state"`
+		} `json:"detail"`
+	}
+	if err := json.Unmarshal(e.Raw, &message); err != nil || message.Detail.State != terminated {
+		return
+	}
+	o.departed.add(message.Detail.InstanceID)
+	if cluster, _, ok := o.options.Workload.NodeOf(message.Detail.InstanceID); ok {
+		o.clusters.Wake(cluster.Key())
+	}
+}
+
+// observeWorkload turns news of a workload cluster into a look at the objects that it is about.
+func (o *operator) observeWorkload(change workload.Change) {
+	o.clusters.Wake(change.Cluster)
+	if change.Group != "" {
+		o.groups.Wake(types.NamespacedName{Namespace: change.Cluster.Namespace, Name: change.Group})
+		return
+	}
+	if !change.Whole {
+		return
+	}
+	groups, err := o.groupsOf(context.Background(), change.Cluster) // It is read from memory.
+	if err != nil {
+		return
+	}
+	for i := range groups {
+		o.groups.Wake(keyOf(&groups[i]))
+	}
+}
+
+// secretChanged looks at a Cluster again when one of its Secrets was changed or deleted.
+func (o *operator) secretChanged(obj any) {
+	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	secret, ok := obj.(client.Object)
+	if !ok {
+		return
+	}
+	controller := metav1.GetControllerOf(secret)
+	if controller == nil || controller.Kind != "Cluster" || controller.APIVersion != v1alpha1.GroupVersion.String() {
+		return
+	}
+	o.secured.drop(controller.UID)
+	o.authorities.drop(controller.UID)
+	o.stored.drop(controller.UID)
+	o.opened.drop(controller.UID)
+	o.clusters.Wake(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
+}
+
+// clusterNews lets through the changes of a Cluster that concern its InstanceGroups.
+func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
+	return predicate.TypedFuncs[*v1alpha1.Cluster]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
+			was, is := e.ObjectOld, e.ObjectNew
+			return was.Generation != is.Generation || was.Status.Account != is.Status.Account || isPaused(was) != isPaused(is) ||
+				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
+				meta.IsStatusConditionTrue(was.Status.Conditions, conditionAPI) != meta.IsStatusConditionTrue(is.Status.Conditions, conditionAPI)
+		},
+	}
+}
+
+// groupNews lets through the changes of an InstanceGroup that concern its Cluster.
+func groupNews() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
+	return predicate.TypedFuncs[*v1alpha1.InstanceGroup]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.InstanceGroup]) bool {
+			return e.ObjectOld.Generation != e.ObjectNew.Generation || !reflect.DeepEqual(e.ObjectOld.Status.Nodes, e.ObjectNew.Status.Nodes)
+		},
+	}
+}
+
+// groupsOfCluster asks for a look at the InstanceGroups of a Cluster.
+func (o *operator) groupsOfCluster() handler.TypedEventHandler[*v1alpha1.Cluster, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, cluster *v1alpha1.Cluster) []reconcile.Request {
+		groups, err := o.groupsOf(ctx, keyOf(cluster))
+		if err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, len(groups))
+		for i := range groups {
+			requests[i].NamespacedName = keyOf(&groups[i])
+		}
+		return requests
+	})
+}
+
+// clusterOfGroup asks for a look at the Cluster of an InstanceGroup.
+func (o *operator) clusterOfGroup() handler.TypedEventHandler[*v1alpha1.InstanceGroup, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, group *v1alpha1.InstanceGroup) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}}}
+	})
+}
+
+// clustersOfRelease asks for a look at the Clusters that name a Release.
+func (o *operator) clustersOfRelease() handler.TypedEventHandler[*v1alpha1.Release, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, release *v1alpha1.Release) []reconcile.Request {
+		list := &v1alpha1.ClusterList{}
+		if err := o.client.List(ctx, list, client.MatchingFields{releaseIndex: release.Name}); err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, len(list.Items))
+		for i := range list.Items {
+			requests[i].NamespacedName = keyOf(&list.Items[i])
+		}
+		return requests
+	})
+}
