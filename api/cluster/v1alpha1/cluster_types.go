@@ -89,7 +89,76 @@ type ClusterSpec struct {
 	// +optional
 	DNS *DNS `json:"dns,omitempty"`
 
-	// Addon adds to, changes or leaves out one of the release's addons.
+	// ControlPlane is the machines that run etcd and the Kubernetes API.
+	// +optional
+	// +kubebuilder:default={replicas: 3}
+	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
+
+	// Bastion is a group of machines through which people reach the nodes by SSH; empty makes none.
+	// +optional
+	Bastion *Bastion `json:"bastion,omitempty"`
+
+	// SSH says who may log in to the machines.
+	// +optional
+	SSH SSH `json:"ssh,omitempty"`
+
+	// IAM are further permissions of the machines.
+	// +optional
+	IAM NodeIAM `json:"iam,omitempty"`
+
+	// ServiceAccountIssuer publishes the cluster's service-account keys, so that IAM roles can trust
+	// its service accounts.
+	// +optional
+	ServiceAccountIssuer *ServiceAccountIssuer `json:"serviceAccountIssuer,omitempty"`
+
+	// Addons add to, change or leave out the release's addons.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Addons []Addon `json:"addons,omitempty"`
+
+	// Tags are put on everything that AWS makes for the cluster.
+	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=40
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('aws:') && !k.startsWith('AWS:'))",message="tags that begin with aws: are AWS's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kubernetes.io/cluster/') && !k.startsWith('cluster-operator.aws/'))",message="tags that begin with kubernetes.io/cluster/ or cluster-operator.aws/ are the operator's own: take another key"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
+	Tags map[string]string `json:"tags,omitempty"`
+
+	// Paused stops the operator from doing anything about the cluster and its instance groups.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// UpdatePolicy says whether changes need a person's approval.
+	// +optional
+	// +kubebuilder:default=Automatic
+	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
+
+	// VolumePolicy says what becomes of the volumes of persistent volume claims when the cluster is
+	// deleted.
+	// +optional
+	// +kubebuilder:default=Retain
+	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
+}
+
+// AssumedRole is a role in another account.
+type AssumedRole struct {
+	// ARN is the role's ARN.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/.+$')",message="write the ARN of a role, for example arn:aws:iam::123456789012:role/clusters"
+	ARN string `json:"arn"`
+
+	// ExternalID is what the role's trust policy asks for.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=1224
+	ExternalID string `json:"externalID,omitempty"`
+}
+
+// Addon adds to, changes or leaves out one of the release's addons.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.chart) || has(self.version)",message="chart needs a version: pin one"
 // +kubebuilder:validation:XValidation:rule="!has(self.chart) || self.chart.startsWith('oci://') || has(self.repository)",message="chart is a name: give its repository, or write an oci:// address"

@@ -114,7 +114,7 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
-	// RootVolume is the machines' disk.
+	// RootVolume is the machines' disk; gp3 of 30 GiB when empty.
 	// +optional
 	RootVolume Volume `json:"rootVolume,omitempty"`
 
@@ -260,22 +260,23 @@ type DataVolume struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage as 25%"
 // +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage as 75%"
 type RollingUpdate struct {
-	// BatchSize is how many nodes are replaced at once, a number or a percentage.
+	// BatchSize is how many nodes are replaced at once, a number or a percentage of maxSize; 1 when empty.
 	// +optional
 	BatchSize *intstr.IntOrString `json:"batchSize,omitempty"`
 
-	// MinInService is how many nodes stay in service, a number or a percentage.
+	// MinInService is how many nodes stay in service, a number or a percentage of minSize; minSize when empty,
+	// but always less than maxSize.
 	// +optional
 	MinInService *intstr.IntOrString `json:"minInService,omitempty"`
 
-	// Pause is the time between batches.
+	// Pause is how long a new node must have been ready before the next batch; no time when empty.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="take 0s to 45m, since CloudFormation waits at most an hour for a batch"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
-	// DrainTimeout is how long draining a node may take.
+	// DrainTimeout is how long draining a node may take; 10 minutes when empty.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration

@@ -1,3 +1,222 @@
 package v1alpha1
 
+// Topology says where nodes stand.
+//
+// +kubebuilder:validation:Enum=Public;Private
+type Topology string
 
+// Topologies.
+const (
+	// TopologyPublic has nodes in public subnets, with public addresses.
+	TopologyPublic Topology = "Public"
+	// TopologyPrivate has nodes in private subnets, behind NAT.
+	TopologyPrivate Topology = "Private"
+)
+
+// NAT says how private subnets reach the internet.
+//
+// +kubebuilder:validation:Enum=PerZone;Single;Existing;None
+type NAT string
+
+// Ways out of private subnets.
+const (
+	// NATPerZone makes a NAT gateway in each zone.
+	NATPerZone NAT = "PerZone"
+	// NATSingle makes one NAT gateway for all zones.
+	NATSingle NAT = "Single"
+	// NATExisting uses the gateways named in natGateways.
+	NATExisting NAT = "Existing"
+	// NATNone makes no way out: the VPC has endpoints or a transit gateway of its own.
+	NATNone NAT = "None"
+)
+
+// Network is a VPC and its subnets, either new (cidr, zones) or existing (vpc, subnets).
+//
+// +kubebuilder:validation:XValidation:rule="has(self.cidr) || has(self.vpc)",message="give cidr and zones for a new VPC, or vpc and subnets for an existing one"
+// +kubebuilder:validation:XValidation:rule="!(has(self.cidr) || has(self.zones)) || !(has(self.vpc) || has(self.subnets))",message="cidr and zones are of a new VPC, vpc and subnets of an existing one: give the one or the other"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || has(self.zones)",message="a new VPC needs zones: name at least one"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || has(self.subnets)",message="an existing VPC needs subnets: name those to stand in"
+// +kubebuilder:validation:XValidation:rule="has(self.cidr) == has(oldSelf.cidr) && (!has(self.cidr) || self.cidr == oldSelf.cidr)",message="cidr cannot change: make a new cluster"
+// +kubebuilder:validation:XValidation:rule="has(self.vpc) == has(oldSelf.vpc) && (!has(self.vpc) || self.vpc == oldSelf.vpc)",message="vpc cannot change: make a new cluster"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.zones) || !has(self.zones) || oldSelf.zones.all(z, z in self.zones)",message="zones cannot be removed, since subnets stand in them: keep the zone, and limit instance groups to others with their spec.zones"
+// +kubebuilder:validation:XValidation:rule="!has(self.subnets) || self.subnets.exists(s, s.role == self.topology)",message="subnets has none for nodes: add one whose role is the topology, or change topology"
+// +kubebuilder:validation:XValidation:rule="!has(self.vpc) || !has(self.nat) && !has(self.natGateways)",message="the routes of an existing VPC are not changed: leave out nat and natGateways"
+// +kubebuilder:validation:XValidation:rule="self.topology != 'Public' || !has(self.nat) || self.nat == 'None'",message="nodes in public subnets need no NAT: leave out nat, or set topology to Private"
+// +kubebuilder:validation:XValidation:rule="!has(self.natGateways) || has(self.nat) && self.nat == 'Existing'",message="natGateways are for nat Existing: set it, or leave them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.nat) || self.nat != 'Existing' || !has(self.zones) || self.zones.all(z, has(self.natGateways) && z in self.natGateways)",message="nat is Existing, and a zone has no gateway: name one for every zone in natGateways"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.podCIDR) || !cidr(self.cidr).containsCIDR(self.podCIDR) && !cidr(self.podCIDR).containsCIDR(self.cidr)",message="podCIDR overlaps cidr: take another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.serviceCIDR) || !cidr(self.cidr).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.cidr)",message="serviceCIDR overlaps cidr: take another range for one of them"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || !cidr(self.podCIDR).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.podCIDR)",message="serviceCIDR overlaps podCIDR: take another range for one of them"
+type Network struct {
+	// CIDR is the range of a new VPC, /16 to /24.
+	// +optional
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 16",message="the range is too big for a VPC: take one of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for the subnets of a VPC: take one of /16 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].exists(p, cidr(p).containsCIDR(self))",message="the range is not private: take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
+	CIDR string `json:"cidr,omitempty"`
+
+	// Zones are the availability zones of a new VPC, by the region and a letter of a to h. Each gets a subnet
+	// for nodes and, beside private ones, a public subnet. The range of a subnet follows from the letter, so a
+	// zone can be added later; none can be removed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
+	Zones []string `json:"zones,omitempty"`
+
+	// VPC is the ID of an existing VPC to stand in.
+	// +optional
+	// +kubebuilder:validation:MaxLength=21
+	// +kubebuilder:validation:XValidation:rule="self.matches('^vpc-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a VPC, for example vpc-0123456789abcdef0"
+	VPC string `json:"vpc,omitempty"`
+
+	// Subnets are the existing subnets to stand in, at most one of each role in a zone.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(s, self.exists_one(t, t.id == s.id))",message="names a subnet twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, self.exists_one(t, t.zone == s.zone && t.role == s.role))",message="has two subnets of one role in a zone: name one; instance groups can name others in their spec.subnets"
+	Subnets []Subnet `json:"subnets,omitempty"`
+
+	// Topology says whether nodes stand in public or private subnets.
+	// +optional
+	// +kubebuilder:default=Private
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="topology cannot change: make a new cluster"
+	Topology Topology `json:"topology,omitempty"`
+
+	// NAT says how private subnets of a new VPC reach the internet; Single when empty, None for public nodes.
+	// +optional
+	NAT NAT `json:"nat,omitempty"`
+
+	// NATGateways are the gateways for nat Existing, by zone: NAT gateways (nat-…) or transit gateways (tgw-…)
+	// that were put in the VPC, or attached to it, after it was made with nat None.
+	// +optional
+	// +mapType=atomic
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(z, self[z].startsWith('nat-') || self[z].startsWith('tgw-'))",message="write the IDs of NAT or transit gateways, for example nat-0123456789abcdef0"
+	NATGateways map[string]string `json:"natGateways,omitempty"`
+
+	// PodCIDR is the range of pods' addresses.
+	// +optional
+	// +kubebuilder:default="100.64.0.0/13"
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 8",message="the range is too big for pods: take one of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 20",message="the range is too small for pods, of which every node takes a /24: take one of /8 to /20"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="podCIDR cannot change: make a new cluster"
+	PodCIDR string `json:"podCIDR,omitempty"`
+
+	// ServiceCIDR is the range of services' addresses.
+	// +optional
+	// +kubebuilder:default="172.20.0.0/16"
+	// +kubebuilder:validation:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).masked() == cidr(self)",message="the range does not begin where its mask does: write for example 10.0.0.0/16, not 10.0.0.1/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() >= 12",message="the range is too big for services: take one of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).ip().family() != 4 || cidr(self).prefixLength() <= 24",message="the range is too small for services: take one of /12 to /24"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCIDR cannot change: make a new cluster"
+	ServiceCIDR string `json:"serviceCIDR,omitempty"`
+}
+
+// SubnetRole says what a subnet is for.
+//
+// +kubebuilder:validation:Enum=Public;Private
+type SubnetRole string
+
+// Roles of subnets.
+const (
+	// SubnetPublic holds load balancers that the internet reaches, bastions, and nodes of public clusters.
+	SubnetPublic SubnetRole = "Public"
+	// SubnetPrivate holds nodes and internal load balancers.
+	SubnetPrivate SubnetRole = "Private"
+)
+
+// Subnet is an existing subnet.
+type Subnet struct {
+	// ID is the subnet's ID.
+	// +required
+	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^subnet-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a subnet, for example subnet-0123456789abcdef0"
+	ID string `json:"id"`
+
+	// Zone is its availability zone.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Zone string `json:"zone"`
+
+	// Role says what it is for.
+	// +required
+	Role SubnetRole `json:"role"`
+}
+
+// APIAccess says who reaches the API's load balancer.
+//
+// +kubebuilder:validation:Enum=Public;Internal
+type APIAccess string
+
+// Accesses.
+const (
+	// APIPublic is an internet-facing load balancer.
+	APIPublic APIAccess = "Public"
+	// APIInternal is a load balancer that only the VPC, and what is connected to it, reaches.
+	APIInternal APIAccess = "Internal"
+)
+
+// APIEndpoint is how the Kubernetes API is reached.
+type APIEndpoint struct {
+	// Access is Public or Internal.
+	// +optional
+	// +kubebuilder:default=Public
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="api.access cannot change, since nodes know the API by its load balancer's name: make a new cluster"
+	Access APIAccess `json:"access,omitempty"`
+
+	// AllowedCIDRs are the ranges that may reach it; all when empty.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=18
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c).ip().family() == 4)",message="write IPv4 ranges, for example 192.0.2.0/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).masked() == cidr(c))",message="a range does not begin where its mask does: write for example 192.0.2.0/24, not 192.0.2.7/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
+	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
+
+	// SecurityGroups are existing security groups put on the load balancer as well.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a security group twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
+	SecurityGroups []string `json:"securityGroups,omitempty"`
+
+	// ExtraNames are further names or addresses that the API server's certificate is good for.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a name twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(n, isIP(n) || n.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]*[a-z0-9])?$'))",message="write DNS names in lower case, or addresses"
+	ExtraNames []string `json:"extraNames,omitempty"`
+}
+
+// DNS names the API in a public hosted zone.
+type DNS struct {
+	// HostedZoneID is the ID of the zone.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^Z[A-Z0-9]+$')",message="write the ID of a hosted zone, for example Z0123456789ABCDEFGHIJ"
+	HostedZoneID string `json:"hostedZoneID"`
+
+	// Name is the API's name in it, for example api.demo.example.com.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a DNS name, for example api.demo.example.com"
+	Name string `json:"name"`
+}
