@@ -3,14 +3,17 @@ package ec2
 import (
 	"cmp"
 	"context"
+	"maps"
+	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
+	"github.com/aws-operator/aws-operator/internal/simulator/ec2names"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -33,60 +36,114 @@ type Options struct {
 // Service is the simulated EC2 of all accounts and regions.
 type Service struct {
 	env     *resource.Env
+	network *vpc.Service
 	options Options
+	regions place.Store[region]
+	images  images
+	scarce  scarcity
+
+	runner  runner
+	notices line
+
+	mu       sync.Mutex
+	watchers []func(Instance)
+}
+
+// region holds what an account has in a region.
+type region struct {
+	place.Place
+
+	mu        sync.Mutex
+	instances map[string]*instance
+	volumes   map[string]*volume
+	snapshots map[string]*snapshot
+	templates map[string]*launchTemplate
+	keyPairs  map[string]*keyPair     // by name
+	launches  map[string]*reservation // by client token
+	quota     map[bool]int            // vCPUs, by whether they are spot
+}
+
+// New returns the service without instances.
+func New(env *resource.Env, network *vpc.Service, o Options) *Service {
+	if o.Host == nil {
+		o.Host = machine.Absent{}
+	}
+	if o.Keys == nil {
+		o.Keys = &wire.Keys{}
+	}
+	s := &Service{env: env, network: network, options: o, runner: runner{clock: env.Clock}}
+	s.regions.New = func(p place.Place) *region {
+		return &region{
+			Place: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
+			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
+			quota: map[bool]int{},
+		}
+	}
+	return s
 }
 
 func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 
-// Launch launches one instance, which is pending when it returns, and errs as
-// RunInstances does.
-func (s *Service) Launch(r LaunchRequest) (Instance, error) {
-	return Instance{}, wire.Errorf("Unavailable", "the simulator cannot launch %s yet", r.LaunchTemplateID)
+// Service returns the operations for the wire layer: those of instances and those
+// of networks.
+func (s *Service) Service() *wire.Service {
+	operations := map[string]wire.Operation{}
+	for _, some := range []map[string]wire.Operation{
+		s.network.Operations(), s.instanceOperations(), s.attributeOperations(), s.catalogOperations(), s.volumeOperations(),
+		s.templateOperations(), s.keyPairOperations(),
+	} {
+		maps.Copy(operations, some)
+	}
+	return &wire.Service{
+		Name: "ec2", Protocols: []wire.Protocol{wire.EC2Query}, APIVersion: "2016-11-15",
+		XMLNamespace: "http://ec2.amazonaws.com/doc/2016-11-15/", Names: ec2names.Names(), Operations: operations,
+	}
 }
 
-// Terminate ends an instance. It errs when there is none, or when it is protected.
-func (s *Service) Terminate(account, region, id string) error {
-	return wire.Errorf("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
+// locked returns the region of a place, locked, without what is over.
+func (s *Service) locked(p place.Place) *region {
+	r := s.regions.At(p)
+	r.mu.Lock()
+	s.sweep(r)
+	return r
 }
 
-// Instance returns an instance; terminated ones can be seen for an hour.
-func (s *Service) Instance(account, region, id string) (Instance, bool) { return Instance{}, false }
+// here returns the region that a call is about, locked.
+func (s *Service) here(ctx context.Context) *region { return s.locked(place.Of(ctx)) }
+
+func (s *Service) latency(state string) time.Duration {
+	if s.options.Latency == nil {
+		return 0
+	}
+	return s.options.Latency(state)
+}
 
 // Watch calls fn, in order, after every change of an instance's state. fn may call
 // the service. It is to be called before the first launch.
-func (s *Service) Watch(fn func(Instance)) {}
-
-// LaunchTemplate resolves a version of a launch template, named by its id or its
-// name: a number, $Latest or $Default. It errs as AWS does.
-func (s *Service) LaunchTemplate(account, region, idOrName, version string) (TemplateVersion, error) {
-	return TemplateVersion{}, wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", idOrName)
+func (s *Service) Watch(fn func(Instance)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = append(s.watchers, fn)
 }
 
-// ByAddress returns the instance that a private address of a VPC belongs to.
-func (s *Service) ByAddress(vpcID, address string) (Instance, bool) { return Instance{}, false }
-
-// InterruptSpot announces to a spot instance that it will be interrupted in two
-// minutes, and does it then: "terminate" or "stop".
-func (s *Service) InterruptSpot(account, region, id, action string) error { return nil }
-
-// RecommendRebalance tells a spot instance that it is at elevated risk.
-func (s *Service) RecommendRebalance(account, region, id string) error { return nil }
-
-// SetQuota sets how many vCPUs of the standard families an account may run in a
-// region, on demand or spot.
-func (s *Service) SetQuota(account, region string, spot bool, vCPUs int) {}
-
-// SetCapacity says whether a zone has capacity for an instance type; "" is every type.
-func (s *Service) SetCapacity(zone, instanceType string, available bool) {}
-
-// SetImpaired makes an instance's status checks fail, or pass again.
-func (s *Service) SetImpaired(account, region, id string, impaired bool) error { return nil }
-
-// AddImage adds a public image to a region; RemoveImage makes it go.
-func (s *Service) AddImage(region string, image types.Image) {}
-
-// RemoveImage makes an image go: launches fail with InvalidAMIID.NotFound.
-func (s *Service) RemoveImage(region, imageID string) {}
+// announce tells the watchers and the event bus of a new state. The caller holds
+// the region's lock.
+func (s *Service) announce(i *instance) {
+	view := s.view(i)
+	s.runner.add(&s.notices, func() {
+		s.mu.Lock()
+		watchers := s.watchers
+		s.mu.Unlock()
+		s.publishState(view)
+		for _, fn := range watchers {
+			fn(view.clone())
+		}
+	})
+}
 
 // Close ends what waits, and then all machines.
-func (s *Service) Close() {}
+func (s *Service) Close() {
+	s.runner.stop()
+	s.options.Host.Close()
+	s.runner.wait()
+}

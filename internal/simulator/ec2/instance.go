@@ -1,0 +1,247 @@
+package ec2
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/iam"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// instance is an instance, under its region's lock.
+type instance struct {
+	Instance // without tags, which package vpc keeps
+
+	kind        *kind
+	data        *launchData // what it was launched with, changes included
+	userData    []byte
+	profile     iam.InstanceProfile
+	association string // of the profile
+	reservation *reservation
+	index       int32
+	token       string
+	rootDevice  string
+	transition  string // how it got to its state, for people
+	spotRequest string
+	ended       time.Time
+	// protect and protectStop refuse to end or stop it.
+	protect, protectStop bool
+	shutdown             types.ShutdownBehavior
+	metadata             types.InstanceMetadataOptionsResponse
+	notice               notice
+	tokens               map[string]time.Time // of its metadata, by when they end
+	session              session
+	// work is what its machine has to do, in order.
+	work line
+}
+
+// reservation is what one request launched.
+type reservation struct {
+	id, owner, requester string
+	digest               string
+	instances            []*instance
+}
+
+// notice is what a spot instance was told.
+type notice struct {
+	action      string
+	due         time.Time
+	recommended time.Time
+}
+
+var stateCodes = map[types.InstanceStateName]int32{
+	types.InstanceStateNamePending: 0, types.InstanceStateNameRunning: 16, types.InstanceStateNameShuttingDown: 32,
+	types.InstanceStateNameTerminated: 48, types.InstanceStateNameStopping: 64, types.InstanceStateNameStopped: 80,
+}
+
+func stateOf(name types.InstanceStateName) *types.InstanceState {
+	return &types.InstanceState{Name: name, Code: aws.Int32(stateCodes[name])}
+}
+
+// instance finds an instance. The caller holds the lock.
+func (r *region) instance(id string) (*instance, error) {
+	if err := checkID("InvalidInstanceID", "i-", id); err != nil {
+		return nil, err
+	}
+	i, ok := r.instances[id]
+	if !ok {
+		return nil, noInstance(id)
+	}
+	return i, nil
+}
+
+// view copies an instance for others. The caller holds the lock.
+func (s *Service) view(i *instance) Instance {
+	v := i.Instance
+	v.Tags = s.tags(place.Place{Account: i.Account, Region: i.Region}).Get(i.ID)
+	return v
+}
+
+// Instance returns an instance; terminated ones can be seen for an hour.
+func (s *Service) Instance(account, regionName, id string) (Instance, bool) {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, ok := r.instances[id]
+	if !ok {
+		return Instance{}, false
+	}
+	return s.view(i), true
+}
+
+// Instances returns all instances of an account in a region that are not
+// terminated.
+func (s *Service) Instances(account, regionName string) []Instance {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	var list []Instance
+	for _, i := range r.instances {
+		if i.State != types.InstanceStateNameTerminated {
+			list = append(list, s.view(i))
+		}
+	}
+	return list
+}
+
+// ByAddress returns the instance that has a private address in a VPC and is not
+// terminated.
+func (s *Service) ByAddress(vpcID string, address netip.Addr) (Instance, bool) {
+	for _, r := range s.regions.All() {
+		if i, ok := s.at(r, vpcID, address); ok {
+			return i, true
+		}
+	}
+	return Instance{}, false
+}
+
+func (s *Service) at(r *region, vpcID string, address netip.Addr) (Instance, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range r.instances {
+		if i.VPCID == vpcID && i.PrivateIP == address && i.State != types.InstanceStateNameTerminated {
+			return s.view(i), true
+		}
+	}
+	return Instance{}, false
+}
+
+// groups are security groups as instances show them.
+func (s *Service) groups(p place.Place, ids []string) []types.GroupIdentifier {
+	list := make([]types.GroupIdentifier, 0, len(ids))
+	for _, id := range ids {
+		g, _ := s.network.SecurityGroup(p.Account, p.Region, id)
+		list = append(list, types.GroupIdentifier{GroupId: aws.String(id), GroupName: aws.String(g.Name)})
+	}
+	return list
+}
+
+// describeInstance describes an instance. A terminated one has lost its network.
+func (s *Service) describeInstance(r *region, i *instance) types.Instance {
+	d := types.Instance{
+		InstanceId: &i.ID, ImageId: &i.ImageID, InstanceType: types.InstanceType(i.Type), State: stateOf(i.State), AmiLaunchIndex: &i.index,
+		Architecture: i.kind.architecture(), ClientToken: aws.String(i.token), EbsOptimized: aws.Bool(aws.ToBool(i.data.EbsOptimized)),
+		EnaSupport: aws.Bool(true), Hypervisor: types.HypervisorTypeXen, KeyName: i.data.KeyName, LaunchTime: &i.Launched,
+		MetadataOptions: &i.metadata, Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},
+		Placement:      &types.Placement{AvailabilityZone: &i.Zone, GroupName: aws.String(""), Tenancy: types.TenancyDefault},
+		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""), RootDeviceName: &i.rootDevice, RootDeviceType: types.DeviceTypeEbs,
+		StateTransitionReason: aws.String(i.transition), Tags: s.tags(r.Place).List(i.ID), VirtualizationType: types.VirtualizationTypeHvm,
+		PlatformDetails: aws.String("Linux/UNIX"), UsageOperation: aws.String("RunInstances"), UsageOperationUpdateTime: &i.Launched,
+		ProductCodes: []types.ProductCode{}, NetworkInterfaces: []types.InstanceNetworkInterface{}, SecurityGroups: []types.GroupIdentifier{},
+		BlockDeviceMappings: []types.InstanceBlockDeviceMapping{}, SpotInstanceRequestId: wire.Optional(i.spotRequest),
+		EnclaveOptions: &types.EnclaveOptions{Enabled: aws.Bool(false)}, HibernationOptions: &types.HibernationOptions{Configured: aws.Bool(false)},
+		MaintenanceOptions: &types.InstanceMaintenanceOptions{AutoRecovery: types.InstanceAutoRecoveryStateDefault},
+		CpuOptions: &types.CpuOptions{
+			CoreCount: aws.Int32(int32(max(1, i.kind.vCPUs/i.kind.threads))), ThreadsPerCore: aws.Int32(int32(min(i.kind.threads, i.kind.vCPUs))),
+		},
+	}
+	if i.data.Monitoring != nil && aws.ToBool(i.data.Monitoring.Enabled) {
+		d.Monitoring.State = types.MonitoringStateEnabled
+	}
+	if i.Reason.Code != nil {
+		reason := i.Reason
+		d.StateReason = &reason
+	}
+	if i.Spot {
+		d.InstanceLifecycle = types.InstanceLifecycleTypeSpot
+	}
+	if i.profile.ARN != "" && i.State != types.InstanceStateNameTerminated {
+		d.IamInstanceProfile = &types.IamInstanceProfile{Arn: &i.profile.ARN, Id: &i.profile.ID}
+	}
+	for _, v := range r.attached(i.ID) {
+		d.BlockDeviceMappings = append(d.BlockDeviceMappings, types.InstanceBlockDeviceMapping{
+			DeviceName: &v.attachment.device,
+			Ebs: &types.EbsInstanceBlockDevice{
+				VolumeId: &v.id, AttachTime: &v.attachment.at, DeleteOnTermination: aws.Bool(v.attachment.deleteToo), Status: types.AttachmentStatus(v.attachment.state),
+			},
+		})
+	}
+	if i.State != types.InstanceStateNameTerminated {
+		s.describeNetwork(r, i, &d)
+	}
+	return d
+}
+
+func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
+	d.SubnetId, d.VpcId = &i.SubnetID, &i.VPCID
+	d.PrivateIpAddress, d.PrivateDnsName = aws.String(i.PrivateIP.String()), &i.PrivateDNSName
+	d.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsResponse{
+		HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: aws.Bool(false), EnableResourceNameDnsAAAARecord: aws.Bool(false),
+	}
+	for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+		full, ok := s.network.DescribeInterface(r.Account, r.Region, card.ID)
+		if !ok {
+			continue
+		}
+		d.NetworkInterfaces = append(d.NetworkInterfaces, s.describeCard(r.Place, &card, &full))
+		if card.ID == i.InterfaceID {
+			d.SecurityGroups, d.SourceDestCheck = s.groups(r.Place, card.SecurityGroups), full.SourceDestCheck
+			if card.PublicIP.IsValid() {
+				d.PublicIpAddress, d.PublicDnsName = aws.String(card.PublicIP.String()), aws.String(card.PublicDNSName)
+			}
+		}
+	}
+}
+
+func (s *Service) describeCard(p place.Place, card *vpc.Interface, full *types.NetworkInterface) types.InstanceNetworkInterface {
+	n := types.InstanceNetworkInterface{
+		NetworkInterfaceId: &card.ID, SubnetId: &card.SubnetID, VpcId: &card.VPCID, MacAddress: &card.MAC, Description: aws.String(card.Description),
+		PrivateIpAddress: aws.String(card.PrivateIP.String()), PrivateDnsName: &card.PrivateDNSName, OwnerId: aws.String(p.Account),
+		Status: types.NetworkInterfaceStatusInUse, InterfaceType: aws.String("interface"), SourceDestCheck: full.SourceDestCheck,
+		Groups: s.groups(p, card.SecurityGroups), Ipv6Addresses: []types.InstanceIpv6Address{},
+	}
+	if a := full.Attachment; a != nil {
+		n.Attachment = &types.InstanceNetworkInterfaceAttachment{
+			AttachmentId: a.AttachmentId, DeviceIndex: a.DeviceIndex, DeleteOnTermination: a.DeleteOnTermination,
+			AttachTime: a.AttachTime, Status: types.AttachmentStatusAttached, NetworkCardIndex: aws.Int32(0),
+		}
+	}
+	address := types.InstancePrivateIpAddress{Primary: aws.Bool(true), PrivateIpAddress: n.PrivateIpAddress, PrivateDnsName: n.PrivateDnsName}
+	if card.PublicIP.IsValid() {
+		n.Association = &types.InstanceNetworkInterfaceAssociation{
+			PublicIp: aws.String(card.PublicIP.String()), PublicDnsName: aws.String(card.PublicDNSName), IpOwnerId: aws.String("amazon"),
+		}
+		if full.Association != nil && full.Association.IpOwnerId != nil {
+			n.Association.IpOwnerId = full.Association.IpOwnerId
+		}
+		address.Association = n.Association
+	}
+	n.PrivateIpAddresses = []types.InstancePrivateIpAddress{address}
+	return n
+}
+
+// reason is why an instance is in its state: a code with its sentence.
+func reason(code, sentence string) types.StateReason {
+	return types.StateReason{Code: aws.String(code), Message: aws.String(code + ": " + sentence)}
+}
+
+func architectureOf(a types.ArchitectureValues) string {
+	if strings.HasPrefix(string(a), "arm64") {
+		return arm64
+	}
+	return amd64
+}

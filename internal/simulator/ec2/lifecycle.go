@@ -1,0 +1,322 @@
+package ec2
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// The states of an instance and the ways between them:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lifecycle.html
+
+const (
+	pending      = types.InstanceStateNamePending
+	running      = types.InstanceStateNameRunning
+	stopping     = types.InstanceStateNameStopping
+	stopped      = types.InstanceStateNameStopped
+	shuttingDown = types.InstanceStateNameShuttingDown
+	terminated   = types.InstanceStateNameTerminated
+)
+
+// remembered is how long a terminated instance can be seen.
+const remembered = time.Hour
+
+// sweep forgets what has been terminated for long. The caller holds the lock.
+func (s *Service) sweep(r *region) {
+	now := s.env.Clock.Now()
+	for id, i := range r.instances {
+		if i.State == terminated && now.Sub(i.ended) >= remembered {
+			delete(r.instances, id)
+			s.tags(r.Place).Forget(id)
+		}
+	}
+}
+
+// enter moves an instance to a state and tells who listens. The caller holds the
+// lock.
+func (s *Service) enter(i *instance, state types.InstanceStateName) {
+	i.State = state
+	s.announce(i)
+}
+
+// because notes why an instance is on its way out.
+func (s *Service) because(i *instance, why types.StateReason, who string) {
+	i.Reason = why
+	i.transition = who + " (" + s.env.Clock.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)"
+}
+
+// spec is what a host boots. The caller holds the lock.
+func (s *Service) spec(r *region, i *instance) machine.Spec {
+	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
+	return machine.Spec{
+		InstanceID: i.ID, Account: r.Account, Region: r.Region, Zone: i.Zone, VPCID: i.VPCID, SubnetID: i.SubnetID, VPCRange: subnet.VPCRange,
+		PrivateIP: i.PrivateIP, PrivateDNSName: i.PrivateDNSName, InstanceType: i.Type, ImageID: i.ImageID, Architecture: i.Architecture,
+		UserData: i.userData, Metadata: s.metadata(r.Place, i),
+	}
+}
+
+// boot boots an instance's machine with its volumes; one that cannot be booted is
+// terminated as EC2 does when a launch fails on its side.
+func (s *Service) boot(r *region, i *instance) {
+	r.mu.Lock()
+	if i.State != pending {
+		r.mu.Unlock()
+		return
+	}
+	spec := s.spec(r, i)
+	volumes := r.attached(i.ID)
+	r.mu.Unlock()
+
+	err := s.options.Host.Boot(spec)
+	for _, v := range volumes {
+		r.mu.Lock()
+		a := v.attachment
+		root := a != nil && a.device == i.rootDevice
+		r.mu.Unlock()
+		if err == nil && a != nil && !root {
+			err = s.options.Host.Attach(i.ID, v.id, a.device)
+		}
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i.State != pending {
+		return
+	}
+	if err != nil {
+		s.because(i, reason("Server.InternalError", "Internal error on launch"), "Server.InternalError")
+		s.end(r, i)
+		return
+	}
+	for _, v := range volumes {
+		if v.attachment != nil && v.attachment.state == types.VolumeAttachmentStateAttaching {
+			v.attachment.state = types.VolumeAttachmentStateAttached
+		}
+	}
+	i.Reason = types.StateReason{}
+	s.enter(i, running)
+}
+
+// end begins to terminate an instance. The caller holds the lock.
+func (s *Service) end(r *region, i *instance) {
+	s.enter(i, shuttingDown)
+	s.runner.after(s.latency("shutting-down"), &i.work, func() {
+		s.options.Host.Terminate(i.ID)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, v := range r.attached(i.ID) {
+			goes := v.attachment.deleteToo
+			v.attachment, v.state = nil, types.VolumeStateAvailable
+			if goes {
+				s.forgetVolume(r, v)
+			}
+		}
+		s.releaseCards(r, i)
+		s.options.Keys.Revoke(i.session.keyID)
+		i.ended, i.association = s.env.Clock.Now(), ""
+		s.enter(i, terminated)
+	})
+}
+
+// releaseCards deletes the interfaces that go with an instance, and detaches the
+// others.
+func (s *Service) releaseCards(r *region, i *instance) {
+	for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+		// Each is there: it was just listed.
+		if card.Attachment != nil && !card.Attachment.DeleteOnTermination {
+			_ = s.network.DetachInterface(r.Account, r.Region, card.ID)
+			continue
+		}
+		_ = s.network.DeleteInterface(r.Account, r.Region, card.ID)
+	}
+}
+
+// terminate ends an instance at its user's wish; one that has ended stays so. The
+// caller holds the lock.
+func (s *Service) terminate(r *region, i *instance) {
+	if i.State == shuttingDown || i.State == terminated {
+		return
+	}
+	s.because(i, reason("Client.UserInitiatedShutdown", "User initiated shutdown"), "User initiated")
+	s.end(r, i)
+}
+
+// Terminate ends an instance. It errs when there is none; protection holds only
+// against the API.
+func (s *Service) Terminate(account, regionName, id string) error {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, err := r.instance(id)
+	if err != nil {
+		return err
+	}
+	s.terminate(r, i)
+	return nil
+}
+
+// Fail ends an instance as when the hardware below it dies.
+func (s *Service) Fail(account, regionName, id string) error {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, err := r.instance(id)
+	if err != nil || i.State == shuttingDown || i.State == terminated {
+		return err
+	}
+	s.because(i, reason("Server.InternalError", "Internal error"), "Server.InternalError")
+	s.end(r, i)
+	return nil
+}
+
+// stop begins to stop an instance. The caller holds the lock.
+func (s *Service) stop(r *region, i *instance, why types.StateReason, who string) {
+	s.because(i, why, who)
+	s.enter(i, stopping)
+	s.runner.after(s.latency("stopping"), &i.work, func() {
+		s.options.Host.Terminate(i.ID)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if i.State == stopping {
+			s.enter(i, stopped)
+		}
+	})
+}
+
+// start begins to start a stopped instance. The caller holds the lock.
+func (s *Service) start(r *region, i *instance) error {
+	if err := s.scarce.available(r.Place, i.Zone, i.kind, i.Spot); err != nil {
+		return err
+	}
+	if err := r.withinQuota(i.Spot, i.kind.vCPUs); err != nil {
+		return err
+	}
+	i.Launched, i.transition, i.Reason = s.env.Clock.Now(), "", types.StateReason{}
+	s.enter(i, pending)
+	s.runner.after(s.latency("pending"), &i.work, func() { s.boot(r, i) })
+	return nil
+}
+
+// reboot restarts a machine in place. The caller holds the lock.
+func (s *Service) reboot(r *region, i *instance) {
+	s.runner.add(&i.work, func() {
+		r.mu.Lock()
+		if i.State != running {
+			r.mu.Unlock()
+			return
+		}
+		spec, volumes := s.spec(r, i), r.attached(i.ID)
+		r.mu.Unlock()
+		s.options.Host.Terminate(i.ID)
+		if s.options.Host.Boot(spec) != nil {
+			return // it stays down, as one that does not come back
+		}
+		for _, v := range volumes {
+			r.mu.Lock()
+			a := v.attachment
+			r.mu.Unlock()
+			if a != nil && a.device != i.rootDevice {
+				_ = s.options.Host.Attach(i.ID, v.id, a.device) // a device that fails is missing in the machine
+			}
+		}
+	})
+}
+
+// spotNotice is how long before an interruption a spot instance is told.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
+const spotNotice = 2 * time.Minute
+
+// InterruptSpot tells a spot instance that it will be interrupted in two minutes,
+// and does it then: "terminate" or "stop". It errs for an instance that is not a
+// running spot instance.
+func (s *Service) InterruptSpot(account, regionName, id, action string) error {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, err := r.spot(id)
+	if err != nil {
+		return err
+	}
+	if action != "terminate" && action != "stop" {
+		return unsupported("InstanceInterruptionBehavior")
+	}
+	i.notice.action, i.notice.due = action, s.env.Clock.Now().Add(spotNotice)
+	p, zone := r.Place, i.Zone
+	s.runner.add(&s.notices, func() { s.publishInterruption(p, zone, id, action) })
+	s.runner.after(spotNotice, &line{}, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		why := reason("Server.SpotInstanceTermination", "Spot instance termination")
+		switch {
+		case i.State != running:
+		case action == "terminate":
+			s.because(i, why, "Server.SpotInstanceTermination")
+			s.end(r, i)
+		default:
+			s.stop(r, i, reason("Server.SpotInstanceShutdown", "Stopped due to capacity constraints"), "Server.SpotInstanceShutdown")
+		}
+	})
+	return nil
+}
+
+// RecommendRebalance tells a spot instance that it is at elevated risk. It errs
+// for an instance that is not a running spot instance.
+func (s *Service) RecommendRebalance(account, regionName, id string) error {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, err := r.spot(id)
+	if err != nil {
+		return err
+	}
+	i.notice.recommended = s.env.Clock.Now()
+	p := r.Place
+	s.runner.add(&s.notices, func() { s.publishRebalance(p, id) })
+	return nil
+}
+
+// spot finds a running spot instance.
+func (r *region) spot(id string) (*instance, error) {
+	i, err := r.instance(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case !i.Spot:
+		return nil, wire.Errorf("UnsupportedOperation", "The instance '%s' is not a Spot Instance.", id)
+	case i.State != running:
+		return nil, incorrectState("Instance '%s' is not 'running'.", id)
+	}
+	return i, nil
+}
+
+// SetImpaired makes an instance's status checks fail, or pass again. It errs when
+// there is no such instance.
+func (s *Service) SetImpaired(account, regionName, id string, impaired bool) error {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	i, err := r.instance(id)
+	if err != nil {
+		return err
+	}
+	i.Impaired = impaired
+	return nil
+}
+
+// metadataOptions completes the options of an instance's metadata service.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceMetadataOptionsRequest.html
+func metadataOptions(o *types.LaunchTemplateInstanceMetadataOptions) types.InstanceMetadataOptionsResponse {
+	all := types.InstanceMetadataOptionsResponse{
+		HttpEndpoint: types.InstanceMetadataEndpointStateEnabled, HttpProtocolIpv6: types.InstanceMetadataProtocolStateDisabled,
+		HttpPutResponseHopLimit: aws.Int32(1), HttpTokens: types.HttpTokensStateOptional,
+		InstanceMetadataTags: types.InstanceMetadataTagsStateDisabled, State: types.InstanceMetadataOptionsStateApplied,
+	}
+	if o == nil {
+		return all
+	}
+	if own, err := recast[types.InstanceMetadataOptionsResponse](o); err == nil {
+		own.State = "" // it is not for the caller to say
+		overlay(&all, own)
+	}
+	return all
+}

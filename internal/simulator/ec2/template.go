@@ -1,0 +1,185 @@
+package ec2
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// launchTemplate is a launch template with its versions.
+type launchTemplate struct {
+	id, name, creator string
+	created           time.Time
+	versions          map[int64]*templateVersion
+	standard, latest  int64
+}
+
+type templateVersion struct {
+	number               int64
+	created              time.Time
+	creator, description string
+	data                 *types.ResponseLaunchTemplateData
+}
+
+// recast turns one of the SDK's structures into another whose members are called
+// the same: a request's launch data into an answer's.
+func recast[T any](from any) (*T, error) {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return nil, wire.Errorf("InternalError", "cannot encode %T: %v", from, err).WithStatus(500)
+	}
+	to := new(T)
+	if err := json.Unmarshal(text, to); err != nil {
+		return nil, wire.Errorf("InternalError", "cannot read %T as %T: %v", from, to, err).WithStatus(500)
+	}
+	return to, nil
+}
+
+func noTemplate(idOrName string) *wire.Error {
+	if hexID.MatchString(idOrName) && idOrName[:3] == "lt-" {
+		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", idOrName)
+	}
+	return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", idOrName)
+}
+
+// template finds a launch template by id or name. The caller holds the lock.
+func (r *region) template(id, name *string) (*launchTemplate, error) {
+	switch {
+	case id != nil && name != nil:
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameters LaunchTemplateId and LaunchTemplateName cannot be used together.")
+	case id != nil:
+		if err := checkID("InvalidLaunchTemplateId", "lt-", *id); err != nil {
+			return nil, err
+		}
+		if t, ok := r.templates[*id]; ok {
+			return t, nil
+		}
+		return nil, noTemplate(*id)
+	case name != nil:
+		for _, t := range r.templates {
+			if t.name == *name {
+				return t, nil
+			}
+		}
+		return nil, noTemplate(*name)
+	default:
+		return nil, missing("LaunchTemplateId or LaunchTemplateName")
+	}
+}
+
+// version finds a version by its number, $Latest or $Default; "" is the default.
+func (t *launchTemplate) version(text string) (*templateVersion, error) {
+	number := t.standard
+	switch text {
+	case "", "$Default":
+	case "$Latest":
+		number = t.latest
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return nil, wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Invalid launch template version: %s.", text)
+		}
+		number = n
+	}
+	v, ok := t.versions[number]
+	if !ok {
+		return nil, wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", text, t.id)
+	}
+	return v, nil
+}
+
+// LaunchTemplate resolves a version of a launch template, named by its id or its
+// name: a number, $Latest or $Default. It errs as AWS does.
+func (s *Service) LaunchTemplate(account, regionName, idOrName, version string) (TemplateVersion, error) {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	id, name := &idOrName, (*string)(nil)
+	if !hexID.MatchString(idOrName) {
+		id, name = nil, &idOrName
+	}
+	t, err := r.template(id, name)
+	if err != nil {
+		return TemplateVersion{}, err
+	}
+	v, err := t.version(version)
+	if err != nil {
+		return TemplateVersion{}, err
+	}
+	return TemplateVersion{ID: t.id, Name: t.name, Version: strconv.FormatInt(v.number, 10), Data: v.data}, nil
+}
+
+var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+
+// addTemplate makes a launch template with its first version. The caller holds the lock.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html
+func (s *Service) addTemplate(r *region, name, creator, description string, data *types.RequestLaunchTemplateData, tags map[string]string) (*launchTemplate, error) {
+	if !templateName.MatchString(name) {
+		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException", "The launch template name %q is not valid: it has 3 to 128 letters, digits and ().-/_", name)
+	}
+	for _, t := range r.templates {
+		if t.name == name {
+			return nil, wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+		}
+	}
+	t := &launchTemplate{
+		id: newID("lt"), name: name, creator: creator, created: s.env.Clock.Now(), versions: map[int64]*templateVersion{}, standard: 1,
+	}
+	if _, err := s.addVersion(t, creator, description, data); err != nil {
+		return nil, err
+	}
+	s.tags(r.Place).Register(t.id, types.ResourceTypeLaunchTemplate, tags)
+	r.templates[t.id] = t
+	return t, nil
+}
+
+// addVersion adds a version to a template.
+func (s *Service) addVersion(t *launchTemplate, creator, description string, data *types.RequestLaunchTemplateData) (*templateVersion, error) {
+	if data == nil {
+		return nil, missing("LaunchTemplateData")
+	}
+	response, err := recast[types.ResponseLaunchTemplateData](data)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTemplateData(response); err != nil {
+		return nil, err
+	}
+	t.latest++
+	v := &templateVersion{number: t.latest, created: s.env.Clock.Now(), creator: creator, description: description, data: response}
+	t.versions[v.number] = v
+	return v, nil
+}
+
+// checkTemplateData errs on what EC2 refuses already when the template is made.
+func checkTemplateData(d *types.ResponseLaunchTemplateData) error {
+	if d.UserData != nil {
+		if _, err := decodeUserData(*d.UserData); err != nil {
+			return err
+		}
+	}
+	if len(d.NetworkInterfaces) > 0 && (len(d.SecurityGroupIds) > 0 || len(d.SecurityGroups) > 0) {
+		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+	}
+	return nil
+}
+
+func (t *launchTemplate) describe(tags []types.Tag) *types.LaunchTemplate {
+	return &types.LaunchTemplate{
+		LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, CreatedBy: &t.creator, CreateTime: &t.created,
+		DefaultVersionNumber: aws.Int64(t.standard), LatestVersionNumber: aws.Int64(t.latest), Tags: tags,
+	}
+}
+
+func (t *launchTemplate) describeVersion(v *templateVersion) types.LaunchTemplateVersion {
+	return types.LaunchTemplateVersion{
+		LaunchTemplateId: &t.id, LaunchTemplateName: &t.name, VersionNumber: aws.Int64(v.number), CreatedBy: &v.creator, CreateTime: &v.created,
+		DefaultVersion: aws.Bool(v.number == t.standard), VersionDescription: wire.Optional(v.description), LaunchTemplateData: v.data,
+	}
+}
