@@ -98,7 +98,6 @@ func (c *cloud) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-
 func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
 
 func isReady(node *corev1.Node) bool {

@@ -51,7 +51,7 @@ type kubelet struct {
 	clock  clock.WithTicker
 	static *staticPods
 
-	api    *api
+	api *api
 }
 
 func newKubelet(o *options, log logr.Logger, clk clock.WithTicker) *kubelet {

@@ -17,8 +17,11 @@ const (
 	KubePath = ImagePath + "/kube"
 	// controlSocket is where process 1 listens to systemctl.
 	controlSocket = "/run/machine/init.sock"
-	// fileSystemMark says that a volume has a file system, which is in dataDir.
-	fileSystemMark, dataDir = "ext4", "data"
+	// DeviceFile, in a volume's folder, is what is shown as its device: empty at
+	// first, as a new disk reads as zeros, and then the name of the file system,
+	// which is in the folder dataDir.
+	DeviceFile = "device"
+	dataDir    = "data"
 )
 
 // Config says to process 1 what the machine is. Paths are the host's.

@@ -94,10 +94,19 @@ func volumeOf(device string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", device, err)
 	}
-	if filepath.Dir(path) != VolumesPath {
+	volume := filepath.Dir(path)
+	if filepath.Base(path) != DeviceFile || filepath.Dir(volume) != VolumesPath {
 		return "", fmt.Errorf("%s: %w", device, errNoVolume)
 	}
-	return path, nil
+	return volume, nil
+}
+
+// fileSystem is the one that mkfs.ext4 makes.
+const fileSystem = "ext4"
+
+func formatted(volume string) bool {
+	superblock, err := os.ReadFile(filepath.Join(volume, DeviceFile)) //nolint:gosec // a volume of the machine's
+	return err == nil && string(superblock) == fileSystem
 }
 
 func last(args []string) string {
@@ -115,7 +124,7 @@ func blkid(args []string, out, errOut io.Writer) int {
 		_, _ = fmt.Fprintf(errOut, "blkid: %v\n", err)
 		return 2
 	}
-	if _, err := os.Stat(filepath.Join(volume, fileSystemMark)); err != nil {
+	if !formatted(volume) {
 		return 2
 	}
 	text := fmt.Sprintf("%s: TYPE=\"ext4\"", last(args))
@@ -134,7 +143,7 @@ func mkfs(args []string, _, errOut io.Writer) int {
 			os.RemoveAll(filepath.Join(volume, dataDir)),
 			os.MkdirAll(filepath.Join(volume, dataDir, "lost+found"), 0o700),
 			os.Chmod(filepath.Join(volume, dataDir), 0o755), //nolint:gosec // as mkfs.ext4 leaves it
-			os.WriteFile(filepath.Join(volume, fileSystemMark), nil, 0o600),
+			os.WriteFile(filepath.Join(volume, DeviceFile), []byte(fileSystem), 0o600),
 		)
 	}
 	if err != nil {
@@ -154,7 +163,7 @@ func mount(args []string, _, errOut io.Writer) int {
 	if err != nil {
 		return trueMount(args, errOut)
 	}
-	if _, err := os.Stat(filepath.Join(volume, fileSystemMark)); err != nil {
+	if !formatted(volume) {
 		_, _ = fmt.Fprintf(errOut, "mount: %s has no file system\n", device)
 		return 32
 	}

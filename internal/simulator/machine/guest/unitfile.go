@@ -126,16 +126,22 @@ func span(value string) time.Duration {
 	return parsed
 }
 
-// words splits a line at blanks outside of quotes.
+// words splits a line at blanks outside of quotes, and undoes escapes:
+// https://www.freedesktop.org/software/systemd/man/latest/systemd.syntax.html#Quoting
 func words(line string) []string {
 	var (
-		all   []string
-		word  strings.Builder
-		quote rune
-		in    bool
+		all     []string
+		word    strings.Builder
+		quote   rune
+		in, esc bool
 	)
 	for _, r := range line {
 		switch {
+		case esc:
+			word.WriteRune(escaped(r))
+			esc = false
+		case r == '\\':
+			esc, in = true, true
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '"' || r == '\''):
@@ -155,6 +161,18 @@ func words(line string) []string {
 		all = append(all, word.String())
 	}
 	return all
+}
+
+// escaped is what a letter after a backslash stands for.
+func escaped(r rune) rune {
+	switch r {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	default:
+		return r
+	}
 }
 
 // command is the unit's program with variables filled in, and its environment.
@@ -186,9 +204,12 @@ func (u *unit) command() (args, environment []string, err error) {
 }
 
 // fill replaces variables: $NAME as a word of its own becomes any number of
-// words, ${NAME} stays within its word.
+// words, ${NAME} stays within its word, $$ and %% are a dollar and a percent sign.
 func fill(word string, environment []string) []string {
 	lookup := func(name string) string {
+		if name == "$" {
+			return "$"
+		}
 		for _, setting := range slices.Backward(environment) {
 			if value, ok := strings.CutPrefix(setting, name+"="); ok {
 				return value
@@ -199,5 +220,5 @@ func fill(word string, environment []string) []string {
 	if name, ok := strings.CutPrefix(word, "$"); ok && !strings.HasPrefix(name, "{") && !strings.HasPrefix(name, "$") {
 		return words(lookup(name))
 	}
-	return []string{os.Expand(word, lookup)}
+	return []string{strings.ReplaceAll(os.Expand(word, lookup), "%%", "%")}
 }

@@ -95,7 +95,7 @@ func TestControlPlaneBootsAndItsDataSurvives(t *testing.T) {
 	if strings.Contains(console, "the namespace is there") {
 		t.Error("a new cluster has data")
 	}
-	for _, want := range []string{`"instance-type": "m6i.xlarge"`, `"providerID": "aws:///eu-central-1a/i-1"`, `"kubeletVersion": "v1.36.3"`, uninitializedTaint} {
+	for _, want := range []string{`instance-type": "m6i.xlarge"`, `"providerID": "aws:///eu-central-1a/i-1"`, `"kubeletVersion": "v1.36.3"`, uninitializedTaint} {
 		if !strings.Contains(console, want) {
 			t.Errorf("the Node has no %s", want)
 		}
@@ -137,7 +137,7 @@ func awaitSlot(t *testing.T, host *process.Host, id string) string {
 	if !strings.Contains(console, "slot finished") {
 		t.Fatalf("the user data failed:\n%s", console)
 	}
-	t.Log(console)
+
 	return console
 }
 
@@ -162,7 +162,7 @@ func balance(t *testing.T, host *process.Host, address string, targets ...string
 func ready(t *testing.T, host *process.Host, id string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, id, 6443) },
+		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, id, 6443) },
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test has not the CA
 	}}
 	defer client.CloseIdleConnections()

@@ -33,7 +33,7 @@ func (h *Host) Attach(instanceID, volumeID, _ string) error {
 	if other, taken := h.attached[volumeID]; taken && other != instanceID {
 		return fmt.Errorf("attach %s to %s: %s has it", volumeID, instanceID, other)
 	}
-	err := os.Symlink(filepath.Join(guest.VolumesPath, volumeID), h.diskPath(instanceID, volumeID))
+	err := os.Symlink(filepath.Join(guest.VolumesPath, volumeID, guest.DeviceFile), h.diskPath(instanceID, volumeID))
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("attach %s: %w", volumeID, err)
 	}
@@ -69,7 +69,11 @@ func (h *Host) makeVolume(volumeID string) error {
 	if err := os.MkdirAll(h.volumePath(volumeID), 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", volumeID, err)
 	}
-	return nil
+	device, err := os.OpenFile(filepath.Join(h.volumePath(volumeID), guest.DeviceFile), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("make %s: %w", volumeID, err)
+	}
+	return device.Close()
 }
 
 // DeleteVolume forgets the data of a volume or snapshot.
