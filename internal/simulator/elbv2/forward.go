@@ -1,0 +1,252 @@
+package elbv2
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// claimPort is bound on every load balancer's address for as long as it exists,
+// so that no other one takes the address, of another simulator either.
+const claimPort = 65535
+
+// dialTimeout is how long a load balancer tries one target.
+const dialTimeout = 5 * time.Second
+
+// address gives a load balancer its name, and if there are machines an address
+// of its own. The caller holds the lock.
+func (s *Service) address(r *region, b *balancer, id string) {
+	if !s.forwards() || b.kind != types.LoadBalancerTypeEnumNetwork {
+		middle := ".elb." + r.Region
+		if b.kind == types.LoadBalancerTypeEnumApplication {
+			middle = "." + r.Region + ".elb"
+		}
+		b.dnsName = b.name + "-" + id + middle + ".amazonaws.com"
+		if b.scheme == types.LoadBalancerSchemeEnumInternal && b.kind == types.LoadBalancerTypeEnumApplication {
+			b.dnsName = "internal-" + b.dnsName
+		}
+		return
+	}
+	b.address, b.claim = claimAddress()
+	b.dnsName = b.address.String()
+}
+
+// claimAddress finds a free loopback address. Where there is only 127.0.0.1, as
+// on macOS, load balancers share it and differ by their ports.
+func claimAddress() (netip.Addr, net.Listener) {
+	for range 32 {
+		var raw [3]byte
+		_, _ = rand.Read(raw[:]) // never fails, see crypto/rand
+		a := netip.AddrFrom4([4]byte{127, 64 + raw[0]%64, raw[1], 1 + raw[2]%254})
+		l, err := net.Listen("tcp", netip.AddrPortFrom(a, claimPort).String()) //nolint:noctx // binding takes no time
+		if err == nil {
+			return a, l
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+}
+
+// stop ends what a load balancer does. The caller holds the lock.
+func (b *balancer) stop() {
+	for _, l := range b.listeners {
+		l.close()
+	}
+	if b.claim != nil {
+		_ = b.claim.Close()
+		b.claim = nil
+	}
+}
+
+func (l *listener) close() {
+	if l.end != nil {
+		l.end()
+		l.end = nil
+	}
+}
+
+// open begins to listen. The caller holds the lock.
+func (s *Service) open(r *region, l *listener) error {
+	if !l.balancer.address.IsValid() {
+		return nil
+	}
+	at := netip.AddrPortFrom(l.balancer.address, uint16(l.port)) //nolint:gosec // a port, checked
+	socket, err := net.Listen("tcp", at.String())                //nolint:noctx // binding takes no time
+	if err != nil {
+		return wire.Errorf("InternalFailure", "The simulator cannot listen for load balancer %s: %v", l.balancer.name, err).WithStatus(500)
+	}
+	f := &forwarder{s: s, r: r, conns: map[net.Conn]struct{}{}}
+	f.ctx, f.cancel = context.WithCancel(s.ctx)
+	b, arn := l.balancer, l.arn
+	f.group = func() string { // the listener may be changed; called under the lock
+		if now, ok := b.listeners[arn]; ok {
+			return now.group
+		}
+		return ""
+	}
+	s.work.Go(func() { f.accept(socket) })
+	unserve := s.options.Host.Serve(at, f.take)
+	l.end = func() {
+		unserve()
+		_ = socket.Close()
+		f.stop()
+	}
+	return nil
+}
+
+// forwarder hands the connections of one listener to targets.
+type forwarder struct {
+	s      *Service
+	r      *region
+	group  func() string
+	ctx    context.Context //nolint:containedctx // the listener's life
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+}
+
+func (f *forwarder) accept(socket net.Listener) {
+	for {
+		conn, err := socket.Accept()
+		if errors.Is(err, net.ErrClosed) || f.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		f.take(conn)
+	}
+}
+
+// take forwards one connection; it returns at once.
+func (f *forwarder) take(conn net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx.Err() != nil {
+		_ = conn.Close()
+		return
+	}
+	f.conns[conn] = struct{}{}
+	f.s.work.Go(func() {
+		f.forward(conn)
+		f.mu.Lock()
+		delete(f.conns, conn)
+		f.mu.Unlock()
+	})
+}
+
+// stop closes every connection.
+func (f *forwarder) stop() {
+	f.cancel()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	closeAll(f.conns)
+}
+
+// forward connects a client to the first target that answers, and ends with the
+// connection.
+func (f *forwarder) forward(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	for _, t := range f.turn() {
+		ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
+		server, err := f.s.options.Host.Dial(ctx, t.machine, int(t.port))
+		cancel()
+		if err != nil {
+			continue
+		}
+		f.track(t, server)
+		join(client, server)
+		f.untrack(t, server)
+		return
+	}
+}
+
+// turn lists the targets for a connection: the healthy ones in turn, or all of
+// them when none is.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
+func (f *forwarder) turn() []*target {
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	g, ok := f.r.groups[f.group()]
+	if !ok {
+		return nil
+	}
+	var healthy, others []*target
+	for _, t := range g.targets {
+		switch t.state {
+		case types.TargetHealthStateEnumHealthy:
+			healthy = append(healthy, t)
+		case types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnhealthy:
+			others = append(others, t)
+		}
+	}
+	if len(healthy) == 0 {
+		healthy = others
+	}
+	if len(healthy) == 0 {
+		return nil
+	}
+	g.next++
+	first := g.next % len(healthy)
+	return append(append([]*target{}, healthy[first:]...), healthy[:first]...)
+}
+
+// track notes a connection of a target, for its deregistration; it closes when
+// the listener does.
+func (f *forwarder) track(t *target, server net.Conn) {
+	f.r.mu.Lock()
+	t.conns[server] = struct{}{}
+	f.r.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conns[server] = struct{}{}
+	if f.ctx.Err() != nil {
+		_ = server.Close()
+	}
+}
+
+// untrack forgets a connection. The last one of a target that is being
+// deregistered ends that.
+func (f *forwarder) untrack(t *target, server net.Conn) {
+	_ = server.Close()
+	f.mu.Lock()
+	delete(f.conns, server)
+	f.mu.Unlock()
+	f.r.mu.Lock()
+	delete(t.conns, server)
+	drained := len(t.conns) == 0 && t.state == types.TargetHealthStateEnumDraining
+	if drained {
+		t.group.drop(t)
+	}
+	f.r.mu.Unlock()
+	if drained {
+		f.s.tell(t.group.arn)
+	}
+}
+
+// join copies both ways until both ends have said all they had to.
+func join(a, b net.Conn) {
+	var wg sync.WaitGroup
+	wg.Go(func() { pour(a, b) })
+	pour(b, a)
+	wg.Wait()
+}
+
+// pour copies one way and then closes that half, so that the other may go on.
+func pour(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = to.Close()
+}

@@ -1,0 +1,225 @@
+package elbv2
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	compute "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+)
+
+// refresh brings every target's health in line with what its group is used for:
+// targets of groups that are in use are checked, at once and then every interval.
+// It is called without the lock after anything changed.
+func (s *Service) refresh(r *region) {
+	r.mu.Lock()
+	var targets []*target
+	for _, g := range r.groups {
+		targets = append(targets, g.targets...)
+	}
+	r.mu.Unlock()
+	for _, t := range targets {
+		state := compute.InstanceStateNameRunning
+		if i, ok := s.options.Compute.Instance(r.Account, r.Region, t.machine); ok {
+			state = i.State
+		} else if t.machine != t.id || t.group.targetType == types.TargetTypeEnumInstance {
+			state = compute.InstanceStateNameTerminated
+		}
+		r.mu.Lock()
+		changed := s.settle(r, t, state)
+		r.mu.Unlock()
+		if changed {
+			s.tell(t.group.arn)
+		}
+	}
+}
+
+// settle moves a target between "unused" and being checked. The caller holds the
+// lock. It reports whether the target's state changed.
+func (s *Service) settle(r *region, t *target, instance compute.InstanceStateName) bool {
+	before := t.state
+	users := r.usedBy(t.group.arn)
+	switch {
+	case t.state == types.TargetHealthStateEnumDraining:
+	case instance != compute.InstanceStateNameRunning:
+		t.stop()
+		t.set(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumInvalidState, stateText(instance))
+	case len(users) == 0:
+		t.stop()
+		t.set(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumNotInUse,
+			"Target group is not configured to receive traffic from the load balancer")
+	case t.zone != "" && !covers(users, t.zone):
+		t.stop()
+		t.set(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumNotInUse,
+			"Target is in an Availability Zone that is not enabled for the load balancer")
+	case t.state == types.TargetHealthStateEnumUnused:
+		s.begin(t)
+	}
+	return t.state != before
+}
+
+func covers(users []*balancer, name string) bool {
+	for _, b := range users {
+		for _, z := range b.zones {
+			if z.name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begin starts the checks of a target. Without machines there is nothing to
+// check: what runs is healthy.
+func (s *Service) begin(t *target) {
+	if !s.forwards() || !t.group.health.enabled {
+		t.set(types.TargetHealthStateEnumHealthy, "", "")
+		return
+	}
+	t.good, t.bad = 0, 0
+	t.set(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumInitialHealthChecking, "Initial health checks in progress")
+	s.schedule(t, 0)
+}
+
+// schedule has a target checked after some time. The caller holds the lock.
+func (s *Service) schedule(t *target, after time.Duration) {
+	epoch := t.epoch
+	run := func() { s.work.Go(func() { s.probe(t, epoch) }) }
+	if s.ctx.Err() != nil {
+		return
+	}
+	if after <= 0 {
+		run()
+		return
+	}
+	t.timer = s.env.Clock.AfterFunc(after, run)
+}
+
+// probe checks a target once and says when to do so again.
+func (s *Service) probe(t *target, epoch int) {
+	r := t.group.region
+	r.mu.Lock()
+	if t.epoch != epoch || s.ctx.Err() != nil {
+		r.mu.Unlock()
+		return
+	}
+	check, machine, port := t.group.health, t.machine, t.checkPort()
+	r.mu.Unlock()
+
+	reason, text := s.ask(check, machine, port)
+
+	r.mu.Lock()
+	if t.epoch != epoch {
+		r.mu.Unlock()
+		return
+	}
+	before := t.state
+	t.judge(check, reason, text)
+	s.schedule(t, bounded(time.Duration(check.interval)*time.Second, s.options.Patience))
+	changed := t.state != before
+	r.mu.Unlock()
+	if changed {
+		s.tell(t.group.arn)
+	}
+}
+
+// judge counts a check's outcome. The first success makes a new target healthy,
+// as for application load balancers; from there on the thresholds count.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
+func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string) {
+	if reason == "" {
+		t.good, t.bad = t.good+1, 0
+		if t.state == types.TargetHealthStateEnumInitial || t.good >= c.healthy {
+			t.set(types.TargetHealthStateEnumHealthy, "", "")
+		}
+		return
+	}
+	t.good, t.bad = 0, t.bad+1
+	if t.bad >= c.sick {
+		closeAll(t.conns) // as target_health_state.unhealthy.connection_termination.enabled has it
+		t.set(types.TargetHealthStateEnumUnhealthy, reason, text)
+	}
+}
+
+// ask makes one health check; no reason means that it passed.
+func (s *Service) ask(c check, machine string, port int) (reason types.TargetHealthReasonEnum, text string) {
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.timeout)*time.Second)
+	defer cancel()
+	conn, err := s.options.Host.Dial(ctx, machine, port)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if !layer7(c.protocol) {
+		return "", ""
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	code, err := get(ctx, conn, c)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return types.TargetHealthReasonEnumTimeout, "Request timed out"
+	case err != nil:
+		return failed(err)
+	case !matches(c.codes, code):
+		return types.TargetHealthReasonEnumResponseCodeMismatch, fmt.Sprintf("Health checks failed with these codes: [%d]", code)
+	}
+	return "", ""
+}
+
+func failed(err error) (reason types.TargetHealthReasonEnum, text string) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return types.TargetHealthReasonEnumTimeout, "Request timed out"
+	}
+	return types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed"
+}
+
+// get asks for the path of a health check and returns the status.
+func get(ctx context.Context, conn net.Conn, c check) (int, error) {
+	scheme := "http"
+	if c.protocol == types.ProtocolEnumHttps {
+		scheme = "https"
+		//nolint:gosec // load balancers do not verify the certificates of targets:
+		// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
+		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+conn.RemoteAddr().String()+c.path, http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("making the health check: %w", err)
+	}
+	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
+	req.Close = true
+	if err := req.Write(conn); err != nil {
+		return 0, fmt.Errorf("sending the health check: %w", err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		return 0, fmt.Errorf("reading the answer of the health check: %w", err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode, nil
+}
+
+// matches reports whether a status is among the codes of a matcher: "200",
+// "200,301", "200-399".
+func matches(codes string, code int) bool {
+	for part := range strings.SplitSeq(codes, ",") {
+		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			high = low
+		}
+		from, err1 := strconv.Atoi(low)
+		to, err2 := strconv.Atoi(high)
+		if err1 == nil && err2 == nil && from <= code && code <= to {
+			return true
+		}
+	}
+	return false
+}
