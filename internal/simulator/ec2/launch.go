@@ -46,21 +46,47 @@ type launch struct {
 func (s *Service) Launch(q LaunchRequest) (Instance, error) {
 	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
 	defer r.mu.Unlock()
+	l, err := r.requested(q)
+	if err != nil {
+		return Instance{}, err
+	}
+	made, err := s.run(r, l)
+	if err != nil {
+		return Instance{}, err
+	}
+	return s.view(made.instances[0]), nil
+}
+
+// CheckLaunch errs as Launch would for what the request names: the template, the
+// image, the instance type, the key pair, the instance profile. It does not look
+// at quotas and capacity.
+func (s *Service) CheckLaunch(q LaunchRequest) error {
+	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
+	defer r.mu.Unlock()
+	l, err := r.requested(q)
+	if err != nil {
+		return err
+	}
+	return s.decide(r, l)
+}
+
+// requested is the launch that a request asks for. The caller holds the lock.
+func (r *region) requested(q LaunchRequest) (*launch, error) {
 	id, name := wire.Optional(q.LaunchTemplateID), wire.Optional(q.LaunchTemplateName)
 	if id != nil {
 		name = nil
 	}
 	t, err := r.template(id, name)
 	if err != nil {
-		return Instance{}, err
+		return nil, err
 	}
 	v, err := t.version(q.Version)
 	if err != nil {
-		return Instance{}, err
+		return nil, err
 	}
 	data, err := recast[launchData](v.data)
 	if err != nil {
-		return Instance{}, err
+		return nil, err
 	}
 	if q.InstanceType != "" {
 		data.InstanceType, data.InstanceRequirements = types.InstanceType(q.InstanceType), nil
@@ -76,11 +102,7 @@ func (s *Service) Launch(q LaunchRequest) (Instance, error) {
 	} else {
 		l.subnet = q.SubnetID
 	}
-	made, err := s.run(r, l)
-	if err != nil {
-		return Instance{}, err
-	}
-	return s.view(made.instances[0]), nil
+	return l, nil
 }
 
 // digest tells whether two requests of one token are the same.
