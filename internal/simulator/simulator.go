@@ -10,17 +10,20 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
+	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
 	"github.com/aws-operator/aws-operator/internal/simulator/ssm"
 	"github.com/aws-operator/aws-operator/internal/simulator/sts"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -42,6 +45,9 @@ type Options struct {
 	// "Update", "Delete") on a resource of a type; no time unless set. Latency of
 	// API calls is a fault's to add.
 	Latency func(resourceType, operation string) time.Duration
+	// Machines runs what instances boot; none do unless set. It is closed with the
+	// simulator.
+	Machines machine.Host
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
 }
@@ -51,6 +57,7 @@ type Simulator struct {
 	router *wire.Router
 	faults *fault.Injector
 	cancel context.CancelFunc
+	closes []func()
 	ctx    context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
@@ -82,12 +89,17 @@ func New(o Options) *Simulator {
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	buckets := s3.New(env)
-	store := ssm.New(env)
+	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env)
+	instances := ec2.New(env, network, ec2.Options{
+		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
+	})
+	s.closes = append(s.closes, instances.Close)
+	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		iam.New(env, keys), kms.New(env), store, sts.New(env, keys),
+		identities, ciphers, store, sts.New(env, keys), instances,
 	}
-	providers := map[string]resource.Provider{}
+	providers := network.Providers() // its API is a part of instances'
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {
 			maps.Copy(providers, b.Providers())
@@ -106,6 +118,7 @@ func New(o Options) *Simulator {
 	}
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys))
+	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: instances.Resolve})
 	return s
 }
 
@@ -121,6 +134,9 @@ func withDefaults(o Options) Options {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Machines == nil {
+		o.Machines = machine.Absent{}
 	}
 	if o.Faults == nil {
 		o.Faults = fault.New()
@@ -144,5 +160,11 @@ func (s *Simulator) Faults() *fault.Injector { return s.faults }
 // Calls returns how many API calls were made so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
 
-// Close ends the requests that wait. The simulator does not serve afterwards.
-func (s *Simulator) Close() { s.cancel() }
+// Close ends the requests that wait, and the machines. The simulator does not
+// serve afterwards.
+func (s *Simulator) Close() {
+	s.cancel()
+	for _, fn := range s.closes {
+		fn()
+	}
+}

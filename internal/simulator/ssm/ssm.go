@@ -27,6 +27,7 @@ import (
 type Service struct {
 	env     *resource.Env
 	regions place.Store[region]
+	public  func(region, name string) (value string, ok bool)
 }
 
 type region struct {
@@ -51,9 +52,23 @@ type version struct {
 	modified                                           time.Time
 }
 
-// New returns the service without parameters.
-func New(env *resource.Env) *Service {
+// Option changes the service.
+type Option func(*Service)
+
+// WithPublic adds public parameters: public returns the value of one whose name
+// begins with /aws/service/, which in AWS names the newest machine image and the
+// like. They can be read in every account, but not listed.
+// https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-public-parameters.html
+func WithPublic(public func(region, name string) (value string, ok bool)) Option {
+	return func(s *Service) { s.public = public }
+}
+
+// New returns the service without parameters of its accounts.
+func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env}
+	for _, option := range options {
+		option(s)
+	}
 	s.regions.New = func(p place.Place) *region { return &region{Place: p, parameters: map[string]*parameter{}} }
 	return s
 }
@@ -207,6 +222,24 @@ func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (
 	return &ssm.PutParameterOutput{Version: p.current().number, Tier: p.current().tier}, nil
 }
 
+// find returns a parameter as [region.find] does, and public ones.
+func (s *Service) find(r *region, id string) (*parameter, *version, string, error) {
+	if s.public != nil && strings.HasPrefix(id, "/aws/service/") {
+		if value, ok := s.public(r.Region, id); ok {
+			p := &parameter{name: id, arn: "arn:" + s.partition() + ":ssm:" + r.Region + "::parameter" + id}
+			p.versions = []version{{number: 1, value: value, dataType: "text", kind: types.ParameterTypeString, tier: types.ParameterTierStandard, modified: publicSince}}
+			if strings.HasPrefix(value, "ami-") {
+				p.versions[0].dataType = "aws:ec2:image"
+			}
+			return p, p.current(), "", nil
+		}
+	}
+	return r.find(id)
+}
+
+// publicSince is when public parameters were last changed.
+var publicSince = time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC)
+
 // find returns a parameter and a version of it: the one that a selector after a
 // colon names, or the current one. Names may be ARNs.
 func (r *region) find(id string) (p *parameter, v *version, selector string, err error) {
@@ -253,7 +286,7 @@ func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (
 	r := s.regions.At(place.Of(ctx))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, v, selector, err := r.find(aws.ToString(in.Name))
+	p, v, selector, err := s.find(r, aws.ToString(in.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +300,7 @@ func (s *Service) Value(_ context.Context, account, regionName, name string) (st
 	r := s.regions.At(place.Place{Account: account, Region: regionName})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, v, _, err := r.find(name)
+	_, v, _, err := s.find(r, name)
 	if err != nil {
 		return "", err
 	}
@@ -283,7 +316,7 @@ func (s *Service) getParameters(ctx context.Context, in *ssm.GetParametersInput)
 	defer r.mu.Unlock()
 	out := &ssm.GetParametersOutput{Parameters: []types.Parameter{}, InvalidParameters: []string{}}
 	for _, name := range in.Names {
-		p, v, selector, err := r.find(name)
+		p, v, selector, err := s.find(r, name)
 		if err != nil {
 			out.InvalidParameters = append(out.InvalidParameters, name)
 			continue

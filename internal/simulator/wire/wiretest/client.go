@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -18,10 +19,24 @@ func Serve(t *testing.T, handler http.Handler) aws.Config {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(),
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: steadyClient{server.Client()},
 		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
 		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 	}
+}
+
+// steadyClient keeps a connection open under an answer that begins before the
+// transport has looked for the end of the request's body: smithy-go closes the
+// body then, its WriteTo returns io.EOF as an error, and net/http closes the
+// connection for that. Without WriteTo the end of the body is no error.
+type steadyClient struct{ *http.Client }
+
+// Do sends a request.
+func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
+	return c.Client.Do(r)
 }
 
 // WantCode fails the test unless err is AWS's with the code.

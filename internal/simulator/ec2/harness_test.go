@@ -1,0 +1,258 @@
+package ec2_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/iam"
+	"github.com/aws-operator/aws-operator/internal/simulator/kms"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/sts"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
+)
+
+const (
+	account = "123456789012"
+	region  = "eu-central-1"
+)
+
+// host is a host that only notes what it is told.
+type host struct {
+	machine.Absent
+
+	mu     sync.Mutex
+	specs  map[string]machine.Spec
+	calls  []string
+	refuse bool
+}
+
+func (h *host) note(call string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, call)
+}
+
+func (h *host) heard(call string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.calls, call)
+}
+
+func (h *host) Boot(spec machine.Spec) error {
+	h.note("boot " + spec.InstanceID)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refuse {
+		return errors.New("no room")
+	}
+	h.specs[spec.InstanceID] = spec
+	return nil
+}
+
+func (h *host) Terminate(id string) { h.note("terminate " + id) }
+
+func (h *host) Attach(id, volume, device string) error {
+	h.note("attach " + id + " " + volume + " " + device)
+	return nil
+}
+
+func (h *host) Detach(id, volume string) { h.note("detach " + id + " " + volume) }
+
+func (h *host) DeleteVolume(id string) { h.note("delete " + id) }
+
+func (h *host) CopyVolume(from, to string) error {
+	h.note("copy " + from + " " + to)
+	return nil
+}
+
+// event is what was published.
+type event struct {
+	detailType string
+	resources  []string
+	detail     any
+}
+
+// world is EC2 with a network, and an SDK client of it.
+type world struct {
+	*awsec2.Client
+
+	t       *testing.T
+	config  aws.Config
+	service *ec2.Service
+	network *vpc.Service
+	host    *host
+	clock   *testclock.FakeClock // nil with the real clock
+	subnets map[string]string    // by zone
+
+	mu     sync.Mutex
+	events []event
+	states []string
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	return startWith(t, clock.RealClock{}, nil)
+}
+
+func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency func(string) time.Duration) *world {
+	t.Helper()
+	w := &world{t: t, host: &host{specs: map[string]machine.Spec{}}, subnets: map[string]string{}}
+	w.clock, _ = clk.(*testclock.FakeClock)
+	env := &resource.Env{Clock: clk}
+	keys := &wire.Keys{}
+	profiles, ciphers := iam.New(env, keys), kms.New(env)
+	w.network = vpc.New(env)
+	w.service = ec2.New(env, w.network, ec2.Options{
+		Host: w.host, Profiles: profiles, Ciphers: ciphers, Keys: keys, Latency: latency,
+		Publish: func(_ context.Context, _, _, _, detailType string, resources []string, detail any) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.events = append(w.events, event{detailType, resources, detail})
+		},
+	})
+	w.service.Watch(func(i ec2.Instance) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.states = append(w.states, i.ID+" "+string(i.State))
+	})
+	t.Cleanup(w.service.Close)
+	w.config = wiretest.Serve(t, wire.NewRouter([]*wire.Service{
+		w.service.Service(), profiles.Service(), ciphers.Service(), sts.New(env, keys).Service(),
+	}, nil, clk, wire.WithKeys(keys)))
+	w.Client = awsec2.NewFromConfig(w.config)
+	w.makeNetwork()
+	return w
+}
+
+func (w *world) makeNetwork() {
+	w.t.Helper()
+	made, err := w.CreateVpc(w.t.Context(), &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for zone, cidr := range map[string]string{region + "a": "10.0.1.0/24", region + "b": "10.0.2.0/24"} {
+		subnet, err := w.CreateSubnet(w.t.Context(), &awsec2.CreateSubnetInput{
+			VpcId: made.Vpc.VpcId, CidrBlock: aws.String(cidr), AvailabilityZone: aws.String(zone),
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.subnets[zone] = *subnet.Subnet.SubnetId
+	}
+}
+
+// image is the current Ubuntu of an architecture.
+func (w *world) image(architecture string) string {
+	w.t.Helper()
+	id, ok := w.service.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id")
+	if !ok {
+		w.t.Fatal("no image of " + architecture)
+	}
+	return id
+}
+
+// request asks for one m6i.large in zone a.
+func (w *world) request() *awsec2.RunInstancesInput {
+	return &awsec2.RunInstancesInput{
+		ImageId: aws.String(w.image("amd64")), InstanceType: types.InstanceTypeM6iLarge, SubnetId: aws.String(w.subnets[region+"a"]),
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+	}
+}
+
+// launch launches one and waits until it runs.
+func (w *world) launch(in *awsec2.RunInstancesInput) types.Instance {
+	w.t.Helper()
+	out, err := w.RunInstances(w.t.Context(), in)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.until(*out.Instances[0].InstanceId, types.InstanceStateNameRunning)
+}
+
+// until waits until an instance is in a state.
+func (w *world) until(id string, state types.InstanceStateName) (found types.Instance) {
+	w.t.Helper()
+	w.eventually("instance "+id+" to be "+string(state), func() bool {
+		out, err := w.DescribeInstances(w.t.Context(), &awsec2.DescribeInstancesInput{InstanceIds: []string{id}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		found = out.Reservations[0].Instances[0]
+		return found.State.Name == state
+	})
+	return found
+}
+
+// eventually waits until a condition holds.
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			w.t.Fatalf("waited in vain for %s; the host heard %v", what, w.host.calls)
+		case <-tick.C:
+		}
+	}
+}
+
+// published returns the details of the events of a type, in order.
+func (w *world) published(detailType string) (found []event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.detailType == detailType {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// profile makes an instance profile with a role.
+func (w *world) profile(name string) {
+	w.t.Helper()
+	client, ctx := awsiam.NewFromConfig(w.config), w.t.Context()
+	_, err1 := client.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(`{"Statement":[]}`)})
+	_, err2 := client.CreateInstanceProfile(ctx, &awsiam.CreateInstanceProfileInput{InstanceProfileName: &name})
+	_, err3 := client.AddRoleToInstanceProfile(ctx, &awsiam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: aws.String(name + "-role")})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// serve serves a handler on loopback and returns its address.
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }()
+	return "http://" + listener.Addr().String()
+}
+
+var _ = imds.New
