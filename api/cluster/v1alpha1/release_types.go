@@ -219,7 +219,8 @@ type ReleaseAddon struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
 
-	// Values are the chart's values.
+	// Values are the chart's values. In their strings and keys $(CLUSTER), $(REGION), $(POD_CIDR) and
+	// $(SERVICE_CIDR) stand for the cluster's.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object

@@ -66,7 +66,7 @@ type Cluster struct {
 
 	// Spec is a copy of the Cluster's with every default filled.
 	Spec v1alpha1.ClusterSpec
-	// Release is what the cluster runs.
+	// Release is a copy of what the cluster runs, with the cluster's facts in the values of its addons.
 	Release *v1alpha1.Release
 	// ResourceSet is the version of the templates.
 	ResourceSet string

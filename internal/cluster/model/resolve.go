@@ -76,6 +76,10 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 		return
 	}
 	c.Features = set.Features
+	facts := release.Facts{Cluster: c.Name, Region: c.Region, PodCIDR: c.Spec.Network.PodCIDR, ServiceCIDR: c.Spec.Network.ServiceCIDR}
+	if err := release.FillAddons(c.Release.Spec.Addons, facts); err != nil {
+		problems.add("spec.release", "name another release", "release %s: %v", r.Name, err)
+	}
 }
 
 // resolveNames decides what everything is called.

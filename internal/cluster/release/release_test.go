@@ -1,0 +1,130 @@
+package release_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+)
+
+func builtin(t *testing.T) map[string]*v1alpha1.Release {
+	t.Helper()
+	all, err := release.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]*v1alpha1.Release{}
+	for _, one := range all {
+		byName[one.Name] = one
+	}
+	return byName
+}
+
+func TestBuiltinReleasesAreTheLastThreeMinors(t *testing.T) {
+	all := builtin(t)
+	want := map[string]string{"v1.36.3": release.Set110, "v1.35.7": release.Set100, "v1.34.10": release.Set100}
+	if got := slices.Sorted(maps.Keys(all)); len(got) != len(want) {
+		t.Errorf("releases %v", got)
+	}
+	for name, set := range want {
+		one := all[name]
+		if one == nil {
+			t.Errorf("there is no release %s", name)
+			continue
+		}
+		if one.Spec.Kubernetes != name || one.Spec.ResourceSet != set {
+			t.Errorf("%s has Kubernetes %s and resource set %s, want %s", name, one.Spec.Kubernetes, one.Spec.ResourceSet, set)
+		}
+	}
+}
+
+func TestArtifactsAreThoseOfANodeAndHaveAHashOrAReason(t *testing.T) {
+	hash := regexp.MustCompile(`^[0-9a-f]{64}$`)
+	for name, one := range builtin(t) {
+		var names []string
+		for _, a := range one.Spec.Artifacts {
+			names = append(names, a.Name)
+			for _, architecture := range []v1alpha1.Architecture{v1alpha1.AMD64, v1alpha1.ARM64} {
+				source, ok := a.Sources[architecture]
+				if !ok || !strings.HasPrefix(source.URL, "https://") || !strings.Contains(source.URL, string(architecture)) {
+					t.Errorf("%s: %s: %s is fetched from %q", name, a.Name, architecture, source.URL)
+				}
+				if hash.MatchString(source.SHA256) == (source.Unverified != "") {
+					t.Errorf("%s: %s: %s has hash %q and reason %q", name, a.Name, architecture, source.SHA256, source.Unverified)
+				}
+				if name == "v1.36.3" && source.SHA256 == "" {
+					t.Errorf("%s: %s: %s has no hash: nothing could boot", name, a.Name, architecture)
+				}
+			}
+			if a.Sources[v1alpha1.AMD64].SHA256 != "" && a.Sources[v1alpha1.AMD64].SHA256 == a.Sources[v1alpha1.ARM64].SHA256 {
+				t.Errorf("%s: %s has one hash for both architectures", name, a.Name)
+			}
+		}
+		want := []string{"containerd", "runc", "cni-plugins", "kubelet", "kubeadm", "ecr-credential-provider"}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: artifacts %v, want %v", name, names, want)
+		}
+	}
+}
+
+func TestImagesAreDated(t *testing.T) {
+	dated := regexp.MustCompile(`/stable/20[0-9]{6}(\.[0-9]+)?/`)
+	for name, one := range builtin(t) {
+		for architecture, image := range one.Spec.Images {
+			if !dated.MatchString(image.Parameter) || !strings.Contains(image.Parameter, "/"+string(architecture)+"/") {
+				t.Errorf("%s: %s boots %s", name, architecture, image.Parameter)
+			}
+		}
+	}
+}
+
+func TestSets(t *testing.T) {
+	old, err := release.Set(release.Set100)
+	if err != nil || old.Features != (release.Features{}) {
+		t.Errorf("the first set is %+v, %v: it must never get a feature", old, err)
+	}
+	now, err := release.Set(release.Set110)
+	if err != nil || !now.Features.CrossZoneAPI {
+		t.Errorf("1.1.0 is %+v, %v", now, err)
+	}
+	_, err = release.Set("9.0.0")
+	if want := `there is no resource set "9.0.0"; this operator knows 1.0.0, 1.1.0`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestFillAddons(t *testing.T) {
+	addons := []v1alpha1.ReleaseAddon{{Name: "none"}, {Name: "some", Values: &runtime.RawExtension{
+		Raw: []byte(`{"args":["--name=$(CLUSTER)",1],"at":{"$(REGION)/$(CLUSTER)":"$(POD_CIDR) $(SERVICE_CIDR) $(OTHER)"}}`),
+	}}}
+	if err := release.FillAddons(addons, release.Facts{Cluster: "demo", Region: "eu-central-1", PodCIDR: "100.64.0.0/13", ServiceCIDR: "172.20.0.0/16"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"args":["--name=demo",1],"at":{"eu-central-1/demo":"100.64.0.0/13 172.20.0.0/16 $(OTHER)"}}`
+	if got := string(addons[1].Values.Raw); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	list := []v1alpha1.ReleaseAddon{{Name: "list", Values: &runtime.RawExtension{Raw: []byte(`[1]`)}}}
+	if err := release.FillAddons(list, release.Facts{}); err == nil || !strings.Contains(err.Error(), "addon list: values") {
+		t.Errorf("values that are a list gave %v", err)
+	}
+}
+
+func TestBuiltinAddonsHaveValuesThatCanBeFilled(t *testing.T) {
+	for name, one := range builtin(t) {
+		if err := release.FillAddons(one.Spec.Addons, release.Facts{Cluster: "demo", Region: "eu-central-1"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		data, err := json.Marshal(one.Spec.Addons)
+		if err != nil || strings.Contains(string(data), "$(") {
+			t.Errorf("%s: something is not filled: %s (%v)", name, data, err)
+		}
+	}
+}
