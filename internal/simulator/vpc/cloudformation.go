@@ -1,8 +1,207 @@
 package vpc
 
-import "github.com/aws-operator/aws-operator/internal/simulator/resource"
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
 
 // Providers returns the CloudFormation types that the network backs.
 func (s *Service) Providers() map[string]resource.Provider {
-	return map[string]resource.Provider{}
+	all := map[string]resource.Provider{
+		"AWS::EC2::NatGateway": natProvider{provider{service: s, make: makeNAT, change: changeNAT, remove: deleteNAT, read: readNAT}},
+	}
+	for kind, p := range map[string]provider{
+		"AWS::EC2::VPC":                         {make: makeVPC, change: changeVPC, remove: deleteVPC, read: readVPC},
+		"AWS::EC2::VPCCidrBlock":                {make: makeBlock, remove: deleteBlock, read: readBlock},
+		"AWS::EC2::Subnet":                      {make: makeSubnet, change: changeSubnet, remove: deleteSubnet, read: readSubnet},
+		"AWS::EC2::RouteTable":                  {make: makeTable, change: changeTable, remove: deleteTable, read: readTable},
+		"AWS::EC2::Route":                       {make: makeRoute, change: changeRoute, remove: deleteRoute, read: readRoute},
+		"AWS::EC2::SubnetRouteTableAssociation": {make: makeAssociation, remove: deleteAssociation, read: readAssociation},
+		"AWS::EC2::InternetGateway":             {make: makeGateway, change: changeGateway, remove: deleteGateway, read: readGateway},
+		"AWS::EC2::VPCGatewayAttachment":        {make: makeAttachment, change: changeAttachment, remove: deleteAttachment, read: readAttachment},
+		"AWS::EC2::EgressOnlyInternetGateway":   {make: makeEgress, change: changeEgress, remove: deleteEgress, read: readEgress},
+		"AWS::EC2::EIP":                         {make: makeAddress, change: changeAddress, remove: deleteAddress, read: readAddress},
+		"AWS::EC2::EIPAssociation":              {make: makeMapping, remove: deleteMapping, read: readMapping},
+		"AWS::EC2::SecurityGroup":               {make: makeGroup, change: changeGroup, remove: deleteGroup, read: readGroup},
+		"AWS::EC2::SecurityGroupIngress":        {make: makeIngress, change: changeRule, remove: deleteRule, read: readRule},
+		"AWS::EC2::SecurityGroupEgress":         {make: makeEgressRule, change: changeRule, remove: deleteRule, read: readRule},
+		"AWS::EC2::NetworkInterface":            {make: makeInterface, change: changeInterface, remove: deleteInterface, read: readInterface},
+		"AWS::EC2::VPCEndpoint":                 {make: makeEndpoint, change: changeEndpoint, remove: deleteEndpoint, read: readEndpoint},
+		"AWS::EC2::DHCPOptions":                 {make: makeOptions, change: changeOptions, remove: deleteOptions, read: readOptions},
+		"AWS::EC2::VPCDHCPOptionsAssociation":   {make: makeOptionsOf, remove: deleteOptionsOf, read: readOptionsOf},
+	} {
+		p.service = s
+		all[kind] = p
+	}
+	return all
+}
+
+// provider makes the resources of one type by functions on a region, which is
+// locked while they run.
+type provider struct {
+	service *Service
+	make    func(*region, resource.Request) (resource.Result, error)
+	change  func(*region, resource.Request) (resource.Result, error) // nil if nothing of it may change
+	remove  func(*region, resource.Request) error
+	read    func(*region, resource.Request) (map[string]any, error)
+}
+
+func handled(err error) error { return property.HandlerError("Ec2", err) }
+
+// Create makes a resource; one that fails leaves nothing.
+func (p provider) Create(_ context.Context, q resource.Request) (resource.Result, error) {
+	r, unlock := p.service.lock(place.OfResource(q))
+	defer unlock()
+	result, err := p.make(r, q)
+	return result, handled(err)
+}
+
+// Update changes a resource in place.
+func (p provider) Update(_ context.Context, q resource.Request) (resource.Result, error) {
+	if p.change == nil {
+		return resource.Result{}, resource.Errorf(resource.NotUpdatable, "Resource of this type cannot be updated")
+	}
+	r, unlock := p.service.lock(place.OfResource(q))
+	defer unlock()
+	result, err := p.change(r, q)
+	return result, handled(err)
+}
+
+// Delete removes a resource that nothing depends on.
+func (p provider) Delete(_ context.Context, q resource.Request) error {
+	r, unlock := p.service.lock(place.OfResource(q))
+	defer unlock()
+	return handled(p.remove(r, q))
+}
+
+// Read returns the properties that a resource has now.
+func (p provider) Read(_ context.Context, q resource.Request) (map[string]any, error) {
+	r, unlock := p.service.lock(place.OfResource(q))
+	defer unlock()
+	properties, err := p.read(r, q)
+	return properties, handled(err)
+}
+
+// decode reads properties, and refuses those the simulator would have to pass
+// over.
+func decode(q resource.Request, into any, refused ...string) error {
+	for _, name := range refused {
+		if q.Properties[name] != nil {
+			return resource.Errorf(resource.InvalidRequest, "The simulator does not support the property %s.", name)
+		}
+	}
+	return property.Decode(q.Properties, into)
+}
+
+// tagged is the tags of a resource's properties.
+type ownTags struct{ Tags []property.Tag }
+
+// setTags gives a resource its tags: those of the template before that are gone
+// from it are removed, and those of others stay.
+func (r *region) setTags(q resource.Request, id string) error {
+	var now ownTags
+	if err := property.Decode(q.Properties, &now); err != nil {
+		return err
+	}
+	tags := property.Tags(q.Tags, now.Tags)
+	if err := CheckTags(tags, true); err != nil {
+		return err
+	}
+	for _, key := range r.templated[id] {
+		if _, ok := tags[key]; !ok {
+			r.tags.Delete(id, key)
+		}
+	}
+	r.tags.Set(id, tags)
+	r.templated[id] = slices.Collect(maps.Keys(tags))
+	return nil
+}
+
+// stackTags holds a new resource's tags against the rules before it is made.
+func stackTags(q resource.Request) error {
+	var own ownTags
+	if err := property.Decode(q.Properties, &own); err != nil {
+		return err
+	}
+	return CheckTags(property.Tags(q.Tags, own.Tags), true)
+}
+
+// made returns the result of a resource whose only attribute is its id.
+func made(id, attribute string) resource.Result {
+	return resource.Result{PhysicalID: id, Attributes: map[string]any{attribute: id}}
+}
+
+// optional is a property that is not given if it is empty.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func anys(list []string) []any {
+	out := make([]any, 0, len(list))
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
+}
+
+// with adds a resource's own tags to its properties.
+func (r *region) with(properties map[string]any, q resource.Request, id string) map[string]any {
+	if tags := property.OwnTags(r.tags.Get(id), q.Tags); tags != nil {
+		properties["Tags"] = tags
+	}
+	for name, value := range properties {
+		if value == nil {
+			delete(properties, name)
+		}
+	}
+	return properties
+}
+
+// value is a property that is read back only if it is set.
+func value(s *string) any {
+	if aws.ToString(s) == "" {
+		return nil
+	}
+	return *s
+}
+
+func number(p *int32) any {
+	if p == nil {
+		return nil
+	}
+	return int64(*p)
+}
+
+// natProvider makes NAT gateways, which take their time.
+type natProvider struct{ provider }
+
+// Stable reports whether a gateway is available, or after a Delete that it is
+// gone. One that failed will not become available.
+func (p natProvider) Stable(_ context.Context, q resource.Request) (bool, error) {
+	r, unlock := p.service.lock(place.OfResource(q))
+	defer unlock()
+	n, ok := r.nats.byID[q.PhysicalID]
+	if !ok {
+		return true, nil
+	}
+	switch r.natState(n) {
+	case types.NatGatewayStateFailed:
+		return false, resource.Errorf(resource.NotStabilized,
+			"NatGateway %s is in state failed and hence failed to stabilize. Detailed failure message: %s", n.id, n.reason)
+	case types.NatGatewayStateAvailable, types.NatGatewayStateDeleted:
+		return true, nil
+	default:
+		return false, nil
+	}
 }

@@ -89,12 +89,13 @@ type region struct {
 	endpoints   table[*endpoint]
 	dhcp        table[*dhcpOptions]
 	acls        table[*acl]
-	standard    *dhcpOptions // what VPCs have that were not given others
+	standard    *dhcpOptions        // what VPCs have that were not given others
+	templated   map[string][]string // keys of tags that come from a template, by id
 }
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: map[Quota]int{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: map[Quota]int{}, templated: map[string][]string{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),

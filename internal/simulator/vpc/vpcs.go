@@ -145,6 +145,7 @@ func (r *region) removeVPC(id *string) error {
 // drop takes a resource out of its table and forgets its tags.
 func drop[T item](r *region, t table[T], x T) {
 	delete(t.byID, x.ident())
+	delete(r.templated, x.ident())
 	r.tags.Forget(x.ident())
 }
 
