@@ -204,9 +204,11 @@ func ZoneName(cluster string) string { return cluster + ".internal" }
 // EtcdName returns the name of the slot's etcd member.
 func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
 
-// TokenParameterName returns the name of the SSM parameter of the bootstrap token.
+// TokenParameterName returns the name of the SSM parameter of the bootstrap token. Names that begin
+// with aws, also behind the first slash, are reserved:
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
 func TokenParameterName(cluster string) string {
-	return fmt.Sprintf("/aws-operator/%s/bootstrap-token", cluster)
+	return fmt.Sprintf("/cluster-operator/%s/bootstrap-token", cluster)
 }
 
 // zoneLogicalID returns a zone in the form of logical IDs: EuCentral1a.
