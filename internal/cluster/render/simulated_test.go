@@ -1,0 +1,135 @@
+package render_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+// TestSimulatedStacks makes the stacks of clusters with new VPCs in a simulated
+// account, with the engine that the operator uses, and deletes them.
+func TestSimulatedStacks(t *testing.T) {
+	for _, path := range []string{"testdata/public.yaml", "testdata/private.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			f := read(t, path)
+			f.cluster.Spec.Role, f.cluster.Spec.DNS = nil, nil
+			f.cluster.Spec.API.SecurityGroups, f.cluster.Spec.ControlPlane.SecurityGroups = nil, nil
+			f.cluster.Spec.IAM.PermissionsBoundary = ""
+			c, groups := f.resolve(t, setRelease("1.1.0"))
+			image := model.Image{ID: "ami-0123456789abcdef0"}
+			c.BastionImage, c.ControlPlaneImage = image, image
+			region := newLab(t, c.Region)
+			s, err := render.Base(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs := region.make(t, s)
+			for _, slot := range c.Slots {
+				s, err := render.Slot(c, slot.Index, outputs, userData(t, c, c.ControlPlaneArchitecture))
+				if err != nil {
+					t.Fatal(err)
+				}
+				region.make(t, s)
+			}
+			for _, g := range groups {
+				g.Image, g.Spec.SecurityGroups = image, nil
+				s, err := render.Group(c, g, outputs, userData(t, c, g.Spec.Architecture))
+				if err != nil {
+					t.Fatal(err)
+				}
+				region.make(t, s)
+			}
+			region.removeAll(t)
+		})
+	}
+}
+
+// lab is a simulated region and the stacks that were made there.
+type lab struct {
+	engine *stack.Engine
+	made   []made
+}
+
+type made struct {
+	desired stack.Desired
+	record  stack.Record
+}
+
+func newLab(t *testing.T, region string) *lab {
+	t.Helper()
+	simulated := simulator.New(simulator.Options{Region: region})
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(simulated.Close)
+	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{engine: stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})}
+}
+
+// make makes a stack and returns its outputs.
+func (l *lab) make(t *testing.T, s *render.Stack) map[string]string {
+	t.Helper()
+	m := made{desired: stack.Desired{
+		Name: s.Name, Template: s.Template, Parameters: s.Parameters, Tags: s.Tags, OwnerTags: s.OwnerTags,
+		Capabilities: s.Capabilities, TerminationProtection: s.TerminationProtection, Policy: s.Policy, MaxAttempts: 1,
+	}}
+	var outputs map[string]string
+	l.follow(t, stack.Ready, func() (stack.Result, error) {
+		result, err := l.engine.Ensure(t.Context(), awsapi.Target{}, m.desired, m.record)
+		m.record = result.Record
+		if result.Outputs != nil {
+			outputs = result.Outputs
+		}
+		return result, err
+	})
+	l.made = append(l.made, m)
+	return outputs
+}
+
+// removeAll deletes the stacks, the last first.
+func (l *lab) removeAll(t *testing.T) {
+	t.Helper()
+	for i := len(l.made) - 1; i >= 0; i-- {
+		m := &l.made[i]
+		l.follow(t, stack.Gone, func() (stack.Result, error) {
+			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{})
+			m.record = result.Record
+			return result, err
+		})
+	}
+}
+
+// follow goes on until the stack is as wanted.
+func (l *lab) follow(t *testing.T, want stack.State, step func() (stack.Result, error)) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	for {
+		result, err := step()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case result.State == want:
+			return
+		case result.State == stack.Stalled, strings.Contains(result.Message, "ROLLBACK"):
+			t.Fatalf("%s: %s", result.Reason, result.Message)
+		}
+		select {
+		case <-time.After(result.RequeueAfter):
+		case <-deadline.C:
+			t.Fatalf("not %s in time: %s: %s", want, result.Reason, result.Message)
+		}
+	}
+}
