@@ -35,6 +35,8 @@ type operator struct {
 	// models and authorities hold what is needed again and again while a Cluster is made.
 	models      *memo[types.UID, resolved]
 	authorities *memo[types.UID, *pki.Authorities]
+	// tokens holds bootstrap tokens that are made but not yet published.
+	tokens *memo[types.UID, pki.Token]
 	// secured, stored, opened and connected hold what of a Cluster was found in place: its CAs, what is
 	// in its bucket, its kubeconfig and until when, the operator's own connection and until when.
 	secured   *memo[types.UID, struct{}]
@@ -61,6 +63,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[types.UID, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
+		tokens:  newMemo[types.UID, pki.Token](),
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
@@ -71,6 +74,7 @@ func (o *operator) forget(uid types.UID) {
 	o.networks.drop(uid)
 	o.models.drop(uid)
 	o.authorities.drop(uid)
+	o.tokens.drop(uid)
 	o.secured.drop(uid)
 	o.stored.drop(uid)
 	o.opened.drop(uid)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
@@ -50,9 +51,12 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if connection == nil {
 		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
 	}
-	token, err := pki.NewToken()
-	if err != nil {
-		return operatorkit.Fail(err)
+	token, ok := s.tokens.get(cluster.UID) // made before, but something after it went wrong
+	if !ok {
+		if token, err = pki.NewToken(); err != nil {
+			return operatorkit.Fail(err)
+		}
+		s.tokens.keep(cluster.UID, token)
 	}
 	if err := createToken(ctx, connection, token, now.Add(tokenLife)); err != nil {
 		return operatorkit.Fail(err)
@@ -61,6 +65,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return failed(err)
 	}
 	renewal := now.Add(tokenLife / 2).UTC()
+	s.tokens.drop(cluster.UID)
 	known.Token, known.TokenRenewal = token.ID(), &renewal
 	if err := keep(status, known); err != nil {
 		return operatorkit.Fail(err)
@@ -87,7 +92,7 @@ func createToken(ctx context.Context, to *workload.Cluster, token pki.Token, unt
 			bootstrapapi.BootstrapTokenDescriptionKey:      "Lets the machines of instance groups join; made by aws-operator.",
 		},
 	}, metav1.CreateOptions{})
-	if err != nil {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make the bootstrap token in the cluster: %w", err)
 	}
 	return nil

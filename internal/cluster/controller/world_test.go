@@ -1,0 +1,370 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	controlplanetest.Main(m)
+}
+
+const (
+	region      = "eu-central-1"
+	account     = "123456789012"
+	clusterName = "test"
+	// patience bounds every wait; nothing here takes long unless it is broken.
+	patience = 60 * time.Second
+)
+
+// world is a namespace of a real API server, AWS on loopback and an operator between them. No machine
+// boots; the same API server plays the workload clusters' where a test asks for it.
+type world struct {
+	t         *testing.T
+	cluster   *controlplane.ControlPlane
+	client    client.Client
+	namespace string
+	sim       *simulator.Simulator
+	endpoint  string
+	nodeup    string
+	played    bool // whether workload clusters answer
+	stop      func()
+}
+
+func newWorld(t *testing.T, latency func(resourceType, operation string) time.Duration) *world {
+	t.Helper()
+	w := &world{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.client, err = client.New(w.cluster.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.namespace = controlplanetest.Namespace(t, w.cluster)
+	w.sim = simulator.New(simulator.Options{Region: region, Latency: latency, Faults: &fault.Injector{}})
+	server := httptest.NewServer(w.sim.Handler())
+	w.endpoint = server.URL
+	t.Cleanup(func() {
+		w.sim.Close()
+		server.Close()
+	})
+	return w
+}
+
+// start runs an operator until w.stop is called or the test ends.
+func (w *world) start() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	mgr, err := w.operator(ctx)
+	if err != nil {
+		cancel()
+		w.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	stopped := false
+	w.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the operator ended badly: %v", err)
+		}
+	}
+	w.t.Cleanup(w.stop)
+	go func() { done <- mgr.Start(ctx) }()
+}
+
+func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
+	restConfig.QPS = -1
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{
+		Region: region, EndpointURL: w.endpoint, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	err = controller.Setup(ctx, mgr, controller.Options{
+		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Workload:  workload.New(workload.Options{Config: w.dial}),
+		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
+		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, mgr.Add(events)
+}
+
+// dial leads to the API server that plays the workload cluster's, or to nowhere.
+func (w *world) dial(types.NamespacedName, []byte) (*rest.Config, error) {
+	if !w.played {
+		return &rest.Config{Host: "https://127.0.0.1:1"}, nil
+	}
+	return rest.CopyConfig(w.cluster.RESTConfig()), nil
+}
+
+func aRelease(name string) *v1alpha1.Release {
+	artifact := func(name, path string, format v1alpha1.ArtifactFormat) v1alpha1.Artifact {
+		sources := map[v1alpha1.Architecture]v1alpha1.ArtifactSource{}
+		for _, architecture := range []v1alpha1.Architecture{v1alpha1.AMD64, v1alpha1.ARM64} {
+			sources[architecture] = v1alpha1.ArtifactSource{URL: "https://example.com/" + string(architecture) + "/" + name, SHA256: strings.Repeat("ab", 32)}
+		}
+		return v1alpha1.Artifact{Name: name, Version: "2.1.0", Format: format, Path: path, Sources: sources}
+	}
+	return &v1alpha1.Release{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.ReleaseSpec{
+			Kubernetes: "v1.36.3", ResourceSet: "1.1.0", State: v1alpha1.ReleaseActive,
+			Components: map[string]string{"etcd": "3.6.8-0", "coredns": "v1.14.0", "pause": "3.10.1"},
+			Artifacts: []v1alpha1.Artifact{
+				artifact("containerd", "/usr/local", v1alpha1.ArtifactTarGz),
+				artifact("runc", "/usr/local/sbin/runc", v1alpha1.ArtifactBinary),
+				artifact("kubelet", "/usr/local/bin/kubelet", v1alpha1.ArtifactBinary),
+				artifact("kubeadm", "/usr/local/bin/kubeadm", v1alpha1.ArtifactBinary),
+			},
+			Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{
+				v1alpha1.AMD64: {ByRegion: map[string]string{region: "ami-0123456789abcdef0", "eu-west-1": "ami-0123456789abcdef0"}},
+				v1alpha1.ARM64: {ByRegion: map[string]string{region: "ami-0123456789abcdef1", "eu-west-1": "ami-0123456789abcdef1"}},
+			},
+		},
+	}
+}
+
+// aCluster is the quick start's cluster in the world's namespace.
+func (w *world) aCluster(name string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace},
+		Spec: v1alpha1.ClusterSpec{
+			Release: "v1.36.3", Region: region,
+			Network: v1alpha1.Network{
+				CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"},
+				Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATSingle,
+			},
+			ControlPlane: v1alpha1.ControlPlane{Replicas: 3, InstanceType: "m6i.large"},
+		},
+	}
+}
+
+func (w *world) aGroup(name, cluster string) *v1alpha1.InstanceGroup {
+	return &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace},
+		Spec:       v1alpha1.InstanceGroupSpec{Cluster: cluster, MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
+	}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, obj := range objects {
+		if err := w.client.Create(w.t.Context(), obj); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// eventually waits until check has nothing to complain about.
+func (w *world) eventually(what string, check func() error) {
+	w.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			w.t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// condition waits until an object's condition has a status and, unless it is empty, a reason.
+func (w *world) condition(obj conditioned, conditionType string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+	w.t.Helper()
+	var found *metav1.Condition
+	w.eventually(fmt.Sprintf("%T %s is %s=%s %s", obj, obj.GetName(), conditionType, status, reason), func() error {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		found = meta.FindStatusCondition(obj.GetConditions(), conditionType)
+		if found == nil || found.Status != status || reason != "" && found.Reason != reason || found.ObservedGeneration != obj.GetGeneration() {
+			return fmt.Errorf("generation %d, conditions %v", obj.GetGeneration(), tell(obj.GetConditions()))
+		}
+		return nil
+	})
+	return found
+}
+
+type conditioned interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+func tell(conditions []metav1.Condition) string {
+	lines := make([]string, len(conditions))
+	for i, c := range conditions {
+		lines[i] = fmt.Sprintf("\n\t%s=%s (%d) %s: %s", c.Type, c.Status, c.ObservedGeneration, c.Reason, c.Message)
+	}
+	return strings.Join(lines, "")
+}
+
+// gone waits until an object is gone.
+func (w *world) gone(obj conditioned) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() error {
+		err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("it is still there: %s", tell(obj.GetConditions())))
+	})
+}
+
+// awsConfig is how tests talk to the simulator themselves.
+func (w *world) awsConfig(account, region string) aws.Config {
+	return aws.Config{
+		Region: region, BaseEndpoint: aws.String(w.endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	}
+}
+
+// stacks returns the names and statuses of the stacks that exist and are not the operator's own.
+func (w *world) stacks(account, region string) map[string]string {
+	w.t.Helper()
+	out, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stacks := map[string]string{}
+	for i := range out.Stacks {
+		if name := aws.ToString(out.Stacks[i].StackName); !strings.HasPrefix(name, "aws-operator-events") {
+			stacks[name] = string(out.Stacks[i].StackStatus)
+		}
+	}
+	return stacks
+}
+
+// complete waits until just these stacks are there and made.
+func (w *world) complete(account, region string, names ...string) {
+	w.t.Helper()
+	w.eventually("the stacks are made", func() error {
+		stacks := w.stacks(account, region)
+		for _, name := range names {
+			if stacks[name] != "CREATE_COMPLETE" {
+				return fmt.Errorf("want %v, have %v", names, stacks)
+			}
+		}
+		if len(stacks) != len(names) {
+			return fmt.Errorf("want %v, have %v", names, stacks)
+		}
+		return nil
+	})
+}
+
+func (w *world) s3(account, region string) *s3.Client {
+	return s3.NewFromConfig(w.awsConfig(account, region), func(o *s3.Options) { o.UsePathStyle = true })
+}
+
+// objects returns the keys in a bucket, sorted.
+func (w *world) objects(account, region, bucket string) []string {
+	w.t.Helper()
+	out, err := w.s3(account, region).ListObjectsV2(w.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var keys []string
+	for i := range out.Contents {
+		keys = append(keys, aws.ToString(out.Contents[i].Key))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (w *world) buckets(account, region string) []string {
+	w.t.Helper()
+	out, err := w.s3(account, region).ListBuckets(w.t.Context(), &s3.ListBucketsInput{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for i := range out.Buckets {
+		names = append(names, aws.ToString(out.Buckets[i].Name))
+	}
+	return names
+}
+
+func (w *world) secret(name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret)
+}
+
+// calls counts the calls of AWS, without those that only wait for events.
+func (w *world) calls() int {
+	sum := 0
+	for name, count := range w.sim.Calls() {
+		if !strings.HasPrefix(name, "sqs/") {
+			sum += count
+		}
+	}
+	return sum
+}
