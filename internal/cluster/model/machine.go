@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
@@ -76,8 +78,14 @@ func checkTags(problems *Problems, field string, tags map[string]string) {
 // checkLabels checks that kubelets may set a person's labels.
 func checkLabels(problems *Problems, field string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
-		if !mayLabel(key) {
+		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
+		switch {
+		case !mayLabel(key):
 			problems.add(field, "take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io", "label %q cannot be set by a kubelet, or is the operator's own", key)
+		case len(validation.IsQualifiedName(key)) > 0:
+			problems.add(field, form, "no label can be called %q", key)
+		case len(validation.IsValidLabelValue(labels[key])) > 0:
+			problems.add(field, form, "label %q has the value %q, which no label can have", key, labels[key])
 		}
 	}
 }
