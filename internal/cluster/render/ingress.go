@@ -27,6 +27,10 @@ const (
 	// https://docs.tigera.io/calico/latest/getting-started/kubernetes/requirements#network-requirements
 	portVXLANLinux = 8472
 	portVXLAN      = 4789
+	// How Cilium's agents see whether they reach each other, beside an echo.
+	portCiliumHealth = 4240
+	// ICMP's type where other protocols have a first port, and any code where they have a last.
+	icmpEcho, icmpAnyCode = 8, -1
 )
 
 const anywhere = "0.0.0.0/0"
@@ -41,7 +45,7 @@ type ingress struct {
 	Why string
 	// Protocol is as EC2 has it.
 	Protocol string
-	// Port and LastPort are 0 where all are meant.
+	// Port and LastPort are the first and last port, 0 where all are meant; of ICMP, type and code.
 	Port, LastPort int
 	// FromGroup is the logical ID of the security group that may talk.
 	FromGroup string
@@ -111,17 +115,19 @@ func (s *baseScope) IngressRules() []ingress {
 	api := tcp("API", model.PortAPI, "Kubernetes API")
 	kubelet := tcp("Kubelet", portKubelet, "Logs, exec and metrics from the kubelet")
 	ssh := tcp("SSH", portSSH, "SSH")
-	overlay := []flow{
-		udp("VXLANLinux", portVXLANLinux, "Pods' packets, wrapped by Cilium or Flannel"),
-		udp("VXLAN", portVXLAN, "Pods' packets, wrapped by Calico"),
+	pods := []flow{
+		udp("VXLANLinux", portVXLANLinux, "Packets of pods, wrapped by Cilium or Flannel"),
+		udp("VXLAN", portVXLAN, "Packets of pods, wrapped by Calico"),
+		tcp("CiliumHealth", portCiliumHealth, "Health checks of Cilium"),
+		{what: "Echo", why: "Health checks of Cilium", protocol: "icmp", port: icmpEcho, lastPort: icmpAnyCode},
 	}
 	etcd := flow{what: "Etcd", why: "etcd, clients and members", protocol: "tcp", port: model.PortEtcdClient, lastPort: model.PortEtcdPeer}
 	all := flow{what: "All", why: "Pods, host ports and webhooks", protocol: "-1"}
 
 	rules := s.loadBalancerRules(api)
 	rules = append(rules, between(groupLoadBalancer, groupControlPlane, api)...)
-	rules = append(rules, between(groupControlPlane, groupControlPlane, append([]flow{api, etcd, kubelet}, overlay...)...)...)
-	rules = append(rules, between(groupWorker, groupControlPlane, append([]flow{api, kubelet}, overlay...)...)...)
+	rules = append(rules, between(groupControlPlane, groupControlPlane, append([]flow{api, etcd, kubelet}, pods...)...)...)
+	rules = append(rules, between(groupWorker, groupControlPlane, append([]flow{api, kubelet}, pods...)...)...)
 	rules = append(rules, between(groupControlPlane, groupWorker, all)...)
 	rules = append(rules, between(groupWorker, groupWorker, all)...)
 	for _, to := range []string{groupControlPlane, groupWorker} {

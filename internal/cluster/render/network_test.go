@@ -3,6 +3,7 @@ package render_test
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -232,12 +233,14 @@ func TestWhoReachesTheControlPlane(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"API":        {"ControlPlane", "LoadBalancer", "Worker"},
-		"Etcd":       {"ControlPlane"},
-		"Kubelet":    {"ControlPlane", "Worker"},
-		"SSH":        {"198x51x100x0p24", "Bastion"},
-		"VXLAN":      {"ControlPlane", "Worker"},
-		"VXLANLinux": {"ControlPlane", "Worker"},
+		"API":          {"ControlPlane", "LoadBalancer", "Worker"},
+		"Etcd":         {"ControlPlane"},
+		"Kubelet":      {"ControlPlane", "Worker"},
+		"SSH":          {"198x51x100x0p24", "Bastion"},
+		"VXLAN":        {"ControlPlane", "Worker"},
+		"VXLANLinux":   {"ControlPlane", "Worker"},
+		"CiliumHealth": {"ControlPlane", "Worker"},
+		"Echo":         {"ControlPlane", "Worker"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
@@ -264,6 +267,23 @@ func TestWhatSetsDifferIn(t *testing.T) {
 	for id, r := range next.Template.Resources {
 		if same := template.Equal(r.Properties, old.Template.Resources[id].Properties); same == (id == "APILoadBalancer") {
 			t.Errorf("%s: the same in both sets: %v", id, same)
+		}
+	}
+}
+
+// What EC2 takes as a rule's description.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpRange.html
+func TestDescriptionsAreWhatEC2Takes(t *testing.T) {
+	allowed := regexp.MustCompile(`^"[a-zA-Z0-9. _:/()#,@\[\]+=&;{}!$*-]{1,255}"$`)
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	for _, id := range ofType(s, "AWS::EC2::SecurityGroupIngress") {
+		if got := property(s, id, "Description"); !allowed.MatchString(got) {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	for _, id := range ofType(s, "AWS::EC2::SecurityGroup") {
+		if got := property(s, id, "GroupDescription"); !allowed.MatchString(got) {
+			t.Errorf("%s: %s", id, got)
 		}
 	}
 }
