@@ -25,6 +25,7 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
+	kubeadmerrors "k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 )
 
 // components are the programs in this binary. Each reads os.Args as its own
@@ -69,9 +70,9 @@ func runEtcd() int {
 	return 0
 }
 
+// runKubeadm says what went wrong and ends the process with kubeadm's exit code
+// for it, as kubeadm's own main does: its commands only return their errors.
 func runKubeadm() int {
-	if err := kubeadm.Run(); err != nil {
-		return 1
-	}
+	kubeadmerrors.HandleError(kubeadm.Run())
 	return 0
 }
