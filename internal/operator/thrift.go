@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
 const (
@@ -32,7 +34,9 @@ func (t thrift) Start(ctx context.Context) error {
 			return nil
 		case <-tick.C():
 			if unused() > worthReturning {
+				schema.Default().Forget()
 				debug.FreeOSMemory()
+				returnProgram()
 			}
 		}
 	}

@@ -40,7 +40,7 @@ type Options struct {
 	RetryDelay time.Duration
 	// MaxRetryDelay bounds the growing delay; default 10 minutes.
 	MaxRetryDelay time.Duration
-	// TemplateMemory bounds the bytes of remembered templates; default 16 MiB.
+	// TemplateMemory bounds the bytes of remembered templates; default 6 MiB, those of some 6,000 queues.
 	TemplateMemory int
 }
 
@@ -48,7 +48,7 @@ const (
 	defaultPollInterval   = 2 * time.Minute
 	defaultRetryDelay     = 15 * time.Second
 	defaultMaxRetryDelay  = 10 * time.Minute
-	defaultTemplateMemory = 16 << 20
+	defaultTemplateMemory = 6 << 20
 	defaultMaxAttempts    = 3
 	// consistency is for how long after an operation was sent a look may still show the status from before.
 	consistency = 10 * time.Second

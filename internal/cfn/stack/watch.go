@@ -21,8 +21,8 @@ type watched struct {
 	token    string
 	// seen is what a sweep or a look saw last, if anything.
 	seen sight
-	// hint is the last event that no look has followed; its number is 0 when there is none.
-	hint       Event
+	// hint is the last event that no look has followed, nil when there is none.
+	hint       *Event
 	hintNumber uint64
 }
 
@@ -45,7 +45,7 @@ func (w *watchlist) event(event Event) {
 		return
 	}
 	w.number++
-	one.hint, one.hintNumber = event, w.number
+	one.hint, one.hintNumber = &event, w.number
 }
 
 // ended is true for the event of an operation whose end was seen already.
@@ -71,9 +71,9 @@ func (w *watchlist) changed(record *Record) (Event, bool) {
 	if !ok {
 		return Event{}, false
 	}
-	if one.hintNumber != 0 {
+	if one.hint != nil {
 		known := one.hint.Token != "" && one.hint.Token == record.Token && one.hint.Status == record.Status
-		return one.hint, !known
+		return *one.hint, !known
 	}
 	return Event{}, one.seen.status != "" && one.seen != sight{record.Status, record.Changed}
 }
@@ -83,7 +83,7 @@ func (w *watchlist) confirmed(record *Record) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	one, ok := w.stacks[record.StackID]
-	return ok && one.hintNumber == 0 && one.seen == sight{record.Status, record.Changed}
+	return ok && one.hint == nil && one.seen == sight{record.Status, record.Changed}
 }
 
 // recorded is called at the end of every visit: the stack is ours, and this is what we know.
@@ -103,8 +103,8 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	defer w.mu.Unlock()
 	one = w.get(record.StackID, target)
 	one.target, one.ours, one.recorded, one.token = target, true, now, record.Token
-	if one.ended(one.hint) {
-		one.hintNumber = 0
+	if one.hint != nil && one.ended(*one.hint) {
+		one.hint, one.hintNumber = nil, 0
 	}
 }
 
@@ -124,7 +124,7 @@ func (w *watchlist) looked(id string, target awsapi.Target, saw sight, mark uint
 		one.seen = saw
 	}
 	if one.hintNumber <= mark {
-		one.hintNumber = 0
+		one.hint, one.hintNumber = nil, 0
 	}
 }
 
