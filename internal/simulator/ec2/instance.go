@@ -37,6 +37,10 @@ type instance struct {
 	notice               notice
 	tokens               map[string]time.Time // of its metadata, by when they end
 	session              session
+	// onStopped is called when the instance stops, failure why it could not be
+	// started again.
+	onStopped func()
+	failure   error
 	// work is what its machine has to do, in order.
 	work line
 }

@@ -182,6 +182,10 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 		defer r.mu.Unlock()
 		if i.State == stopping {
 			s.enter(i, stopped)
+			if then := i.onStopped; then != nil {
+				i.onStopped = nil
+				then()
+			}
 		}
 	})
 }
