@@ -90,11 +90,15 @@ func TestWhatCanBeIsAccepted(t *testing.T) {
 	cases := []refusal{
 		{"a new VPC with every default", cluster, "", "", ""},
 		{"an existing VPC with public subnets beside the nodes'", existing, "", "", ""},
-		{"an existing VPC without public subnets and with an internal API", existing,
-			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "", ""},
+		{
+			"an existing VPC without public subnets and with an internal API", existing,
+			`spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000000000000a, zone: eu-central-1a, role: Private}]}}`, "", "",
+		},
 		{"one slot in one zone", cluster, `spec: {controlPlane: {replicas: 1}, network: {zones: [eu-central-1a]}}`, "", ""},
-		{"gateways for every zone", cluster,
-			`spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: nat-0123456789abcdef0}}}`, "", ""},
+		{
+			"gateways for every zone", cluster,
+			`spec: {network: {zones: [eu-central-1a], nat: Existing, natGateways: {eu-central-1a: nat-0123456789abcdef0}}}`, "", "",
+		},
 		{"a name for everything that can be named", cluster, `
 spec:
   role: {arn: "arn:aws:iam::123456789012:role/clusters", externalID: secret}
@@ -109,12 +113,18 @@ spec:
   controlPlane: {image: ami-0123456789abcdef0, labels: {example.com/a: b, node.kubernetes.io/a: b}, extraArgs: {apiServer: {v: "4"}}, etcdVolume: {type: io2, iops: 4000}}
 `, "", ""},
 		{"a paused cluster, approval and volumes deleted", cluster, `spec: {paused: true, updatePolicy: Manual, volumePolicy: Delete}`, "", ""},
-		{"a zone is added where every slot has its own", cluster, "",
-			`spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c, eu-central-1d]}}`, ""},
-		{"a zone is added when the slots' zones are said", cluster, `spec: {network: {zones: [eu-central-1a]}}`,
-			`spec: {controlPlane: {zones: [eu-central-1a]}, network: {zones: [eu-central-1a, eu-central-1b]}}`, ""},
-		{"the slots' zones are no longer said, and stay", cluster, `spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
-			`spec: {controlPlane: {zones: null}}`, ""},
+		{
+			"a zone is added where every slot has its own", cluster, "",
+			`spec: {network: {zones: [eu-central-1a, eu-central-1b, eu-central-1c, eu-central-1d]}}`, "",
+		},
+		{
+			"a zone is added when the slots' zones are said", cluster, `spec: {network: {zones: [eu-central-1a]}}`,
+			`spec: {controlPlane: {zones: [eu-central-1a]}, network: {zones: [eu-central-1a, eu-central-1b]}}`, "",
+		},
+		{
+			"the slots' zones are no longer said, and stay", cluster, `spec: {controlPlane: {zones: [eu-central-1a, eu-central-1b, eu-central-1c]}}`,
+			`spec: {controlPlane: {zones: null}}`, "",
+		},
 		{"another subnet in a zone's place", existing, "", `spec: {network: {subnets: [
   {id: subnet-0000000000000000d, zone: eu-central-1a, role: Private}, {id: subnet-0000000000000000b, zone: eu-central-1b, role: Private},
   {id: subnet-0000000000000000c, zone: eu-central-1a, role: Public}]}}`, ""},

@@ -37,7 +37,7 @@ spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m6i.large]}
 )
 
 // parse reads a manifest with fields over it.
-func parse[T any](t testing.TB, manifest, with string) *T {
+func parse[T any](t *testing.T, manifest, with string) *T {
 	t.Helper()
 	base, over := map[string]any{}, map[string]any{}
 	for text, into := range map[string]*map[string]any{manifest: &base, with: &over} {
@@ -72,7 +72,7 @@ func merge(into, over map[string]any) {
 	}
 }
 
-func builtin(t testing.TB, name string) *v1alpha1.Release {
+func builtin(t *testing.T, name string) *v1alpha1.Release {
 	t.Helper()
 	all, err := release.Builtin()
 	if err != nil {
@@ -87,7 +87,7 @@ func builtin(t testing.TB, name string) *v1alpha1.Release {
 }
 
 // input is what a cluster's model is made from.
-func input(t testing.TB, manifest, with string) model.Input {
+func input(t *testing.T, manifest, with string) model.Input {
 	t.Helper()
 	cluster := parse[v1alpha1.Cluster](t, manifest, with)
 	return model.Input{
@@ -96,7 +96,7 @@ func input(t testing.TB, manifest, with string) model.Input {
 	}
 }
 
-func resolve(t testing.TB, manifest, with string) *model.Cluster {
+func resolve(t *testing.T, manifest, with string) *model.Cluster {
 	t.Helper()
 	c, err := model.Resolve(input(t, manifest, with))
 	if err != nil {
@@ -105,7 +105,7 @@ func resolve(t testing.TB, manifest, with string) *model.Cluster {
 	return c
 }
 
-func resolveGroup(t testing.TB, c *model.Cluster, with string) *model.Group {
+func resolveGroup(t *testing.T, c *model.Cluster, with string) *model.Group {
 	t.Helper()
 	g, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, with))
 	if err != nil {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -107,11 +108,11 @@ func subnetCIDR(vpc netip.Prefix, zone string, nodes bool) (netip.Prefix, bool) 
 
 // part returns the nth of the 2^bits equal parts of an IPv4 range.
 func part(p netip.Prefix, bits, n int) netip.Prefix {
-	a := p.Masked().Addr().As4()
+	address := p.Masked().Addr().As4()
 	length := p.Bits() + bits
-	value := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
-	value |= uint32(n) << (32 - length) //nolint:gosec // n is below 2^bits
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), length)
+	value := binary.BigEndian.Uint32(address[:]) | uint32(n)<<(32-length) //nolint:gosec // n is below 2^bits
+	binary.BigEndian.PutUint32(address[:], value)
+	return netip.PrefixFrom(netip.AddrFrom4(address), length)
 }
 
 // subnetLogicalID returns the logical ID of a subnet, for example PrivateSubnetEuCentral1a.

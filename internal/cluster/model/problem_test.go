@@ -9,80 +9,154 @@ import (
 
 func TestProblemsOfClusters(t *testing.T) {
 	cases := []struct{ reason, manifest, with, want string }{
-		{"a name that cannot name a stack", newVPC, `metadata: {name: 1demo}`,
-			`metadata.name: "1demo" cannot name a stack and a bucket; take at most 40 lower-case letters, digits and hyphens, beginning with a letter`},
-		{"no such release", newVPC, `spec: {release: v1.0.0}`,
-			`spec.release: there is no release "v1.0.0"; name one that kubectl get releases shows`},
-		{"no zones", newVPC, `spec: {network: {zones: []}}`,
-			`spec.network.zones: a new VPC has no zones; name at least one availability zone`},
-		{"a zone twice", newVPC, `spec: {network: {zones: [eu-central-1a, eu-central-1a]}}`,
-			`spec.network.zones[1]: zone eu-central-1a is named twice; name it once`},
-		{"a zone of another region", newVPC, `spec: {network: {zones: [eu-west-1a]}}`,
-			`spec.network.zones[0]: "eu-west-1a" is not an availability zone of eu-central-1; write the region and a letter, as eu-central-1a`},
-		{"not a range", newVPC, `spec: {network: {cidr: net}}`,
-			`spec.network.cidr: "net" is not an IPv4 range; write it as 10.0.0.0/16`},
-		{"a range that begins elsewhere", newVPC, `spec: {network: {cidr: 10.0.0.1/16}}`,
-			`spec.network.cidr: 10.0.0.1/16 does not begin where its mask does; write 10.0.0.0/16`},
-		{"a range too big", newVPC, `spec: {network: {cidr: 10.0.0.0/8}}`,
-			`spec.network.cidr: 10.0.0.0/8 is too big; take one of /16 to /24`},
-		{"a range too small for the zones", newVPC, `spec: {network: {cidr: 10.0.0.0/25}}`,
-			`spec.network.cidr: 10.0.0.0/25 is too small; take one of /16 to /24`},
-		{"a public range", newVPC, `spec: {network: {cidr: 8.8.0.0/16}}`,
-			`spec.network.cidr: 8.8.0.0/16 is not a private range; take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10`},
-		{"pods in the network's range", newVPC, `spec: {network: {podCIDR: 10.0.0.0/12}}`,
-			`spec.network.podCIDR: 10.0.0.0/12 overlaps the network's 10.0.0.0/16; take another range`},
-		{"services in the pods' range", newVPC, `spec: {network: {serviceCIDR: 100.64.0.0/16}}`,
-			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; take another range`},
-		{"existing subnets in a new VPC", newVPC, `spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: existing subnets are named without their VPC; name the VPC in spec.network.vpc, or leave the subnets out`},
-		{"gateways that are not used", newVPC, `spec: {network: {natGateways: {eu-central-1a: nat-01234567}}}`,
-			`spec.network.natGateways: gateways are named, and nat is Single; set spec.network.nat to Existing, or leave the gateways out`},
-		{"a zone without a gateway", newVPC, `spec: {network: {zones: [eu-central-1a], nat: Existing}}`,
-			`spec.network.natGateways: nat is Existing, and zone eu-central-1a has no gateway; name one for every zone`},
-		{"an existing VPC with a range", existingVPC, `spec: {network: {cidr: 10.0.0.0/16}}`,
-			`spec.network.vpc: an existing VPC has its own range and zones; leave out cidr and zones, or vpc and subnets`},
-		{"NAT in an existing VPC", existingVPC, `spec: {network: {nat: Single}}`,
-			`spec.network.nat: the routes of an existing VPC are not changed; leave out nat and natGateways`},
-		{"an existing subnet twice", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000a, zone: eu-central-1a, role: Public}]}}`,
-			`spec.network.subnets[0].id: subnet subnet-0000000a is named twice; name it once`},
-		{"two subnets of one role in a zone", existingVPC, `spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000b, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets[1]: zone eu-central-1a has two Private subnets; name one subnet of each role in a zone; instance groups can name others in spec.subnets`},
-		{"no subnet for nodes", existingVPC, `spec: {network: {topology: Public, subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}, api: {access: Internal}}`,
-			`spec.network.subnets: topology is Public, and there is no public subnet; name at least one with role Public, or change spec.network.topology`},
-		{"no subnet for a public API", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`},
-		{"no subnet for a bastion", existingVPC, `spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
-			`spec.network.subnets: there is a bastion, and no public subnet; name at least one with role Public, or leave out spec.bastion`},
-		{"two slots", newVPC, `spec: {controlPlane: {replicas: 2}}`,
-			`spec.controlPlane.replicas: 2 slots cannot be; take 1 or 3`},
-		{"a slot's zone that the network does not have", newVPC, `spec: {controlPlane: {zones: [eu-central-1d]}}`,
-			`spec.controlPlane.zones[0]: zone eu-central-1d has no private subnet; name one of the network's zones, or add it to the network`},
-		{"a label of a role", newVPC, `spec: {controlPlane: {labels: {node-role.kubernetes.io/etcd: ""}}}`,
-			`spec.controlPlane.labels: label "node-role.kubernetes.io/etcd" cannot be set by a kubelet, or is the operator's own; take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io`},
-		{"a label that no label can be", newVPC, `spec: {controlPlane: {labels: {a: "b c"}}}`,
-			`spec.controlPlane.labels: label "a" has the value "b c", which no label can have; use letters, digits, '-', '_' and '.', at most 63 in a name or value`},
-		{"a tag of AWS's", newVPC, `spec: {tags: {"Aws:a": b}}`,
-			`spec.tags: tag "Aws:a" begins with aws:, which is AWS's own; take another key`},
-		{"a tag of the operator's", newVPC, `spec: {tags: {cluster-operator.aws/slot: b}}`,
-			`spec.tags: tag "cluster-operator.aws/slot" is the operator's own; take another key`},
-		{"too many IOPS for the size", newVPC, `spec: {controlPlane: {etcdVolume: {iops: 20000}}}`,
-			`spec.controlPlane.etcdVolume.iops: a gp3 volume of 20 GiB cannot do 20000 IOPS; take 3000 to 10000, or a bigger volume`},
-		{"too much throughput for the IOPS", newVPC, `spec: {controlPlane: {etcdVolume: {throughputMiBps: 1000}}}`,
-			`spec.controlPlane.etcdVolume.throughputMiBps: a gp3 volume of 3000 IOPS cannot do 1000 MiB/s; take 125 to 750, or more IOPS`},
-		{"throughput for io2", newVPC, `spec: {controlPlane: {etcdVolume: {type: io2, throughputMiBps: 200}}}`,
-			`spec.controlPlane.etcdVolume.throughputMiBps: the throughput of an io2 volume follows from its IOPS; leave it out`},
-		{"too many IOPS for io2", newVPC, `spec: {controlPlane: {etcdVolume: {type: io2, iops: 30000}}}`,
-			`spec.controlPlane.etcdVolume.iops: an io2 volume of 20 GiB cannot do 30000 IOPS; take 100 to 20000, or a bigger volume`},
-		{"no size", newVPC, `spec: {controlPlane: {rootVolume: {sizeGiB: -1}}}`,
-			`spec.controlPlane.rootVolume.sizeGiB: a volume of -1 GiB cannot be; take 1 to 65536`},
-		{"another volume type", newVPC, `spec: {controlPlane: {rootVolume: {type: gp2}}}`,
-			`spec.controlPlane.rootVolume.type: "gp2" is not a type of volume that nodes can have; take gp3 or io2`},
-		{"an addon of nobody's", newVPC, `spec: {addons: [{name: mine}]}`,
-			`spec.addons[0]: release v1.36.3 has no addon mine; give its chart, repository and version`},
-		{"an addon that is not there to disable", newVPC, `spec: {addons: [{name: mine, disabled: true}]}`,
-			`spec.addons[0]: release v1.36.3 has no addon mine to disable; leave it out of spec.addons`},
-		{"an addon twice", newVPC, `spec: {addons: [{name: cilium}, {name: cilium}]}`,
-			`spec.addons[1].name: addon cilium is named twice; name it once`},
+		{
+			"a name that cannot name a stack", newVPC, `metadata: {name: 1demo}`,
+			`metadata.name: "1demo" cannot name a stack and a bucket; take at most 40 lower-case letters, digits and hyphens, beginning with a letter`,
+		},
+		{
+			"no such release", newVPC, `spec: {release: v1.0.0}`,
+			`spec.release: there is no release "v1.0.0"; name one that kubectl get releases shows`,
+		},
+		{
+			"no zones", newVPC, `spec: {network: {zones: []}}`,
+			`spec.network.zones: a new VPC has no zones; name at least one availability zone`,
+		},
+		{
+			"a zone twice", newVPC, `spec: {network: {zones: [eu-central-1a, eu-central-1a]}}`,
+			`spec.network.zones[1]: zone eu-central-1a is named twice; name it once`,
+		},
+		{
+			"a zone of another region", newVPC, `spec: {network: {zones: [eu-west-1a]}}`,
+			`spec.network.zones[0]: "eu-west-1a" is not an availability zone of eu-central-1; write the region and a letter, as eu-central-1a`,
+		},
+		{
+			"not a range", newVPC, `spec: {network: {cidr: net}}`,
+			`spec.network.cidr: "net" is not an IPv4 range; write it as 10.0.0.0/16`,
+		},
+		{
+			"a range that begins elsewhere", newVPC, `spec: {network: {cidr: 10.0.0.1/16}}`,
+			`spec.network.cidr: 10.0.0.1/16 does not begin where its mask does; write 10.0.0.0/16`,
+		},
+		{
+			"a range too big", newVPC, `spec: {network: {cidr: 10.0.0.0/8}}`,
+			`spec.network.cidr: 10.0.0.0/8 is too big; take one of /16 to /24`,
+		},
+		{
+			"a range too small for the zones", newVPC, `spec: {network: {cidr: 10.0.0.0/25}}`,
+			`spec.network.cidr: 10.0.0.0/25 is too small; take one of /16 to /24`,
+		},
+		{
+			"a public range", newVPC, `spec: {network: {cidr: 8.8.0.0/16}}`,
+			`spec.network.cidr: 8.8.0.0/16 is not a private range; take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10`,
+		},
+		{
+			"pods in the network's range", newVPC, `spec: {network: {podCIDR: 10.0.0.0/12}}`,
+			`spec.network.podCIDR: 10.0.0.0/12 overlaps the network's 10.0.0.0/16; take another range`,
+		},
+		{
+			"services in the pods' range", newVPC, `spec: {network: {serviceCIDR: 100.64.0.0/16}}`,
+			`spec.network.serviceCIDR: 100.64.0.0/16 overlaps the pods' 100.64.0.0/13; take another range`,
+		},
+		{
+			"existing subnets in a new VPC", newVPC, `spec: {network: {subnets: [{id: subnet-01234567, zone: eu-central-1a, role: Private}]}}`,
+			`spec.network.subnets: existing subnets are named without their VPC; name the VPC in spec.network.vpc, or leave the subnets out`,
+		},
+		{
+			"gateways that are not used", newVPC, `spec: {network: {natGateways: {eu-central-1a: nat-01234567}}}`,
+			`spec.network.natGateways: gateways are named, and nat is Single; set spec.network.nat to Existing, or leave the gateways out`,
+		},
+		{
+			"a zone without a gateway", newVPC, `spec: {network: {zones: [eu-central-1a], nat: Existing}}`,
+			`spec.network.natGateways: nat is Existing, and zone eu-central-1a has no gateway; name one for every zone`,
+		},
+		{
+			"an existing VPC with a range", existingVPC, `spec: {network: {cidr: 10.0.0.0/16}}`,
+			`spec.network.vpc: an existing VPC has its own range and zones; leave out cidr and zones, or vpc and subnets`,
+		},
+		{
+			"NAT in an existing VPC", existingVPC, `spec: {network: {nat: Single}}`,
+			`spec.network.nat: the routes of an existing VPC are not changed; leave out nat and natGateways`,
+		},
+		{
+			"an existing subnet twice", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000a, zone: eu-central-1a, role: Public}]}}`,
+			`spec.network.subnets[0].id: subnet subnet-0000000a is named twice; name it once`,
+		},
+		{
+			"two subnets of one role in a zone", existingVPC, `spec: {api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}, {id: subnet-0000000b, zone: eu-central-1a, role: Private}]}}`,
+			`spec.network.subnets[1]: zone eu-central-1a has two Private subnets; name one subnet of each role in a zone; instance groups can name others in spec.subnets`,
+		},
+		{
+			"no subnet for nodes", existingVPC, `spec: {network: {topology: Public, subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}, api: {access: Internal}}`,
+			`spec.network.subnets: topology is Public, and there is no public subnet; name at least one with role Public, or change spec.network.topology`,
+		},
+		{
+			"no subnet for a public API", existingVPC, `spec: {network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
+			`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
+		},
+		{
+			"no subnet for a bastion", existingVPC, `spec: {bastion: {}, api: {access: Internal}, network: {subnets: [{id: subnet-0000000a, zone: eu-central-1a, role: Private}]}}`,
+			`spec.network.subnets: there is a bastion, and no public subnet; name at least one with role Public, or leave out spec.bastion`,
+		},
+		{
+			"two slots", newVPC, `spec: {controlPlane: {replicas: 2}}`,
+			`spec.controlPlane.replicas: 2 slots cannot be; take 1 or 3`,
+		},
+		{
+			"a slot's zone that the network does not have", newVPC, `spec: {controlPlane: {zones: [eu-central-1d]}}`,
+			`spec.controlPlane.zones[0]: zone eu-central-1d has no private subnet; name one of the network's zones, or add it to the network`,
+		},
+		{
+			"a label of a role", newVPC, `spec: {controlPlane: {labels: {node-role.kubernetes.io/etcd: ""}}}`,
+			`spec.controlPlane.labels: label "node-role.kubernetes.io/etcd" cannot be set by a kubelet, or is the operator's own; take a key of your own domain, of node.kubernetes.io or of kubelet.kubernetes.io`,
+		},
+		{
+			"a label that no label can be", newVPC, `spec: {controlPlane: {labels: {a: "b c"}}}`,
+			`spec.controlPlane.labels: label "a" has the value "b c", which no label can have; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
+		},
+		{
+			"a tag of AWS's", newVPC, `spec: {tags: {"Aws:a": b}}`,
+			`spec.tags: tag "Aws:a" begins with aws:, which is AWS's own; take another key`,
+		},
+		{
+			"a tag of the operator's", newVPC, `spec: {tags: {cluster-operator.aws/slot: b}}`,
+			`spec.tags: tag "cluster-operator.aws/slot" is the operator's own; take another key`,
+		},
+		{
+			"too many IOPS for the size", newVPC, `spec: {controlPlane: {etcdVolume: {iops: 20000}}}`,
+			`spec.controlPlane.etcdVolume.iops: a gp3 volume of 20 GiB cannot do 20000 IOPS; take 3000 to 10000, or a bigger volume`,
+		},
+		{
+			"too much throughput for the IOPS", newVPC, `spec: {controlPlane: {etcdVolume: {throughputMiBps: 1000}}}`,
+			`spec.controlPlane.etcdVolume.throughputMiBps: a gp3 volume of 3000 IOPS cannot do 1000 MiB/s; take 125 to 750, or more IOPS`,
+		},
+		{
+			"throughput for io2", newVPC, `spec: {controlPlane: {etcdVolume: {type: io2, throughputMiBps: 200}}}`,
+			`spec.controlPlane.etcdVolume.throughputMiBps: the throughput of an io2 volume follows from its IOPS; leave it out`,
+		},
+		{
+			"too many IOPS for io2", newVPC, `spec: {controlPlane: {etcdVolume: {type: io2, iops: 30000}}}`,
+			`spec.controlPlane.etcdVolume.iops: an io2 volume of 20 GiB cannot do 30000 IOPS; take 100 to 20000, or a bigger volume`,
+		},
+		{
+			"no size", newVPC, `spec: {controlPlane: {rootVolume: {sizeGiB: -1}}}`,
+			`spec.controlPlane.rootVolume.sizeGiB: a volume of -1 GiB cannot be; take 1 to 65536`,
+		},
+		{
+			"another volume type", newVPC, `spec: {controlPlane: {rootVolume: {type: gp2}}}`,
+			`spec.controlPlane.rootVolume.type: "gp2" is not a type of volume that nodes can have; take gp3 or io2`,
+		},
+		{
+			"an addon of nobody's", newVPC, `spec: {addons: [{name: mine}]}`,
+			`spec.addons[0]: release v1.36.3 has no addon mine; give its chart, repository and version`,
+		},
+		{
+			"an addon that is not there to disable", newVPC, `spec: {addons: [{name: mine, disabled: true}]}`,
+			`spec.addons[0]: release v1.36.3 has no addon mine to disable; leave it out of spec.addons`,
+		},
+		{
+			"an addon twice", newVPC, `spec: {addons: [{name: cilium}, {name: cilium}]}`,
+			`spec.addons[1].name: addon cilium is named twice; name it once`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
@@ -103,21 +177,35 @@ func TestProblemsOfWhatAWSSays(t *testing.T) {
 		change func(*model.Input)
 		want   string
 	}{
-		{"another VPC", func(in *model.Input) { in.Existing.ID = "vpc-89abcdef" },
-			`spec.network.vpc: what is known is of vpc-89abcdef, not of vpc-01234567; look up the VPC again`},
-		{"a subnet of another VPC", func(in *model.Input) { in.Existing.Subnets = in.Existing.Subnets[:2] },
+		{
+			"another VPC", func(in *model.Input) { in.Existing.ID = "vpc-89abcdef" },
+			`spec.network.vpc: what is known is of vpc-89abcdef, not of vpc-01234567; look up the VPC again`,
+		},
+		{
+			"a subnet of another VPC", func(in *model.Input) { in.Existing.Subnets = in.Existing.Subnets[:2] },
 			`spec.network.subnets[2].id: subnet-0000000c is not a subnet of vpc-01234567; name a subnet of that VPC; ` +
-				`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`},
-		{"a subnet in another zone", func(in *model.Input) { in.Existing.Subnets[1].Zone = "eu-central-1c" },
-			`spec.network.subnets[1].zone: subnet subnet-0000000b is in zone eu-central-1c, not eu-central-1b; write eu-central-1c`},
-		{"pods in the VPC's second range", func(in *model.Input) { in.Existing.CIDRs = append(in.Existing.CIDRs, "100.64.0.0/16") },
-			`spec.network.podCIDR: 100.64.0.0/13 overlaps the network's 100.64.0.0/16; take another range`},
-		{"a release of another name", func(in *model.Input) { in.Release.Name = "v1.36.4" },
-			`spec.release: release v1.36.4 was given for v1.36.3; give that release`},
-		{"a resource set of a newer operator", func(in *model.Input) { in.Release.Spec.ResourceSet = "2.0.0" },
-			`spec.release: release v1.36.3: there is no resource set "2.0.0"; this operator knows 1.0.0, 1.1.0; name another release, or run a newer operator`},
-		{"no image for the region", func(in *model.Input) { delete(in.Release.Spec.Images, v1alpha1.AMD64) },
-			`spec.controlPlane.image: release v1.36.3 has no amd64 image for eu-central-1; name an image, other instance types, or another release`},
+				`spec.network.subnets: the API is public, and there is no public subnet; name at least one with role Public, or set spec.api.access to Internal`,
+		},
+		{
+			"a subnet in another zone", func(in *model.Input) { in.Existing.Subnets[1].Zone = "eu-central-1c" },
+			`spec.network.subnets[1].zone: subnet subnet-0000000b is in zone eu-central-1c, not eu-central-1b; write eu-central-1c`,
+		},
+		{
+			"pods in the VPC's second range", func(in *model.Input) { in.Existing.CIDRs = append(in.Existing.CIDRs, "100.64.0.0/16") },
+			`spec.network.podCIDR: 100.64.0.0/13 overlaps the network's 100.64.0.0/16; take another range`,
+		},
+		{
+			"a release of another name", func(in *model.Input) { in.Release.Name = "v1.36.4" },
+			`spec.release: release v1.36.4 was given for v1.36.3; give that release`,
+		},
+		{
+			"a resource set of a newer operator", func(in *model.Input) { in.Release.Spec.ResourceSet = "2.0.0" },
+			`spec.release: release v1.36.3: there is no resource set "2.0.0"; this operator knows 1.0.0, 1.1.0; name another release, or run a newer operator`,
+		},
+		{
+			"no image for the region", func(in *model.Input) { delete(in.Release.Spec.Images, v1alpha1.AMD64) },
+			`spec.controlPlane.image: release v1.36.3 has no amd64 image for eu-central-1; name an image, other instance types, or another release`,
+		},
 		{"no cluster", func(in *model.Input) { in.Cluster = nil }, `spec: there is no cluster; give a Cluster`},
 	}
 	for _, c := range cases {
@@ -140,38 +228,70 @@ func TestProblemsOfGroups(t *testing.T) {
 		with    string
 		want    string
 	}{
-		{"named like a slot", c, `metadata: {name: control-plane-0}`,
-			`metadata.name: "control-plane-0" cannot name an instance group; take another name of lower-case letters, digits and hyphens`},
-		{"of another cluster", c, `spec: {cluster: other}`,
-			`spec.cluster: the group is of cluster default/other, not default/demo; name a Cluster of the same namespace`},
-		{"more at least than at most", c, `spec: {minSize: 4}`,
-			`spec.minSize: a group of 4 to 3 nodes cannot be; take a minSize of at least 0 and at most maxSize, and a maxSize of at least 1`},
-		{"no types", c, `spec: {instanceTypes: []}`,
-			`spec.instanceTypes: there are no instance types; name at least one`},
-		{"a type twice", c, `spec: {instanceTypes: [m6i.large, m6i.large]}`,
-			`spec.instanceTypes[1]: type m6i.large is named twice; name it once`},
-		{"a type of another architecture", c, `spec: {instanceTypes: [m7g.large]}`,
-			`spec.instanceTypes[0]: m7g.large is arm64, and the group is amd64; make a group for each architecture and set spec.architecture`},
-		{"more than all on demand", c, `spec: {spot: {onDemandPercentage: 101}}`,
-			`spec.spot: a base of 0 and 101% on demand cannot be; take a base of at least 0 and a percentage of 0 to 100`},
-		{"a zone that the cluster does not have", c, `spec: {zones: [eu-central-1d]}`,
-			`spec.zones[0]: zone eu-central-1d has no private subnet; name one of the cluster's zones: eu-central-1a, eu-central-1b, eu-central-1c`},
-		{"existing subnets in a new VPC", c, `spec: {subnets: [subnet-01234567]}`,
-			`spec.subnets: the cluster's VPC has no existing subnets; limit the group with spec.zones`},
-		{"a subnet that nobody knows", e, `spec: {subnets: [subnet-01234567]}`,
-			`spec.subnets[0]: subnet-01234567 is not known as a subnet of vpc-01234567; name one of its subnets`},
-		{"a subnet outside of the zones", e, `spec: {subnets: [subnet-0000000a], zones: [eu-central-1b]}`,
-			`spec.subnets[0]: subnet-0000000a is in zone eu-central-1a, which spec.zones leaves out; add the zone to spec.zones, or leave the subnet out`},
-		{"a device twice", c, `spec: {volumes: [{device: /dev/sdf}, {device: /dev/sdf}]}`,
-			`spec.volumes[1].device: device /dev/sdf is named twice; name it once`},
-		{"a batch of nobody", c, `spec: {rollingUpdate: {batchSize: 0}}`,
-			`spec.rollingUpdate.batchSize: a batch of 0 cannot be; take a number of at least 1, or a percentage as 25%`},
-		{"a word for what stays", c, `spec: {rollingUpdate: {minInService: most}}`,
-			`spec.rollingUpdate.minInService: a least number in service of most cannot be; take a number of at least 0, or a percentage as 75%`},
-		{"too long a pause", c, `spec: {rollingUpdate: {pause: 1h}}`,
-			`spec.rollingUpdate.pause: a pause of 1h0m0s cannot be; take 0s to 45m0s`},
-		{"a drain before it begins", c, `spec: {rollingUpdate: {drainTimeout: -1s}}`,
-			`spec.rollingUpdate.drainTimeout: a drain timeout of -1s cannot be; take 0s or more`},
+		{
+			"named like a slot", c, `metadata: {name: control-plane-0}`,
+			`metadata.name: "control-plane-0" cannot name an instance group; take another name of lower-case letters, digits and hyphens`,
+		},
+		{
+			"of another cluster", c, `spec: {cluster: other}`,
+			`spec.cluster: the group is of cluster default/other, not default/demo; name a Cluster of the same namespace`,
+		},
+		{
+			"more at least than at most", c, `spec: {minSize: 4}`,
+			`spec.minSize: a group of 4 to 3 nodes cannot be; take a minSize of at least 0 and at most maxSize, and a maxSize of at least 1`,
+		},
+		{
+			"no types", c, `spec: {instanceTypes: []}`,
+			`spec.instanceTypes: there are no instance types; name at least one`,
+		},
+		{
+			"a type twice", c, `spec: {instanceTypes: [m6i.large, m6i.large]}`,
+			`spec.instanceTypes[1]: type m6i.large is named twice; name it once`,
+		},
+		{
+			"a type of another architecture", c, `spec: {instanceTypes: [m7g.large]}`,
+			`spec.instanceTypes[0]: m7g.large is arm64, and the group is amd64; make a group for each architecture and set spec.architecture`,
+		},
+		{
+			"more than all on demand", c, `spec: {spot: {onDemandPercentage: 101}}`,
+			`spec.spot: a base of 0 and 101% on demand cannot be; take a base of at least 0 and a percentage of 0 to 100`,
+		},
+		{
+			"a zone that the cluster does not have", c, `spec: {zones: [eu-central-1d]}`,
+			`spec.zones[0]: zone eu-central-1d has no private subnet; name one of the cluster's zones: eu-central-1a, eu-central-1b, eu-central-1c`,
+		},
+		{
+			"existing subnets in a new VPC", c, `spec: {subnets: [subnet-01234567]}`,
+			`spec.subnets: the cluster's VPC has no existing subnets; limit the group with spec.zones`,
+		},
+		{
+			"a subnet that nobody knows", e, `spec: {subnets: [subnet-01234567]}`,
+			`spec.subnets[0]: subnet-01234567 is not known as a subnet of vpc-01234567; name one of its subnets`,
+		},
+		{
+			"a subnet outside of the zones", e, `spec: {subnets: [subnet-0000000a], zones: [eu-central-1b]}`,
+			`spec.subnets[0]: subnet-0000000a is in zone eu-central-1a, which spec.zones leaves out; add the zone to spec.zones, or leave the subnet out`,
+		},
+		{
+			"a device twice", c, `spec: {volumes: [{device: /dev/sdf}, {device: /dev/sdf}]}`,
+			`spec.volumes[1].device: device /dev/sdf is named twice; name it once`,
+		},
+		{
+			"a batch of nobody", c, `spec: {rollingUpdate: {batchSize: 0}}`,
+			`spec.rollingUpdate.batchSize: a batch of 0 cannot be; take a number of at least 1, or a percentage as 25%`,
+		},
+		{
+			"a word for what stays", c, `spec: {rollingUpdate: {minInService: most}}`,
+			`spec.rollingUpdate.minInService: a least number in service of most cannot be; take a number of at least 0, or a percentage as 75%`,
+		},
+		{
+			"too long a pause", c, `spec: {rollingUpdate: {pause: 1h}}`,
+			`spec.rollingUpdate.pause: a pause of 1h0m0s cannot be; take 0s to 45m0s`,
+		},
+		{
+			"a drain before it begins", c, `spec: {rollingUpdate: {drainTimeout: -1s}}`,
+			`spec.rollingUpdate.drainTimeout: a drain timeout of -1s cannot be; take 0s or more`,
+		},
 	}
 	for _, one := range cases {
 		t.Run(one.reason, func(t *testing.T) {

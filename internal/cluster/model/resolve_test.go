@@ -29,13 +29,17 @@ func TestSubnetsOfANewVPC(t *testing.T) {
 			"PrivateSubnetEuCentral1b": "10.0.32.0/20", "PublicSubnetEuCentral1b": "10.0.48.0/21",
 			"PrivateSubnetEuCentral1c": "10.0.64.0/20", "PublicSubnetEuCentral1c": "10.0.80.0/21",
 		}},
-		{"public nodes need no private subnets", `spec: {network: {topology: Public, zones: [eu-central-1b]}}`,
-			map[string]string{"PublicSubnetEuCentral1b": "10.0.32.0/20"}},
-		{"the smallest network has the smallest subnets that AWS allows", `spec: {network: {cidr: 10.1.2.0/24, zones: [eu-central-1a, eu-central-1h]}}`,
+		{
+			"public nodes need no private subnets", `spec: {network: {topology: Public, zones: [eu-central-1b]}}`,
+			map[string]string{"PublicSubnetEuCentral1b": "10.0.32.0/20"},
+		},
+		{
+			"the smallest network has the smallest subnets that AWS allows", `spec: {network: {cidr: 10.1.2.0/24, zones: [eu-central-1a, eu-central-1h]}}`,
 			map[string]string{
 				"PrivateSubnetEuCentral1a": "10.1.2.0/28", "PublicSubnetEuCentral1a": "10.1.2.16/28",
 				"PrivateSubnetEuCentral1h": "10.1.2.224/28", "PublicSubnetEuCentral1h": "10.1.2.240/28",
-			}},
+			},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.reason, func(t *testing.T) {
