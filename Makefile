@@ -16,13 +16,29 @@ help: ## Show what there is to make.
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name what; do printf '  %-15s %s\n' "$$name" "$$what"; done
 
 .PHONY: build
-build: binary ## Build bin/aws-operator and, once, bin/kube (etcd and Kubernetes; some minutes).
+build: binary node ## Build bin/aws-operator, what machines run and, once, bin/kube (etcd and Kubernetes; some minutes).
 	@bin/aws-operator local build
 
 .PHONY: binary
 binary:
 	@mkdir -p bin
 	$(GO) build -o bin/aws-operator ./cmd/aws-operator
+
+# Machines have no C library to rely on.
+STATIC := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w'
+
+.PHONY: node
+node: # nodeup and what simulated machines are made of, for this machine's architecture.
+	@mkdir -p bin
+	$(STATIC) -o bin/nodeup-linux-$$($(GO) env GOARCH) ./cmd/nodeup
+	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
+	$(STATIC) -o bin/machine ./cmd/machine
+
+.PHONY: nodeup
+nodeup: ## Build bin/nodeup-linux-amd64 and bin/nodeup-linux-arm64, which the operator hands to instances.
+	@mkdir -p bin
+	GOARCH=amd64 $(STATIC) -o bin/nodeup-linux-amd64 ./cmd/nodeup
+	GOARCH=arm64 $(STATIC) -o bin/nodeup-linux-arm64 ./cmd/nodeup
 
 .PHONY: demo
 demo: build ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.

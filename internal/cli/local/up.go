@@ -20,6 +20,7 @@ type upFlags struct {
 	detached   bool
 	noOperator bool
 	latency    time.Duration
+	machines   string
 }
 
 func upCommand() *cobra.Command {
@@ -48,6 +49,7 @@ func upCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.detach, "detach", false, "return once it serves, and leave it running")
 	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start all but the operator")
 	cmd.Flags().DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
+	cmd.Flags().StringVar(&flags.machines, "machines", string(environment.AutoMachines), environment.MachinesHelp)
 	cmd.Flags().BoolVar(&flags.detached, "detached", false, "this is the process that --detach leaves running")
 	_ = cmd.Flags().MarkHidden("detached")
 	return cmd
@@ -56,6 +58,9 @@ func upCommand() *cobra.Command {
 // up starts an environment in this process and stays until it is interrupted.
 func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error) {
 	opts := environment.Options{Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Out: out, Progress: progress}
+	if opts.Machines, err = environment.ParseMachines(flags.machines); err != nil {
+		return err
+	}
 	if !flags.noOperator {
 		if opts.Operator, err = os.Executable(); err != nil {
 			return fmt.Errorf("find this binary, to run it as the operator: %w", err)

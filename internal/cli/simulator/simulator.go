@@ -13,13 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
 )
 
 // Command returns the verb.
 func Command() *cobra.Command {
 	var (
-		listen  string
-		latency time.Duration
+		listen   string
+		latency  time.Duration
+		machines string
 	)
 	cmd := &cobra.Command{
 		Use:   "simulator",
@@ -33,31 +36,57 @@ An access key id of twelve digits names the account; any other is in account ` +
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd, listen, latency)
+			return serve(cmd, listen, latency, machines)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
 	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
+	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	return cmd
 }
 
-func serve(cmd *cobra.Command, listen string, latency time.Duration) error {
+func serve(cmd *cobra.Command, listen string, latency time.Duration, machines string) error {
 	ctx := cmd.Context()
+	kind, err := environment.ParseMachines(machines)
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", listen, err)
 	}
-	sim := environment.NewAWS(latency)
+	host, line, err := environment.NewMachines(ctx, environment.MachinesOptions{
+		Kind: kind,
+		Programs: func(ctx context.Context) (nodebuild.Programs, error) {
+			return nodebuild.Ensure(ctx, nodebuild.Options{Progress: cmd.ErrOrStderr()})
+		},
+		Kube: func(ctx context.Context) (string, error) {
+			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: cmd.ErrOrStderr()})
+		},
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	url := "http://" + listener.Addr().String()
+	sim := environment.NewAWS(environment.AWSOptions{Latency: latency, Machines: host, Endpoint: endpoint(kind, url)})
 	defer sim.Close()
 	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	// Close, not Shutdown: clients hold long polls open.
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	url := "http://" + listener.Addr().String()
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
-		url, strings.Join(environment.Credentials(url), " "))
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
+		url, line, strings.Join(environment.Credentials(url), " "))
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", url, err)
 	}
 	return nil
+}
+
+// endpoint is what URLs of resources begin with. Without machines that is
+// whatever name the caller used, for those who reach the simulator by another.
+func endpoint(kind environment.Machines, url string) string {
+	if kind == environment.NoMachines {
+		return ""
+	}
+	return url
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
 // Account and Region are those of the aws.env that an environment writes.
@@ -30,26 +31,38 @@ type awsServer struct {
 	simulator *simulator.Simulator
 }
 
-func serveAWS(ctx context.Context, latency time.Duration) (*awsServer, error) {
+func serveAWS(ctx context.Context, latency time.Duration, machines machine.Host) (*awsServer, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen on loopback: %w", err)
 	}
-	sim := NewAWS(latency)
+	url := "http://" + listener.Addr().String()
+	sim := NewAWS(AWSOptions{Latency: latency, Machines: machines, Endpoint: url})
 	s := &awsServer{
-		url: "http://" + listener.Addr().String(), simulator: sim,
+		url: url, simulator: sim,
 		server: &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second},
 	}
 	go func() { _ = s.server.Serve(listener) }()
 	return s, nil
 }
 
+// AWSOptions say how the simulator for people differs from one to another.
+type AWSOptions struct {
+	// Latency is how long CloudFormation takes for each resource.
+	Latency time.Duration
+	// Machines are what instances run on; they end with the simulator.
+	Machines machine.Host
+	// Endpoint is where people reach it. Machines have AWS's own names for it, which
+	// mean nothing outside of them.
+	Endpoint string
+}
+
 // NewAWS returns a simulator for people: the account and region are those of
-// aws.env, and CloudFormation takes latency for each resource.
-func NewAWS(latency time.Duration) *simulator.Simulator {
+// aws.env.
+func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
-		Account: Account, Region: Region,
-		Latency: func(string, string) time.Duration { return latency },
+		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint,
+		Latency: func(string, string) time.Duration { return o.Latency },
 	})
 }
 

@@ -10,6 +10,7 @@
 //	aws.env          shell assignments: endpoint, region, credentials
 //	state.json       which process, which addresses, how far
 //	control-plane/   data, keys and logs of the cluster
+//	machines/        consoles, logs and volumes of instances; see package process
 //	operator.log     what the operator says
 //
 // All of it goes when the environment stops. AWS lives in memory, so a cluster

@@ -15,7 +15,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/filelock"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
 	"github.com/aws-operator/aws-operator/internal/local/process"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
 // ErrRunning says that an environment runs in the folder already.
@@ -32,6 +34,8 @@ type Options struct {
 	// Latency is how long CloudFormation takes for each resource, so that what
 	// takes time in AWS can be seen to.
 	Latency time.Duration
+	// Machines says what instances run on; AutoMachines unless set.
+	Machines Machines
 	// Detached keeps the log that the process itself writes into the folder.
 	Detached bool
 	// Out receives a line for each part that is ready; nil keeps it silent.
@@ -54,6 +58,8 @@ type Environment struct {
 	lock   *filelock.Lock
 
 	cluster  *controlplane.ControlPlane
+	programs nodebuild.Programs
+	machines machine.Host
 	aws      *awsServer
 	operator *process.Process
 }
@@ -127,7 +133,9 @@ func (e *Environment) start(ctx context.Context) error {
 		start func(context.Context) (string, error)
 	}{
 		{"cluster", e.startCluster},
+		{"machines", e.startMachines},
 		{"AWS", e.startAWS},
+		{"release", e.applyRelease},
 		{"operator", e.startOperator},
 	} {
 		began := e.opts.Clock.Now()
@@ -163,7 +171,7 @@ func (e *Environment) startCluster(ctx context.Context) (string, error) {
 }
 
 func (e *Environment) startAWS(ctx context.Context) (string, error) {
-	server, err := serveAWS(ctx, e.opts.Latency)
+	server, err := serveAWS(ctx, e.opts.Latency, e.machines)
 	if err != nil {
 		return "", err
 	}
@@ -218,7 +226,7 @@ func (e *Environment) Stop(ctx context.Context) error {
 
 // abandon is Stop for an environment that did not come up: its logs stay.
 func (e *Environment) abandon(ctx context.Context) error {
-	errs := []error{e.stopParts(ctx), e.folder.clear(controlPlaneDir, operatorLog, LocalLog), e.leave()}
+	errs := []error{e.stopParts(ctx), e.folder.clear(controlPlaneDir, machinesDir, operatorLog, LocalLog), e.leave()}
 	return errors.Join(errs...)
 }
 
@@ -227,8 +235,11 @@ func (e *Environment) stopParts(ctx context.Context) error {
 	if e.operator != nil {
 		errs = append(errs, e.operator.Stop(ctx))
 	}
-	if e.aws != nil {
-		errs = append(errs, e.aws.stop())
+	switch {
+	case e.aws != nil:
+		errs = append(errs, e.aws.stop()) // and the machines with it
+	case e.machines != nil:
+		e.machines.Close()
 	}
 	if e.cluster != nil {
 		errs = append(errs, e.cluster.Stop())

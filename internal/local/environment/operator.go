@@ -29,13 +29,17 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 	metrics, probes := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
+	args := []string{
+		"aws-operator", "operator", "--log-format=text",
+		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + probes,
+	}
+	if e.programs.NodeupDir != "" {
+		args = append(args, "--nodeup-dir="+e.programs.NodeupDir)
+	}
 	env := append(withoutAWS(os.Environ()), Credentials(e.aws.url)...)
 	e.operator, err = process.Start(process.Spec{
 		Name: "operator", Path: e.opts.Operator,
-		Args: []string{
-			"aws-operator", "operator", "--log-format=text",
-			"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + probes,
-		},
+		Args:    args,
 		Env:     append(env, "KUBECONFIG="+e.folder.path(kubeconfigFile)),
 		LogFile: e.folder.path(operatorLog),
 	})

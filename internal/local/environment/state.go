@@ -54,6 +54,7 @@ const (
 	lockFile        = "lock"
 	controlPlaneDir = "control-plane"
 	operatorLog     = "operator.log"
+	machinesDir     = "machines"
 	// LocalLog is what a detached environment says about itself.
 	LocalLog = "local.log"
 )
@@ -136,7 +137,7 @@ func (f folder) clear(keep ...string) error {
 	for _, name := range keep {
 		kept[name] = true
 	}
-	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, operatorLog, LocalLog} {
+	for _, name := range []string{stateFile, stateFile + ".next", kubeconfigFile, awsEnvFile, controlPlaneDir, machinesDir, operatorLog, LocalLog} {
 		if !kept[name] {
 			errs = append(errs, os.RemoveAll(f.path(name)))
 		}

@@ -46,6 +46,7 @@
 //	consoles/i-….log      what the machine's console showed, as GetConsoleOutput has it
 //	machines/i-…/log/     its /var/log: units, and the containers of static pods
 //	volumes/vol-…/        the data of volumes and snapshots
+//	image/                the binaries of the machine image
 //
 // Processes die with the simulator, even when that is killed, and namespaces,
 // mounts and interfaces go with the last process in them.

@@ -47,14 +47,13 @@ func New(opts Options) (*Host, error) {
 		}
 	}
 	var err error
-	if opts.Machine, err = filepath.Abs(opts.Machine); err != nil {
-		return nil, fmt.Errorf("find %s: %w", opts.Machine, err)
-	}
-	if opts.Kube, err = filepath.Abs(opts.Kube); err != nil {
-		return nil, fmt.Errorf("find %s: %w", opts.Kube, err)
-	}
 	if opts.Dir, err = makeFolders(opts.Dir); err != nil {
 		return nil, err
+	}
+	for _, binary := range []*string{&opts.Machine, &opts.Kube} {
+		if *binary, err = keep(*binary, opts.Dir); err != nil {
+			return nil, err
+		}
 	}
 	h := &Host{
 		opts: opts, machines: map[string]*guestMachine{},
@@ -80,13 +79,34 @@ func makeFolders(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make the machines' folder: %w", err)
 	}
-	for _, name := range []string{consolesDir, machinesDir, volumesDir} {
+	for _, name := range []string{consolesDir, machinesDir, volumesDir, imageDir} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return "", fmt.Errorf("make the machines' folder: %w", err)
 		}
 	}
 	return dir, nil
 }
+
+// keep makes a binary part of the machine image, which stays as it is when the
+// binary is built anew.
+func keep(binary, dir string) (string, error) {
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", binary, err)
+	}
+	kept := filepath.Join(dir, imageDir, filepath.Base(path))
+	if err := os.Link(path, kept); err != nil && !errors.Is(err, os.ErrExist) {
+		return path, nil //nolint:nilerr // on another file system; it serves where it is
+	}
+	return kept, nil
+}
+
+// Kubeadm and Kubelet are the files that the machine image has as
+// /usr/local/bin/kubeadm and /usr/local/bin/kubelet.
+func (h *Host) Kubeadm() string { return h.opts.Kube }
+
+// Kubelet is the node agent; see Kubeadm.
+func (h *Host) Kubelet() string { return h.opts.Machine }
 
 // Connect tells the host what its machines reach.
 func (h *Host) Connect(services machine.Services) {

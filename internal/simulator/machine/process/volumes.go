@@ -17,6 +17,7 @@ const (
 	consolesDir = "consoles"
 	machinesDir = "machines"
 	volumesDir  = "volumes"
+	imageDir    = "image"
 )
 
 // Attach makes a volume show up in a machine. It errs when no such machine runs

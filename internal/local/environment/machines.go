@@ -1,0 +1,115 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+)
+
+// Machines says what simulated instances run on.
+type Machines string
+
+// What instances run on.
+const (
+	// AutoMachines are processes where they can be, and played elsewhere.
+	AutoMachines Machines = "auto"
+	// ProcessMachines boot for real: Linux, as root. Package process has the rest.
+	ProcessMachines Machines = "process"
+	// FakeMachines are played: no process runs, and Nodes are made directly.
+	FakeMachines Machines = "fake"
+	// NoMachines has instances be entries in a table.
+	NoMachines Machines = "none"
+)
+
+// MachinesHelp describes the choice, for flags.
+const MachinesHelp = "what EC2 instances run on: process (Linux, as root), fake (Nodes are played), none, or auto (process where it can be, else fake)"
+
+// ParseMachines returns the kind of that name. It errs when there is none.
+func ParseMachines(name string) (Machines, error) {
+	all := []Machines{AutoMachines, ProcessMachines, FakeMachines, NoMachines}
+	if m := Machines(name); slices.Contains(all, m) {
+		return m, nil
+	}
+	return "", fmt.Errorf("there are no machines of the kind %q; choose one of %q", name, all)
+}
+
+// MachinesOptions say what to make machines of.
+type MachinesOptions struct {
+	// Kind says which; AutoMachines unless set.
+	Kind Machines
+	// Dir is the folder for consoles, logs and volumes; a temporary one unless set.
+	Dir string
+	// Programs are what machines run; nothing but process machines needs them.
+	Programs func(context.Context) (nodebuild.Programs, error)
+	// Kube finds the kube binary.
+	Kube func(context.Context) (string, error)
+}
+
+// NewMachines returns the host of machines, and a line that says what they are
+// and, where they are not what could be wished for, why. It errs when process
+// machines are asked for and cannot be, or when a binary cannot be built.
+func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, line string, err error) {
+	kind, why := opts.Kind, ""
+	if kind == "" || kind == AutoMachines {
+		kind = ProcessMachines
+		if err := process.Supported(); err != nil {
+			kind, why = FakeMachines, ", because "+strings.ReplaceAll(err.Error(), "\n", " ")
+		}
+	}
+	switch kind {
+	case NoMachines:
+		return machine.Absent{}, "none: instances run nothing", nil
+	case FakeMachines:
+		return fake.New(fake.Options{}), "played" + why, nil
+	default:
+		host, err := newProcesses(ctx, opts)
+		if err != nil {
+			return nil, "", err
+		}
+		return host, "processes of this host; consoles in " + host.Dir() + "/consoles", nil
+	}
+}
+
+func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, error) {
+	if err := process.Supported(); err != nil {
+		return nil, err
+	}
+	programs, err := opts.Programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := opts.Kube(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Log: logr.Discard()})
+}
+
+// startMachines makes the host of machines, and what the operator hands to them.
+func (e *Environment) startMachines(ctx context.Context) (string, error) {
+	programs, err := nodebuild.Ensure(ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock})
+	if err == nil {
+		e.programs = programs
+	} else if !errors.Is(err, kubebuild.ErrNoSources) {
+		return "", err
+	}
+	var line string
+	e.machines, line, err = NewMachines(ctx, MachinesOptions{
+		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir),
+		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, err },
+		Kube: func(ctx context.Context) (string, error) {
+			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
+		},
+	})
+	return line, err
+}

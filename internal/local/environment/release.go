@@ -1,0 +1,119 @@
+package environment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// fieldOwner is the operator's, which applies the same definitions when it starts.
+const fieldOwner = "aws-operator"
+
+// LocalRelease is the built-in release of the local Kubernetes, as machines of
+// this computer can have it: kubelet and kubeadm are those of host's machine
+// image, so that nothing is downloaded; a nil host leaves the published ones.
+//
+// It has no containerd, runc, CNI plugins or credential provider, because pods of
+// local machines are processes or are only played; and no addons, because their
+// charts are fetched from the Internet and their pods would do nothing. It errs
+// when a binary cannot be read.
+func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
+	all, err := release.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Spec.Kubernetes == kubebuild.KubernetesVersion })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no built-in release of Kubernetes %s", kubebuild.KubernetesVersion)
+	}
+	local := all[i]
+	local.Annotations = map[string]string{
+		"kubernetes.io/description": "For machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
+	}
+	local.Spec.Addons = nil
+	local.Spec.Artifacts = slices.DeleteFunc(local.Spec.Artifacts, func(a v1alpha1.Artifact) bool {
+		return a.Name != "kubelet" && a.Name != "kubeadm"
+	})
+	if host == nil {
+		return local, nil
+	}
+	for name, path := range map[string]string{"kubelet": host.Kubelet(), "kubeadm": host.Kubeadm()} {
+		sum, err := sumOf(path)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(local.Spec.Artifacts, func(a v1alpha1.Artifact) bool { return a.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the release %s has no artifact %s", local.Name, name)
+		}
+		architecture := v1alpha1.Architecture(runtime.GOARCH)
+		source := local.Spec.Artifacts[i].Sources[architecture]
+		source.SHA256, source.Unverified = sum, ""
+		local.Spec.Artifacts[i].Sources[architecture] = source
+	}
+	return local, nil
+}
+
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path) //nolint:gosec // a binary of ours
+	if err != nil {
+		return "", fmt.Errorf("hash a machine's program: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", fmt.Errorf("hash a machine's program: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// applyRelease puts the local release into the cluster before an operator starts,
+// which installs only those built-in ones that are not there.
+func (e *Environment) applyRelease(ctx context.Context) (string, error) {
+	host, _ := e.machines.(*process.Host)
+	local, err := LocalRelease(host)
+	if err != nil {
+		return "", err
+	}
+	return local.Name + " for local machines", ApplyRelease(ctx, e.RESTConfig(), local)
+}
+
+// ApplyRelease makes a release in a cluster, and the definitions of the kinds of
+// clusters before it.
+func ApplyRelease(ctx context.Context, config *rest.Config, r *v1alpha1.Release) error {
+	crds, err := v1alpha1.CustomResourceDefinitions()
+	if err != nil {
+		return err
+	}
+	if err := operatorkit.EnsureCRDs(ctx, config, fieldOwner, crds...); err != nil {
+		return fmt.Errorf("apply the kinds of clusters: %w", err)
+	}
+	scheme := apiruntime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register the kinds of clusters: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the cluster: %w", err)
+	}
+	if err := c.Create(ctx, r); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make the release %s: %w", r.Name, err)
+	}
+	return nil
+}

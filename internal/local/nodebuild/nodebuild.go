@@ -1,0 +1,105 @@
+package nodebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/local/filelock"
+	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+)
+
+// Options say where to build and whom to tell.
+type Options struct {
+	// Root is the root of the repository; empty means to find it.
+	Root string
+	// Progress receives what the build says; nil keeps it silent.
+	Progress io.Writer
+	// Clock is the machine's when nil.
+	Clock clock.WithTicker
+}
+
+// Programs are those of machines.
+type Programs struct {
+	// NodeupDir is the folder of nodeup-linux-amd64 and nodeup-linux-arm64, of
+	// which that of this machine's architecture is there for certain.
+	NodeupDir string
+	// Nodeup is that of this machine's architecture.
+	Nodeup string
+	// Machine is process 1, node agent and stand-ins of simulated machines.
+	Machine string
+}
+
+func programs(dir string) Programs {
+	return Programs{
+		NodeupDir: dir, Nodeup: filepath.Join(dir, "nodeup-linux-"+runtime.GOARCH), Machine: filepath.Join(dir, "machine"),
+	}
+}
+
+// Ensure returns up-to-date programs. It errs with kubebuild.ErrNoSources when
+// there are neither programs nor sources, and with the compiler's words when the
+// build fails.
+func Ensure(ctx context.Context, opts Options) (Programs, error) {
+	if opts.Progress == nil {
+		opts.Progress = io.Discard
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Root == "" {
+		root, err := kubebuild.FindRoot()
+		if err != nil {
+			return installed(err)
+		}
+		opts.Root = root
+	}
+	p := programs(filepath.Join(opts.Root, "bin"))
+	if err := os.MkdirAll(p.NodeupDir, 0o750); err != nil {
+		return Programs{}, fmt.Errorf("make the folder for machines' programs: %w", err)
+	}
+	held, err := filelock.Take(ctx, p.Machine+".lock", opts.Clock, func() {
+		_, _ = fmt.Fprintln(opts.Progress, "nodeup: another process is building it; waiting for that")
+	})
+	if err != nil {
+		return Programs{}, fmt.Errorf("wait for the build of machines' programs: %w", err)
+	}
+	defer held.Release()
+	if _, err := os.Stat(p.Nodeup); err != nil {
+		_, _ = fmt.Fprintln(opts.Progress, "nodeup: building what machines run; this takes a minute, once")
+	}
+	return p, errors.Join(build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"))
+}
+
+// installed finds the programs beside this one.
+func installed(otherwise error) (Programs, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Programs{}, otherwise
+	}
+	p := programs(filepath.Dir(self))
+	for _, path := range []string{p.Nodeup, p.Machine} {
+		if _, err := os.Stat(path); err != nil {
+			return Programs{}, fmt.Errorf("%w; and %s is not there either", otherwise, path)
+		}
+	}
+	return p, nil
+}
+
+// build compiles a program as the Makefile does. Machines have no C library to
+// rely on. The go command leaves alone what is up to date.
+func build(ctx context.Context, root, output, source string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", output, source) //nolint:gosec // this package's own arguments
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w:\n%s", source, err, out)
+	}
+	return nil
+}
