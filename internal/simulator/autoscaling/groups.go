@@ -33,8 +33,7 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 		return nil, validation("1 validation error detected: Value null at 'minSize' or 'maxSize' failed to satisfy constraint: Member must not be null")
 	}
 	request := ofCreate(in)
-	initial := settings{healthCheckType: checkEC2, cooldown: 300, policies: []string{"Default"}}
-	set, desired, err := request.apply(initial, 0, true)
+	set, desired, err := request.apply(newSettings(), 0, true)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +77,13 @@ func (s *Service) checkPlaces(r *region, set settings) error {
 	}
 	g := &group{settings: set}
 	for _, kind := range g.kinds() {
-		t := kind.template
-		named := deref(t.LaunchTemplateId)
-		if named == "" {
-			named = deref(t.LaunchTemplateName)
-		}
-		if named == "" {
+		request := templateRequest(kind.template)
+		if request.LaunchTemplateID == "" && request.LaunchTemplateName == "" {
 			return validation("Launch template ID or name must be specified.")
 		}
-		if _, err := s.options.Compute.LaunchTemplate(r.Account, r.Region, named, deref(t.Version)); err != nil {
+		request.Account, request.Region, request.InstanceType = r.Account, r.Region, kind.instanceType
+		request.SubnetID, request.Requester = set.subnets[0], requester
+		if err := s.options.Compute.CheckLaunch(request); err != nil {
 			return validation("You must use a valid fully-formed launch template. %s", sentence(err))
 		}
 	}

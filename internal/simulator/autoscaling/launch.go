@@ -55,7 +55,7 @@ func (s *Service) launch(g *group) {
 	m.activity = g.begin(now, true, "Launching a new EC2 instance", g.launchCause(now))
 	g.members = append(g.members, m)
 	choices := g.choices(zones)
-	request := ec2.LaunchRequest{Account: r.Account, Region: r.Region, Spot: m.spot, Tags: g.instanceTags(), Requester: "autoscaling.amazonaws.com"}
+	request := ec2.LaunchRequest{Account: r.Account, Region: r.Region, Spot: m.spot, Tags: g.instanceTags(), Requester: requester}
 	r.mu.Unlock()
 
 	instance, err := s.try(request, choices)
@@ -121,12 +121,9 @@ func code(err error) string {
 func (s *Service) try(request ec2.LaunchRequest, choices []choice) (ec2.Instance, error) {
 	err := error(wire.Errorf("ValidationError", "The subnets of the group do not exist."))
 	for _, c := range choices {
+		from := templateRequest(c.template)
+		request.LaunchTemplateID, request.LaunchTemplateName, request.Version = from.LaunchTemplateID, from.LaunchTemplateName, from.Version
 		request.SubnetID, request.InstanceType = c.subnet, c.instanceType
-		request.LaunchTemplateID, request.LaunchTemplateName = deref(c.template.LaunchTemplateId), deref(c.template.LaunchTemplateName)
-		if request.LaunchTemplateID != "" {
-			request.LaunchTemplateName = ""
-		}
-		request.Version = deref(c.template.Version)
 		var instance ec2.Instance
 		instance, err = s.options.Compute.Launch(request)
 		if err == nil {
@@ -137,6 +134,18 @@ func (s *Service) try(request ec2.LaunchRequest, choices []choice) (ec2.Instance
 		}
 	}
 	return ec2.Instance{}, err
+}
+
+// requester is in whose name instances are launched.
+const requester = "autoscaling.amazonaws.com"
+
+// templateRequest is a launch from a template.
+func templateRequest(t *types.LaunchTemplateSpecification) ec2.LaunchRequest {
+	q := ec2.LaunchRequest{LaunchTemplateID: deref(t.LaunchTemplateId), Version: deref(t.Version)}
+	if q.LaunchTemplateID == "" {
+		q.LaunchTemplateName = deref(t.LaunchTemplateName)
+	}
+	return q
 }
 
 // zones returns the zone of each of the group's subnets that exists.

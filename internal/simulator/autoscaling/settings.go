@@ -23,6 +23,12 @@ var policies = []string{
 	"OldestLaunchConfiguration", "OldestLaunchTemplate",
 }
 
+// newSettings are those of a group that says nothing.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html
+func newSettings() settings {
+	return settings{healthCheckType: checkEC2, cooldown: 300, policies: []string{"Default"}}
+}
+
 // request is what both the creation and the update of a group can say. Nil and
 // empty members say nothing.
 type request struct {

@@ -1,0 +1,429 @@
+package autoscaling
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+const (
+	groupType = "AWS::AutoScaling::AutoScalingGroup"
+	hookType  = "AWS::AutoScaling::LifecycleHook"
+)
+
+// Providers returns the CloudFormation types that Auto Scaling backs.
+func (s *Service) Providers() map[string]resource.Provider {
+	return map[string]resource.Provider{groupType: groupProvider{s}, hookType: hookProvider{s}}
+}
+
+var _ resource.Stabilizer = groupProvider{}
+
+// groupProperties are those of AWS::AutoScaling::AutoScalingGroup.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-autoscaling-autoscalinggroup.html
+type groupProperties struct {
+	AutoScalingGroupName             string
+	MinSize, MaxSize                 int32
+	DesiredCapacity                  *int32
+	Cooldown, HealthCheckGracePeriod *int32
+	DefaultInstanceWarmup            *int32
+	HealthCheckType                  *string
+	VPCZoneIdentifier                []string
+	LaunchTemplate                   *types.LaunchTemplateSpecification
+	MixedInstancesPolicy             *types.MixedInstancesPolicy
+	LifecycleHookSpecificationList   []types.LifecycleHookSpecification
+	MetricsCollection                []struct {
+		Granularity string
+		Metrics     []string
+	}
+	NewInstancesProtectedFromScaleIn *bool
+	TargetGroupARNs                  []string
+	TrafficSources                   []types.TrafficSourceIdentifier
+	TerminationPolicies              []string
+	CapacityRebalance                *bool
+	Context, ServiceLinkedRoleARN    *string
+	DesiredCapacityType              *string
+	MaxInstanceLifetime              *int32
+	Tags                             []struct {
+		Key, Value        string
+		PropagateAtLaunch bool
+	}
+
+	AvailabilityZones                []string
+	LaunchConfigurationName          *string
+	InstanceId                       *string //nolint:revive // the property's name
+	LoadBalancerNames                []string
+	PlacementGroup                   *string
+	NotificationConfigurations       []any
+	NotificationConfiguration        any
+	CapacityReservationSpecification any
+	InstanceMaintenancePolicy        *types.InstanceMaintenancePolicy
+	InstanceLifecyclePolicy          any
+	DeletionProtection               string
+	AvailabilityZoneDistribution     *types.AvailabilityZoneDistribution
+	AvailabilityZoneImpairmentPolicy *types.AvailabilityZoneImpairmentPolicy
+}
+
+// input is the creation that properties ask for.
+func (p *groupProperties) input(r resource.Request) *autoscaling.CreateAutoScalingGroupInput {
+	in := &autoscaling.CreateAutoScalingGroupInput{
+		AutoScalingGroupName: &p.AutoScalingGroupName, MinSize: &p.MinSize, MaxSize: &p.MaxSize, DesiredCapacity: p.DesiredCapacity,
+		DefaultCooldown: p.Cooldown, HealthCheckGracePeriod: p.HealthCheckGracePeriod, DefaultInstanceWarmup: p.DefaultInstanceWarmup,
+		HealthCheckType: p.HealthCheckType, VPCZoneIdentifier: aws.String(strings.Join(p.VPCZoneIdentifier, ",")),
+		LaunchTemplate: p.LaunchTemplate, MixedInstancesPolicy: p.MixedInstancesPolicy,
+		LifecycleHookSpecificationList: p.LifecycleHookSpecificationList, NewInstancesProtectedFromScaleIn: p.NewInstancesProtectedFromScaleIn,
+		TargetGroupARNs: p.TargetGroupARNs, TrafficSources: p.TrafficSources, TerminationPolicies: p.TerminationPolicies,
+		CapacityRebalance: p.CapacityRebalance, Context: p.Context, ServiceLinkedRoleARN: p.ServiceLinkedRoleARN,
+		DesiredCapacityType: p.DesiredCapacityType, MaxInstanceLifetime: p.MaxInstanceLifetime, Tags: p.tags(r.Tags),
+		LaunchConfigurationName: p.LaunchConfigurationName, InstanceId: p.InstanceId, LoadBalancerNames: p.LoadBalancerNames,
+		PlacementGroup: p.PlacementGroup, InstanceMaintenancePolicy: p.InstanceMaintenancePolicy,
+		DeletionProtection: types.DeletionProtection(p.DeletionProtection), AvailabilityZoneDistribution: p.AvailabilityZoneDistribution,
+		AvailabilityZoneImpairmentPolicy: p.AvailabilityZoneImpairmentPolicy,
+	}
+	if p.CapacityReservationSpecification != nil {
+		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{}
+	}
+	if p.InstanceLifecyclePolicy != nil {
+		in.InstanceLifecyclePolicy = &types.InstanceLifecyclePolicy{}
+	}
+	return in
+}
+
+// tags merges the group's over the stack's, which reach the instances too.
+func (p *groupProperties) tags(stack map[string]string) []types.Tag {
+	var tags []types.Tag
+	for _, key := range slices.Sorted(maps.Keys(stack)) {
+		tags = withTag(tags, types.Tag{Key: aws.String(key), Value: aws.String(stack[key]), PropagateAtLaunch: aws.Bool(true)})
+	}
+	for _, t := range p.Tags {
+		tags = withTag(tags, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value), PropagateAtLaunch: aws.Bool(t.PropagateAtLaunch)})
+	}
+	return tags
+}
+
+func decodeGroup(r resource.Request) (*groupProperties, error) {
+	p := &groupProperties{}
+	if err := property.Decode(r.Properties, p); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(p.NotificationConfigurations) > 0 || p.NotificationConfiguration != nil:
+		return nil, property.HandlerError(handlerService, unsupported("notification configurations: EventBridge has the events"))
+	case len(p.VPCZoneIdentifier) == 0 && len(p.AvailabilityZones) > 0:
+		return nil, property.HandlerError(handlerService, unsupported("groups without subnets"))
+	}
+	return p, nil
+}
+
+const handlerService = "AutoScaling"
+
+// enabledMetrics are the metrics that the properties collect.
+func (p *groupProperties) enabledMetrics() []types.EnabledMetric {
+	var list []types.EnabledMetric
+	for _, c := range p.MetricsCollection {
+		names := c.Metrics
+		if len(names) == 0 {
+			names = metrics
+		}
+		list = enabled(list, names, c.Granularity)
+	}
+	return list
+}
+
+type groupProvider struct{ s *Service }
+
+// Create makes a group and begins to wait until its instances are in service.
+func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
+	props, err := decodeGroup(r)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	if props.AutoScalingGroupName == "" {
+		props.AutoScalingGroupName = property.Name(r, 255, "")
+	}
+	reg := p.s.regions.At(place.OfResource(r))
+	g, err := p.s.create(reg, props.input(r))
+	if err != nil {
+		return resource.Result{}, property.HandlerError(handlerService, err)
+	}
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g.metrics = props.enabledMetrics()
+	g.aim = g.desired
+	return g.result(), nil
+}
+
+func (g *group) result() resource.Result {
+	return resource.Result{
+		PhysicalID: g.name, Attributes: map[string]any{"AutoScalingGroupName": g.name, "AutoScalingGroupARN": g.arn},
+	}
+}
+
+// on runs fn on the group of a request under its region's lock, and has the group
+// looked at.
+func (p groupProvider) on(r resource.Request, fn func(*group) error) error {
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g, ok := reg.groups[r.PhysicalID]
+	if !ok {
+		return property.Missing(groupType, r.PhysicalID)
+	}
+	if err := fn(g); err != nil {
+		return property.HandlerError(handlerService, err)
+	}
+	p.s.queue.post(g)
+	return nil
+}
+
+// Update changes a group in place; instances that it has stay what they are.
+// What is no longer given goes back to its default, but for the desired capacity,
+// which is only kept within the bounds.
+func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
+	props, err := decodeGroup(r)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	props.AutoScalingGroupName = r.PhysicalID
+	in := props.input(r)
+	desired := 0
+	if err := p.on(r, func(g *group) error { desired = g.desired; return nil }); err != nil {
+		return resource.Result{}, err
+	}
+	set, desired, err := ofCreate(in).apply(newSettings(), desired, false)
+	if err == nil {
+		set.tags, err = ownTags(r.PhysicalID, in.Tags)
+	}
+	if err == nil {
+		err = p.s.checkPlaces(p.s.regions.At(place.OfResource(r)), set)
+	}
+	if err != nil {
+		return resource.Result{}, property.HandlerError(handlerService, err)
+	}
+	result := resource.Result{}
+	err = p.on(r, func(g *group) error {
+		hooks := g.hooks
+		if err := g.setHooks(props.LifecycleHookSpecificationList, r.Previous); err != nil {
+			g.hooks = hooks
+			return err
+		}
+		g.aim = 0
+		if desired > g.desired {
+			g.aim = desired
+		}
+		g.update(p.s.now(), set, desired)
+		g.tags, g.metrics = set.tags, props.enabledMetrics()
+		g.targetGroups = append(slices.Clone(in.TargetGroupARNs), sources(in.TrafficSources)...)
+		result = g.result()
+		return nil
+	})
+	return result, err
+}
+
+// setHooks brings the hooks that the group's own properties name up to date; those
+// made beside them stay.
+func (g *group) setHooks(now []types.LifecycleHookSpecification, previous map[string]any) error {
+	var before groupProperties
+	if err := property.Decode(previous, &before); err != nil {
+		return err
+	}
+	g.hooks = slices.Clone(g.hooks)
+	for _, old := range before.LifecycleHookSpecificationList {
+		stays := slices.ContainsFunc(now, func(h types.LifecycleHookSpecification) bool {
+			return deref(h.LifecycleHookName) == deref(old.LifecycleHookName)
+		})
+		if !stays {
+			_ = g.deleteHook(deref(old.LifecycleHookName)) // one that is gone is no concern
+		}
+	}
+	for _, h := range now {
+		if err := g.putHook(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete begins to terminate the instances of a group, by its hooks; the group
+// goes with the last one.
+func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
+	return p.on(r, func(g *group) error {
+		g.wind(p.s.now(), false)
+		return nil
+	})
+}
+
+// enoughFailures is how many launches in a row may fail before a stack stops
+// waiting for a group.
+const enoughFailures = 3
+
+// Stable reports whether as many instances are in service as the last operation
+// asked for, or whether a deleted group is gone.
+func (p groupProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g, ok := reg.groups[r.PhysicalID]
+	switch {
+	case !ok:
+		return true, nil
+	case g.deleting:
+		return false, nil
+	case g.inService() >= min(g.aim, g.desired):
+		g.aim = 0
+		return true, nil
+	case g.failures < enoughFailures:
+		return false, nil
+	}
+	return false, resource.Errorf(resource.NotStabilized,
+		"Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s", g.inService(), g.min, g.max, g.failure)
+}
+
+// Read returns a group's properties.
+func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
+	var props map[string]any
+	err := p.on(r, func(g *group) error {
+		props = map[string]any{
+			"AutoScalingGroupName": g.name, "AutoScalingGroupARN": g.arn, "MinSize": fmt.Sprint(g.min), "MaxSize": fmt.Sprint(g.max),
+			"DesiredCapacity": fmt.Sprint(g.desired), "Cooldown": fmt.Sprint(g.cooldown), "HealthCheckType": g.healthCheckType,
+			"HealthCheckGracePeriod": g.grace.Seconds(), "VPCZoneIdentifier": texts(g.subnets), "TerminationPolicies": texts(g.policies),
+			"NewInstancesProtectedFromScaleIn": g.protect,
+		}
+		if len(g.targetGroups) > 0 {
+			props["TargetGroupARNs"] = texts(g.targetGroups)
+		}
+		if t := g.template; t != nil {
+			spec := map[string]any{"Version": deref(t.Version)}
+			if id := deref(t.LaunchTemplateId); id != "" {
+				spec["LaunchTemplateId"] = id
+			} else {
+				spec["LaunchTemplateName"] = deref(t.LaunchTemplateName)
+			}
+			props["LaunchTemplate"] = spec
+		}
+		var tags []any
+		for _, t := range g.tags {
+			if _, stack := r.Tags[*t.Key]; !stack && !strings.HasPrefix(*t.Key, "aws:") {
+				tags = append(tags, map[string]any{"Key": *t.Key, "Value": *t.Value, "PropagateAtLaunch": *t.PropagateAtLaunch})
+			}
+		}
+		if tags != nil {
+			props["Tags"] = tags
+		}
+		return nil
+	})
+	return props, err
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, text := range list {
+		out[i] = text
+	}
+	return out
+}
+
+type hookProvider struct{ s *Service }
+
+// decodeHook reads the properties of a hook; SDK and CloudFormation call them the
+// same.
+func decodeHook(r resource.Request) (group string, hook types.LifecycleHookSpecification, err error) {
+	group, _ = property.Text(r.Properties["AutoScalingGroupName"])
+	return group, hook, property.Decode(r.Properties, &hook)
+}
+
+func (p hookProvider) put(r resource.Request, hook types.LifecycleHookSpecification, group string) (resource.Result, error) {
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g, err := reg.find(&group)
+	if err == nil {
+		err = g.putHook(hook)
+	}
+	if err != nil {
+		return resource.Result{}, property.HandlerError(handlerService, err)
+	}
+	name := deref(hook.LifecycleHookName)
+	return resource.Result{PhysicalID: name, Attributes: map[string]any{"LifecycleHookName": name, "AutoScalingGroupName": group}}, nil
+}
+
+// Create puts a hook on a group.
+func (p hookProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
+	group, hook, err := decodeHook(r)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	if deref(hook.LifecycleHookName) == "" {
+		hook.LifecycleHookName = aws.String(property.Name(r, 255, ""))
+	}
+	return p.put(r, hook, group)
+}
+
+// Update changes a hook; what is no longer given goes back to its default.
+func (p hookProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
+	group, hook, err := decodeHook(r)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	hook.LifecycleHookName = &r.PhysicalID
+	if hook.HeartbeatTimeout == nil {
+		hook.HeartbeatTimeout = aws.Int32(defaultHeartbeat)
+	}
+	if hook.DefaultResult == nil {
+		hook.DefaultResult = aws.String(resultAbandon)
+	}
+	return p.put(r, hook, group)
+}
+
+// Delete takes a hook off its group.
+func (p hookProvider) Delete(_ context.Context, r resource.Request) error {
+	group, _, err := decodeHook(r)
+	if err != nil {
+		return err
+	}
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g, ok := reg.groups[group]
+	if !ok || g.deleteHook(r.PhysicalID) != nil {
+		return property.Missing(hookType, group+"|"+r.PhysicalID)
+	}
+	p.s.queue.post(g)
+	return nil
+}
+
+// Read returns a hook's properties.
+func (p hookProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
+	group, _, err := decodeHook(r)
+	if err != nil {
+		return nil, err
+	}
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	if g, ok := reg.groups[group]; ok {
+		for _, h := range g.hooks {
+			if h.name != r.PhysicalID {
+				continue
+			}
+			props := map[string]any{
+				"AutoScalingGroupName": group, "LifecycleHookName": h.name, "LifecycleTransition": h.transition,
+				"DefaultResult": h.result, "HeartbeatTimeout": float64(h.heartbeat),
+			}
+			if h.metadata != nil {
+				props["NotificationMetadata"] = *h.metadata
+			}
+			return props, nil
+		}
+	}
+	return nil, property.Missing(hookType, group+"|"+r.PhysicalID)
+}
