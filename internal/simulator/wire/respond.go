@@ -94,6 +94,9 @@ func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Er
 	header := w.Header()
 	header.Set("Content-Type", contentType(p))
 	header.Set("X-Amzn-Requestid", call.RequestID)
+	if p == RESTXML && s.WrapsErrors {
+		p = Query // whose errors are the same
+	}
 	var body []byte
 	switch p {
 	case JSON10, JSON11:

@@ -101,6 +101,9 @@ type Service struct {
 	QueryNames map[string]Name
 	// Operations are the operations by name.
 	Operations map[string]Operation
+	// WrapsErrors says that its REST-XML errors are within an ErrorResponse: those
+	// of all such services but S3.
+	WrapsErrors bool
 	// HTTP serves requests that name no operation, for REST services such as
 	// S3. The request's context carries the [Call].
 	HTTP http.Handler

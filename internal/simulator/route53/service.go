@@ -1,0 +1,199 @@
+package route53
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/route53/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+const namespace = "https://route53.amazonaws.com/doc/2013-04-01/"
+
+// VPCs finds the VPCs that private zones are for.
+type VPCs interface {
+	VPC(account, region, id string) (vpc.VPC, bool)
+}
+
+// Service is the simulated Route 53 of all accounts; it knows no regions.
+type Service struct {
+	env         *resource.Env
+	vpcs        VPCs
+	propagation time.Duration
+	wire        *wire.Service
+
+	mu      sync.RWMutex
+	zones   map[string]*zone // by id
+	changes map[string]*change
+}
+
+// Option changes the service.
+type Option func(*Service)
+
+// WithPropagation says how long a change is PENDING; no time unless set.
+func WithPropagation(d time.Duration) Option {
+	return func(s *Service) { s.propagation = d }
+}
+
+// New returns the service without zones.
+func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
+	s := &Service{env: env, vpcs: vpcs, zones: map[string]*zone{}, changes: map[string]*change{}}
+	for _, option := range options {
+		option(s)
+	}
+	mux, operations := s.routes()
+	item := func(wireName, item string) wire.Name { return wire.Name{Wire: wireName, Item: item} }
+	s.wire = &wire.Service{
+		Name: "route53", Protocols: []wire.Protocol{wire.RESTXML}, APIVersion: "2013-04-01", XMLNamespace: namespace, WrapsErrors: true,
+		Names: map[string]wire.Name{
+			"HostedZones": item("HostedZones", "HostedZone"), "HostedZoneSummaries": item("HostedZoneSummaries", "HostedZoneSummary"),
+			"NameServers": item("NameServers", "NameServer"), "VPCs": item("VPCs", "VPC"), "ResourceRecordSets": item("ResourceRecordSets", "ResourceRecordSet"),
+			"ResourceRecords": item("ResourceRecords", "ResourceRecord"), "Changes": item("Changes", "Change"), "Tags": item("Tags", "Tag"),
+			"AddTags": item("AddTags", "Tag"), "RemoveTagKeys": item("RemoveTagKeys", "Key"), "ResourceIds": item("ResourceIds", "ResourceId"),
+			"ResourceTagSets": item("ResourceTagSets", "ResourceTagSet"),
+		},
+		HTTP: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			mux.ServeHTTP(w, trimmed(req))
+		}),
+		OperationOf: func(req *http.Request) (operation, name string) {
+			_, pattern := mux.Handler(trimmed(req))
+			parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+			if len(parts) > 2 {
+				name = parts[2]
+			}
+			return cmp.Or(operations[pattern], req.Method), name
+		},
+	}
+	return s
+}
+
+// trimmed returns the request without a slash at the path's end, which older
+// clients send.
+func trimmed(req *http.Request) *http.Request {
+	if !strings.HasSuffix(req.URL.Path, "/") {
+		return req
+	}
+	c := req.Clone(req.Context())
+	c.URL.Path = strings.TrimRight(c.URL.Path, "/")
+	c.URL.RawPath = strings.TrimRight(c.URL.RawPath, "/")
+	return c
+}
+
+// Service returns the service for the wire layer.
+func (s *Service) Service() *wire.Service { return s.wire }
+
+// zone is a hosted zone.
+type zone struct {
+	id, account, name, reference, comment string
+	private                               bool
+	vpcs                                  []types.VPC
+	records                               map[key]*record
+	tags                                  map[string]string
+	servers                               []string
+}
+
+// key is what a zone has at most one record set of.
+type key struct{ name, kind string }
+
+// record is a record set: values, or the alias of another name.
+type record struct {
+	key
+
+	ttl    int64
+	values []string
+	alias  *types.AliasTarget
+}
+
+type change struct {
+	id, account, comment string
+	submitted            time.Time
+}
+
+// fqdn is a name as Route 53 keeps it: in lower case with a dot at its end, and
+// with its odd characters as octal codes.
+// https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DomainNameFormat.html
+func fqdn(name string) string {
+	name = strings.ToLower(strings.TrimSuffix(name, ".")) + "."
+	return strings.ReplaceAll(name, "*", `\052`)
+}
+
+// trimID takes the kind off an id: /hostedzone/Z1 is Z1.
+func trimID(id *string) string {
+	s := aws.ToString(id)
+	return s[strings.LastIndexByte(s, '/')+1:]
+}
+
+// find returns an account's zone.
+func (s *Service) find(account string, id *string) (*zone, error) {
+	z, ok := s.zones[trimID(id)]
+	if !ok || z.account != account {
+		return nil, wire.Errorf("NoSuchHostedZone", "No hosted zone found with ID: %s", trimID(id)).WithStatus(http.StatusNotFound)
+	}
+	return z, nil
+}
+
+// sorted returns an account's zones by id.
+func (s *Service) sorted(account string) []*zone {
+	var list []*zone
+	for _, z := range s.zones {
+		if z.account == account {
+			list = append(list, z)
+		}
+	}
+	slices.SortFunc(list, func(a, b *zone) int { return cmp.Compare(a.id, b.id) })
+	return list
+}
+
+// submit notes a change and describes it as pending.
+func (s *Service) submit(account, comment string) *types.ChangeInfo {
+	c := &change{id: "C" + wire.RandomID(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
+	for id, old := range s.changes {
+		if c.submitted.Sub(old.submitted) > time.Hour {
+			delete(s.changes, id)
+		}
+	}
+	s.changes[c.id] = c
+	info := s.describeChange(c)
+	info.Status = types.ChangeStatusPending
+	return info
+}
+
+func (s *Service) describeChange(c *change) *types.ChangeInfo {
+	info := &types.ChangeInfo{
+		Id: aws.String("/change/" + c.id), Status: types.ChangeStatusInsync, SubmittedAt: aws.Time(c.submitted), Comment: wire.Optional(c.comment),
+	}
+	if s.env.Clock.Now().Before(c.submitted.Add(s.propagation)) {
+		info.Status = types.ChangeStatusPending
+	}
+	return info
+}
+
+func invalidInput(format string, args ...any) *wire.Error {
+	return wire.Errorf("InvalidInput", format, args...)
+}
+
+func unsupported(member string) *wire.Error {
+	return invalidInput("The simulator does not support %s.", member)
+}
+
+// Zones returns how many zones and record sets of its users an account has, for
+// comparing what is left with what was.
+func (s *Service) Zones(account string) (zones, records int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, z := range s.zones {
+		if z.account == account {
+			zones++
+			records += len(z.records) - 2
+		}
+	}
+	return zones, records
+}
