@@ -4,20 +4,24 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/autoscaling"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
+	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/route53"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
 	"github.com/aws-operator/aws-operator/internal/simulator/sns"
 	"github.com/aws-operator/aws-operator/internal/simulator/sqs"
@@ -48,6 +52,9 @@ type Options struct {
 	// Machines runs what instances boot; none do unless set. It is closed with the
 	// simulator.
 	Machines machine.Host
+	// Patience is the longest that load balancers wait between two health checks of
+	// a target and for the end of its deregistration; as long as AWS does unless set.
+	Patience time.Duration
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
 }
@@ -93,11 +100,20 @@ func New(o Options) *Simulator {
 	instances := ec2.New(env, network, ec2.Options{
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
 	})
-	s.closes = append(s.closes, instances.Close)
+	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience})
+	groups := autoscaling.New(env, autoscaling.Options{
+		Compute: instances, Balancers: balancers, Publish: events.Publish,
+		Zone: func(account, region, subnetID string) (string, bool) {
+			subnet, ok := network.Subnet(account, region, subnetID)
+			return subnet.Zone, ok
+		},
+	})
+	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
+	names := route53.New(env, network)
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys), instances,
+		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, groups,
 	}
 	providers := network.Providers() // its API is a part of instances'
 	for _, p := range parts {
@@ -118,7 +134,12 @@ func New(o Options) *Simulator {
 	}
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys))
-	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: instances.Resolve})
+	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: func(vpcID, name string) []netip.Addr {
+		if found := instances.Resolve(vpcID, name); len(found) > 0 {
+			return found
+		}
+		return names.Resolve(vpcID, name)
+	}})
 	return s
 }
 
