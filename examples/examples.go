@@ -8,3 +8,9 @@ import "embed"
 //
 //go:embed quickstart/*.yaml
 var QuickStart embed.FS
+
+// Clusters holds the manifests of the folder clusters: Clusters with their
+// InstanceGroups, a file for each case.
+//
+//go:embed clusters/*.yaml
+var Clusters embed.FS
