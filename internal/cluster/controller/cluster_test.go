@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func (w *world) nodes(cluster *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) 
 	for _, node := range nodes {
 		ready := node.Status
 		w.create(node)
-		w.t.Cleanup(func() { _ = w.client.Delete(w.t.Context(), node) })
+		w.t.Cleanup(func() { _ = w.client.Delete(context.Background(), node) })
 		node.Status = ready
 		if err := w.client.Status().Update(w.t.Context(), node); err != nil {
 			w.t.Fatal(err)
@@ -144,7 +145,7 @@ func (w *world) tokenIsThere() {
 	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "bootstrap-token-" + id}, found); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = w.client.Delete(w.t.Context(), found) })
+	w.t.Cleanup(func() { _ = w.client.Delete(context.Background(), found) })
 	if string(found.Data["token-secret"]) != secret || out.Parameter.Type != "SecureString" {
 		w.t.Errorf("the parameter is a %s and does not hold the cluster's token", out.Parameter.Type)
 	}

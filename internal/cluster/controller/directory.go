@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,43 +10,52 @@ import (
 // place names a stack among all accounts and regions.
 type place struct{ account, region, stack string }
 
-// owner is the object that a stack belongs to.
+// owner is an object that claims a stack.
 type owner struct {
 	group bool // an InstanceGroup; else a Cluster
 	key   types.NamespacedName
 	uid   types.UID
 }
 
-// directory knows which object a stack belongs to.
+// directory knows which objects claim a stack. It is one, unless somebody gave two the same name; then
+// the engine says whose it is.
 type directory struct {
 	mu     sync.Mutex
-	owners map[place]owner
+	owners map[place][]owner
+	places map[types.UID][]place
 }
 
-func newDirectory() *directory { return &directory{owners: map[place]owner{}} }
+func newDirectory() *directory {
+	return &directory{owners: map[place][]owner{}, places: map[types.UID][]place{}}
+}
 
-// own records whose stack it is.
+// own records that an object claims a stack.
 func (d *directory) own(p place, o owner) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.owners[p] = o
+	if slices.Contains(d.owners[p], o) {
+		return
+	}
+	d.owners[p] = append(d.owners[p], o)
+	d.places[o.uid] = append(d.places[o.uid], p)
 }
 
-// owner returns whose stack it is.
-func (d *directory) owner(p place) (owner, bool) {
+// of returns the objects that claim a stack.
+func (d *directory) of(p place) []owner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found, ok := d.owners[p]
-	return found, ok
+	return slices.Clone(d.owners[p])
 }
 
 // forget removes an object that is gone.
 func (d *directory) forget(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for p, o := range d.owners {
-		if o.uid == uid {
+	for _, p := range d.places[uid] {
+		d.owners[p] = slices.DeleteFunc(d.owners[p], func(o owner) bool { return o.uid == uid })
+		if len(d.owners[p]) == 0 {
 			delete(d.owners, p)
 		}
 	}
+	delete(d.places, uid)
 }

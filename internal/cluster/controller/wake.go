@@ -33,16 +33,14 @@ func (o *operator) observe(e awsevents.Event) {
 		o.observeInstance(e)
 		return
 	}
-	found, ok := o.directory.owner(place{e.Account, e.Region, e.Stack.StackName})
-	if !ok {
-		return
+	for _, found := range o.directory.of(place{e.Account, e.Region, e.Stack.StackName}) {
+		o.settled.drop(stackKey{found.uid, e.Stack.StackName})
+		if found.group {
+			o.groups.Wake(found.key)
+		} else {
+			o.clusters.Wake(found.key)
+		}
 	}
-	o.settled.drop(stackKey{found.uid, e.Stack.StackName})
-	if found.group {
-		o.groups.Wake(found.key)
-		return
-	}
-	o.clusters.Wake(found.key)
 }
 
 // instanceStateChange is the detail type of EC2's events of instances, terminated their last state:

@@ -1,0 +1,230 @@
+package controller_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+// TestDeletionWhileItIsMade deletes a cluster at each moment of its creation.
+func TestDeletionWhileItIsMade(t *testing.T) {
+	for moment, reached := range map[string]string{
+		"before anything":              "",
+		"while the base stack is made": "cloudformation/CreateStack:2", // the first is that of events
+		"while secrets are uploaded":   "s3/PutObject:5",
+		"while slots are made":         "cloudformation/CreateStack:4",
+		"while the group is made":      "cloudformation/CreateStack:6",
+	} {
+		t.Run(moment, func(t *testing.T) {
+			w := newWorld(t, func(resourceType, _ string) time.Duration {
+				if resourceType == "AWS::S3::Bucket" || strings.HasPrefix(resourceType, "AWS::AutoScaling::") {
+					return 100 * time.Millisecond
+				}
+				return 0
+			})
+			cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+			seen := w.seen(reached)
+			w.start()
+			w.create(cluster, group)
+			if reached != "" {
+				select {
+				case <-seen:
+				case <-time.After(patience):
+					t.Fatalf("%s was not called", reached)
+				}
+			}
+			if err := w.client.Delete(t.Context(), cluster); err != nil {
+				t.Fatal(err)
+			}
+			w.gone(cluster)
+			if reached == "" { // A cluster that nothing was made for goes at once, and its group waits for another.
+				if err := w.client.Delete(t.Context(), group); err != nil && !apierrors.IsNotFound(err) {
+					t.Fatal(err)
+				}
+			}
+			w.gone(group)
+			w.nothingIsLeft(account, region)
+		})
+	}
+}
+
+// seen returns a channel that is closed when a call was made for the nth time, "service/Operation:n".
+func (w *world) seen(call string) <-chan struct{} {
+	done := make(chan struct{})
+	operation, nth, _ := strings.Cut(call, ":")
+	n, _ := strconv.Atoi(nth) // no number is the first time
+	var count atomic.Int64
+	w.t.Cleanup(w.sim.Faults().OnCall(func(info fault.CallInfo) {
+		if info.Phase == fault.After && info.Service+"/"+info.Operation == operation && count.Add(1) == int64(max(1, n)) {
+			close(done)
+		}
+	}))
+	return done
+}
+
+// TestRestart stops the operator again and again while it makes and deletes a cluster.
+func TestRestart(t *testing.T) {
+	w := newWorld(t, func(string, string) time.Duration { return 20 * time.Millisecond })
+	w.played = true
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	w.create(cluster, group)
+	for range 6 {
+		w.start()
+		pause(t, 400*time.Millisecond)
+		w.stop()
+	}
+	w.start()
+	w.complete(account, region, demoStacks...)
+	w.condition(cluster, "Ready", metav1.ConditionFalse, "ControlPlaneNodesMissing")
+	w.stop()
+	if made := w.sim.Calls()["cloudformation/CreateStack"]; made > 6 {
+		t.Errorf("%d stacks were made for five and the events' own", made)
+	}
+	w.start()
+	w.condition(cluster, "APIReachable", metav1.ConditionTrue, "")
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		pause(t, 300*time.Millisecond)
+		w.stop()
+		w.start()
+	}
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+}
+
+// pause lets an operator work for a while that is long enough for something to be under way; what, is
+// left to chance.
+func pause(t *testing.T, duration time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+	}
+}
+
+// TestBadRelease has a cluster wait for its release.
+func TestBadRelease(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Release = "v9.9.9"
+	w.create(cluster)
+	stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "UnknownRelease")
+	if !strings.Contains(stalled.Message, `There is no Release "v9.9.9"; there are v1.36.3`) {
+		t.Errorf("the cluster says %q", stalled.Message)
+	}
+	old := aRelease("v9.9.9")
+	old.Spec.State = v1alpha1.ReleaseDeprecated
+	w.create(old)
+	t.Cleanup(func() { _ = w.client.Delete(context.Background(), aRelease("v9.9.9")) })
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+	w.condition(cluster, "ReleaseDeprecated", metav1.ConditionTrue, "")
+
+	// Deleting does not need the release.
+	if err := w.client.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+}
+
+// TestTwoAccounts makes clusters of one name in two accounts and regions at once.
+func TestTwoAccounts(t *testing.T) {
+	const other = "210987654321"
+	w := newWorld(t, nil)
+	w.played = true
+	w.start()
+	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName: aws.String("operator"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := w.aCluster("demo"), w.aCluster("demo-far")
+	near.Spec.ControlPlane.Replicas, far.Spec.ControlPlane.Replicas = 1, 1
+	far.Spec.Role = &v1alpha1.AssumedRole{ARN: aws.ToString(role.Role.Arn), ExternalID: "4711"}
+	far.Spec.Region = "eu-west-1"
+	far.Spec.Network.Zones = []string{"eu-west-1a", "eu-west-1b"}
+	w.create(near, far, w.aGroup("demo-far-workers", "demo-far"))
+	w.complete(account, region, "demo", "demo-control-plane-0")
+	w.complete(other, "eu-west-1", "demo-far", "demo-far-control-plane-0", "demo-far-workers")
+	w.condition(far, "APIReachable", metav1.ConditionTrue, "")
+	w.condition(near, "APIReachable", metav1.ConditionTrue, "")
+	if far.Status.Account != other || near.Status.Account != account {
+		t.Errorf("the clusters stand in %s and %s", near.Status.Account, far.Status.Account)
+	}
+	for _, cluster := range []*v1alpha1.Cluster{near, far} {
+		if err := w.client.Delete(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.gone(near)
+	w.gone(far)
+	w.nothingIsLeft(account, region)
+	w.nothingIsLeft(other, "eu-west-1")
+}
+
+// TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.
+func TestPaused(t *testing.T) {
+	w := newWorld(t, nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	cluster.Spec.Paused = true
+	w.create(cluster, group)
+	w.condition(cluster, "Synced", metav1.ConditionUnknown, "Paused")
+	w.condition(group, "Synced", metav1.ConditionUnknown, "Paused")
+	if stacks := w.stacks(account, region); len(stacks) != 0 {
+		t.Errorf("stacks were made: %v", stacks)
+	}
+	resume := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"paused":false}}`))
+	if err := w.client.Patch(t.Context(), cluster, resume); err != nil {
+		t.Fatal(err)
+	}
+	w.complete(account, region, demoStacks...)
+}
+
+// TestRefusalsOfAWS shows AWS's own words where something is lacking there, and goes on when it is not.
+func TestRefusalsOfAWS(t *testing.T) {
+	w := newWorld(t, nil)
+	const words = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to."
+	lift := w.sim.Faults().Add(fault.Rule{
+		ResourceType: "AWS::AutoScaling::AutoScalingGroup", Operation: "Create",
+		Code: "VcpuLimitExceeded", Message: words,
+	})
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.create(cluster)
+	found := w.condition(cluster, "ControlPlaneReady", metav1.ConditionFalse, "QuotaExceeded")
+	if !strings.Contains(found.Message, "current vCPU limit of 32") {
+		t.Errorf("the cluster says %q", found.Message)
+	}
+	w.eventually("the engine has given up, and the controller has not", func() error {
+		found := w.condition(cluster, "Ready", metav1.ConditionFalse, "QuotaExceeded")
+		if !strings.Contains(found.Message, "sooner if the object changes") {
+			return errStill
+		}
+		return nil
+	})
+	lift()
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+}
