@@ -48,7 +48,7 @@ spec:
     path: /usr/local/bin/kubelet
     sources: {amd64: {url: "https://dl.k8s.io/release/v1.36.3/bin/linux/amd64/kubelet", unverified: no reason}}
   images: {amd64: {parameter: /aws/service/canonical/ubuntu}}
-  addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0}]
+  addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0, values: {a: {b: 1}}}]
 `
 )
 

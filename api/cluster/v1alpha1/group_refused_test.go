@@ -222,6 +222,10 @@ func releaseRefusals() []refusal {
 			"addons of a release cannot change: make a new one",
 		},
 		{
+			"other values of an addon later", theRelease, "", `spec: {addons: [{name: cilium, chart: cilium, repository: "https://helm.cilium.io", version: 1.18.0, values: {a: {b: 2}}}]}`,
+			"addons of a release cannot change: make a new one",
+		},
+		{
 			"not a state", theRelease, "spec: {state: Old}", "",
 			`supported values: "Active", "Deprecated"`,
 		},
