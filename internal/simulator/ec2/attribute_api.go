@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -247,7 +248,7 @@ func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetw
 	if err != nil {
 		return nil, err
 	}
-	cards := s.network.Interfaces(r.Account, r.Region, i.ID)
+	cards := s.cards(r, i)
 	switch {
 	case i.State != running && i.State != stopped:
 		return nil, wire.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.ID)
@@ -265,6 +266,7 @@ func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetw
 	if err != nil {
 		return nil, err
 	}
+	i.cards = append(i.cards, card.ID)
 	return &ec2.AttachNetworkInterfaceOutput{AttachmentId: aws.String(card.Attachment.ID), NetworkCardIndex: aws.Int32(0)}, nil
 }
 
@@ -275,13 +277,14 @@ func (s *Service) detachNetworkInterface(ctx context.Context, in *ec2.DetachNetw
 	r := s.here(ctx)
 	defer r.mu.Unlock()
 	for _, i := range r.instances {
-		for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+		for _, card := range s.cards(r, i) {
 			if card.Attachment == nil || card.Attachment.ID != aws.ToString(in.AttachmentId) {
 				continue
 			}
 			if card.ID == i.InterfaceID {
 				return nil, wire.Errorf("OperationNotPermitted", "The network interface at device index 0 cannot be detached.")
 			}
+			i.cards = slices.DeleteFunc(i.cards, func(id string) bool { return id == card.ID })
 			return nil, s.network.DetachInterface(r.Account, r.Region, card.ID)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
@@ -255,4 +254,10 @@ func serve(t *testing.T, handler http.Handler) string {
 	return "http://" + listener.Addr().String()
 }
 
-var _ = imds.New
+// wantWire fails the test unless err is an API error with the code.
+func wantWire(t *testing.T, err error, code string) {
+	t.Helper()
+	if e, ok := errors.AsType[*wire.Error](err); !ok || e.Code != code {
+		t.Errorf("got %v, want %s", err, code)
+	}
+}

@@ -25,6 +25,7 @@ type instance struct {
 	association string // of the profile
 	reservation *reservation
 	index       int32
+	cards       []string // its network interfaces
 	token       string
 	rootDevice  string
 	transition  string // how it got to its state, for people
@@ -134,6 +135,17 @@ func (s *Service) at(r *region, vpcID string, address netip.Addr) (Instance, boo
 	return Instance{}, false
 }
 
+// cards are the network interfaces of an instance, the primary first.
+func (s *Service) cards(r *region, i *instance) []vpc.Interface {
+	list := make([]vpc.Interface, 0, len(i.cards))
+	for _, id := range i.cards {
+		if card, ok := s.network.Interface(r.Account, r.Region, id); ok {
+			list = append(list, card)
+		}
+	}
+	return list
+}
+
 // groups are security groups as instances show them.
 func (s *Service) groups(p place.Place, ids []string) []types.GroupIdentifier {
 	list := make([]types.GroupIdentifier, 0, len(ids))
@@ -196,7 +208,7 @@ func (s *Service) describeNetwork(r *region, i *instance, d *types.Instance) {
 	d.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsResponse{
 		HostnameType: types.HostnameTypeIpName, EnableResourceNameDnsARecord: aws.Bool(false), EnableResourceNameDnsAAAARecord: aws.Bool(false),
 	}
-	for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+	for _, card := range s.cards(r, i) {
 		full, ok := s.network.DescribeInterface(r.Account, r.Region, card.ID)
 		if !ok {
 			continue

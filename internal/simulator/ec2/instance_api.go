@@ -228,7 +228,7 @@ func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 	}
 	cards := func(values func(*vpc.Interface) []string) func(*instance) []string {
 		return func(i *instance) (all []string) {
-			for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+			for _, card := range s.cards(r, i) {
 				all = append(all, values(&card)...)
 			}
 			return all

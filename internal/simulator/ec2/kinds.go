@@ -92,7 +92,8 @@ var vCPUsOf = map[string]int{
 }
 
 // burstable are the sizes of the T families: vCPUs, MiB of memory, network
-// interfaces and addresses of each. T2 has fewer vCPUs in its small sizes.
+// interfaces and addresses of each. Makes
+// differ in a few places.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html
 var burstable = []struct {
 	size                              string
@@ -132,8 +133,13 @@ func makeKinds() map[string]*kind {
 			if name == "t2" || name == "t4g" {
 				k.threads = 1
 			}
-			if name == "t2" && b.MiB < 4096 {
+			switch {
+			case name == "t2" && b.MiB < 4096:
 				k.vCPUs = 1
+			case name == "t2" && b.MiB > 8192:
+				k.interfaces = 3
+			case name == "t3a" && b.size == "small":
+				k.interfaces = 2
 			}
 			all[k.name] = k
 		}

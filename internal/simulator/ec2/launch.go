@@ -365,6 +365,7 @@ func (s *Service) plugCards(r *region, i *instance, l *launch, cards []types.Lau
 		if err != nil {
 			return err
 		}
+		i.cards = append(i.cards, card.ID)
 		if n == 0 {
 			i.InterfaceID, i.PrivateIP, i.PrivateDNSName = card.ID, card.PrivateIP, privateName(card.PrivateIP, r.Region)
 		}
@@ -393,11 +394,10 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 		if err != nil {
 			return err
 		}
-		v.state = types.VolumeStateInUse
-		v.attachment = &attachment{
+		r.plugIn(v, &attachment{
 			instance: i.ID, device: *d.DeviceName, at: i.Launched, state: types.VolumeAttachmentStateAttaching,
 			deleteToo: d.Ebs.DeleteOnTermination == nil || *d.Ebs.DeleteOnTermination,
-		}
+		})
 	}
 	return nil
 }
@@ -413,7 +413,7 @@ func ofImage(image *types.Image, snapshotID *string) bool {
 func (s *Service) unmake(r *region, i *instance) {
 	s.releaseCards(r, i)
 	for _, v := range r.attached(i.ID) {
-		v.attachment = nil
+		r.unplug(v)
 		s.forgetVolume(r, v)
 	}
 	delete(r.instances, i.ID)

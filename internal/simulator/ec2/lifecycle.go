@@ -29,11 +29,11 @@ const remembered = time.Hour
 // sweep forgets what has been terminated for long. The caller holds the lock.
 func (s *Service) sweep(r *region) {
 	now := s.env.Clock.Now()
-	for id, i := range r.instances {
-		if i.State == terminated && now.Sub(i.ended) >= remembered {
-			delete(r.instances, id)
-			s.tags(r.Place).Forget(id)
-		}
+	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= remembered {
+		delete(r.instances, r.ended[0].ID)
+		delete(r.launches, r.ended[0].token)
+		s.tags(r.Place).Forget(r.ended[0].ID)
+		r.ended = r.ended[1:]
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Service) end(r *region, i *instance) {
 		defer r.mu.Unlock()
 		for _, v := range r.attached(i.ID) {
 			goes := v.attachment.deleteToo
-			v.attachment, v.state = nil, types.VolumeStateAvailable
+			r.unplug(v)
 			if goes {
 				s.forgetVolume(r, v)
 			}
@@ -119,6 +119,7 @@ func (s *Service) end(r *region, i *instance) {
 		s.releaseCards(r, i)
 		s.options.Keys.Revoke(i.session.keyID)
 		i.ended, i.association = s.env.Clock.Now(), ""
+		r.ended = append(r.ended, i)
 		s.enter(i, terminated)
 	})
 }
@@ -126,7 +127,7 @@ func (s *Service) end(r *region, i *instance) {
 // releaseCards deletes the interfaces that go with an instance, and detaches the
 // others.
 func (s *Service) releaseCards(r *region, i *instance) {
-	for _, card := range s.network.Interfaces(r.Account, r.Region, i.ID) {
+	for _, card := range s.cards(r, i) {
 		// Each is there: it was just listed.
 		if card.Attachment != nil && !card.Attachment.DeleteOnTermination {
 			_ = s.network.DetachInterface(r.Account, r.Region, card.ID)

@@ -231,7 +231,7 @@ func (m *metadataService) tree(r *region) map[string]string {
 }
 
 func (m *metadataService) addNetwork(r *region, tree map[string]string) {
-	for _, card := range m.s.network.Interfaces(r.Account, r.Region, m.i.ID) {
+	for _, card := range m.s.cards(r, m.i) {
 		base := "meta-data/network/interfaces/macs/" + card.MAC + "/"
 		number := "0"
 		if card.Attachment != nil {

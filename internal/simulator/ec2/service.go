@@ -58,9 +58,11 @@ type region struct {
 	volumes   map[string]*volume
 	snapshots map[string]*snapshot
 	templates map[string]*launchTemplate
-	keyPairs  map[string]*keyPair     // by name
-	launches  map[string]*reservation // by client token
-	quota     map[bool]int            // vCPUs, by whether they are spot
+	keyPairs  map[string]*keyPair             // by name
+	launches  map[string]*reservation         // by client token
+	plugged   map[string]map[*volume]struct{} // by instance
+	ended     []*instance                     // terminated, the first one first
+	quota     map[bool]int                    // vCPUs, by whether they are spot
 }
 
 // New returns the service without instances.
@@ -76,7 +78,7 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 		return &region{
 			Place: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
 			templates: map[string]*launchTemplate{}, keyPairs: map[string]*keyPair{}, launches: map[string]*reservation{},
-			quota: map[bool]int{},
+			quota: map[bool]int{}, plugged: map[string]map[*volume]struct{}{},
 		}
 	}
 	return s

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -231,8 +232,7 @@ func (s *Service) attach(r *region, v *volume, i *instance, device string) error
 			return invalid("Invalid value '%s' for unixDevice. Attachment point %s is already in use", device, device)
 		}
 	}
-	v.attachment = &attachment{instance: i.ID, device: device, at: s.env.Clock.Now(), state: types.VolumeAttachmentStateAttaching}
-	v.state = types.VolumeStateInUse
+	r.plugIn(v, &attachment{instance: i.ID, device: device, at: s.env.Clock.Now(), state: types.VolumeAttachmentStateAttaching})
 	if i.State == types.InstanceStateNameStopped {
 		v.attachment.state = types.VolumeAttachmentStateAttached
 		return nil
@@ -256,10 +256,32 @@ func (s *Service) plug(r *region, v *volume, i *instance) {
 	switch {
 	case v.attachment != a:
 	case err != nil:
-		v.attachment, v.state = nil, types.VolumeStateAvailable
+		r.unplug(v)
 	default:
 		a.state = types.VolumeAttachmentStateAttached
 	}
+}
+
+// plugIn notes where a volume is attached. The caller holds the lock.
+func (r *region) plugIn(v *volume, a *attachment) {
+	v.attachment, v.state = a, types.VolumeStateInUse
+	if r.plugged[a.instance] == nil {
+		r.plugged[a.instance] = map[*volume]struct{}{}
+	}
+	r.plugged[a.instance][v] = struct{}{}
+}
+
+// unplug notes that a volume is free. The caller holds the lock.
+func (r *region) unplug(v *volume) {
+	if v.attachment == nil {
+		return
+	}
+	on := r.plugged[v.attachment.instance]
+	delete(on, v)
+	if len(on) == 0 {
+		delete(r.plugged, v.attachment.instance)
+	}
+	v.attachment, v.state = nil, types.VolumeStateAvailable
 }
 
 // detach detaches a volume. The caller holds the lock.
@@ -267,7 +289,7 @@ func (s *Service) detach(r *region, v *volume, i *instance) {
 	a := v.attachment
 	a.state = types.VolumeAttachmentStateDetaching
 	if i == nil || i.State != types.InstanceStateNameRunning {
-		v.attachment, v.state = nil, types.VolumeStateAvailable
+		r.unplug(v)
 		return
 	}
 	s.runner.add(&i.work, func() {
@@ -275,19 +297,14 @@ func (s *Service) detach(r *region, v *volume, i *instance) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if v.attachment == a {
-			v.attachment, v.state = nil, types.VolumeStateAvailable
+			r.unplug(v)
 		}
 	})
 }
 
 // attached returns the volumes of an instance, in order of their devices.
 func (r *region) attached(instanceID string) []*volume {
-	var list []*volume
-	for _, v := range r.volumes {
-		if v.attachment != nil && v.attachment.instance == instanceID {
-			list = append(list, v)
-		}
-	}
+	list := slices.Collect(maps.Keys(r.plugged[instanceID]))
 	slices.SortFunc(list, func(a, b *volume) int { return cmp.Compare(a.attachment.device, b.attachment.device) })
 	return list
 }
