@@ -64,7 +64,7 @@ func newFixture() fixture {
 			Spec: v1alpha1.ClusterSpec{
 				Release: "v1.36.3", Region: "eu-central-1",
 				Role:    &v1alpha1.AssumedRole{ARN: "arn:aws:iam::123456789012:role/operator", ExternalID: "e"},
-				Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: zones, Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATPerZone},
+				Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: zones, Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATPerZone, PodCIDR: "100.64.0.0/13", ServiceCIDR: "172.20.0.0/16"},
 				API: v1alpha1.APIEndpoint{
 					Access: v1alpha1.APIPublic, AllowedCIDRs: []string{"192.0.2.0/24"},
 					SecurityGroups: []string{"sg-0123456789abcdef0"}, ExtraNames: []string{"api.example.org"},
@@ -110,6 +110,16 @@ func newFixture() fixture {
 			},
 		},
 	}
+}
+
+// behindGateways returns a cluster whose nodes go through gateways that are there.
+func behindGateways() fixture {
+	f := newFixture()
+	f.cluster.Spec.Network.NAT = v1alpha1.NATExisting
+	f.cluster.Spec.Network.NATGateways = map[string]string{
+		"eu-central-1a": "nat-0123456789abcdef0", "eu-central-1b": "nat-0123456789abcdef1", "eu-central-1c": "nat-0123456789abcdef2",
+	}
+	return f
 }
 
 // inExistingVPC returns a cluster in a VPC that is there.
