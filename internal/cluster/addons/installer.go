@@ -85,7 +85,7 @@ func New(o Options) *Installer {
 // Ensure brings the cluster's addons one step nearer to what is wanted, without waiting: work that takes time
 // is begun, and ends with a call of wake.
 func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome {
-	wanted, err := Wanted(release.Spec.Addons, cluster.Spec.Addons)
+	wanted, err := wantedBy(cluster, release)
 	if err != nil {
 		i.condition(cluster, metav1.ConditionFalse, "InvalidAddons", err.Error()+".")
 		return operatorkit.Stall("InvalidAddons", err.Error()+".")

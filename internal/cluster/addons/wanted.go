@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 // Chart is an addon as it is wanted.
@@ -42,10 +43,10 @@ func (c *Chart) Digest() string {
 
 // Wanted merges a release's addons with what a Cluster says of them, sorted by name. It errs, naming the field,
 // on an addon of the Cluster's own that lacks a chart or a version, and on values that are no object.
-func Wanted(release []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, error) {
+func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, error) {
 	charts := map[string]*Chart{}
-	for i := range release {
-		addon := &release[i]
+	for i := range released {
+		addon := &released[i]
 		values, err := decode(addon.Values)
 		if err != nil {
 			return nil, fmt.Errorf("the release's addon %s: values: %w", addon.Name, err)
@@ -66,6 +67,15 @@ func Wanted(release []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, err
 	}
 	slices.SortFunc(wanted, func(a, b Chart) int { return cmp.Compare(a.Name, b.Name) })
 	return wanted, nil
+}
+
+// wantedBy is Wanted for a cluster: the release's values with the cluster's facts in them.
+func wantedBy(cluster *v1alpha1.Cluster, of *v1alpha1.Release) ([]Chart, error) {
+	filled, err := release.Addons(of, cluster)
+	if err != nil {
+		return nil, fmt.Errorf("release %s: %w", of.Name, err)
+	}
+	return Wanted(filled, cluster.Spec.Addons)
 }
 
 func amend(charts map[string]*Chart, addon *v1alpha1.Addon) error {

@@ -3,6 +3,7 @@ package release_test
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,6 +115,24 @@ func TestFillAddons(t *testing.T) {
 	list := []v1alpha1.ReleaseAddon{{Name: "list", Values: &runtime.RawExtension{Raw: []byte(`[1]`)}}}
 	if err := release.FillAddons(list, release.Facts{}); err == nil || !strings.Contains(err.Error(), "addon list: values") {
 		t.Errorf("values that are a list gave %v", err)
+	}
+}
+
+func TestAddonsOfAClusterLeaveTheReleaseAsItIs(t *testing.T) {
+	one := builtin(t)["v1.36.3"]
+	before := one.DeepCopy()
+	cluster := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Region: "eu-central-1"}}
+	cluster.Name = "demo"
+	addons, err := release.Addons(one, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == "cluster-autoscaler" })
+	if got := string(addons[i].Values.Raw); !strings.Contains(got, `"clusterName":"demo"`) {
+		t.Errorf("the autoscaler's values are %s", got)
+	}
+	if !reflect.DeepEqual(before, one) {
+		t.Error("the release was changed")
 	}
 }
 

@@ -22,6 +22,18 @@ type Facts struct {
 	ServiceCIDR string
 }
 
+// Addons returns a copy of the release's addons with the facts of a cluster, as
+// the API server has it, in their values. It errs on values that are no object.
+func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, error) {
+	addons := r.DeepCopy().Spec.Addons
+	n := &c.Spec.Network
+	err := FillAddons(addons, Facts{Cluster: c.Name, Region: c.Spec.Region, PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR})
+	if err != nil {
+		return nil, err
+	}
+	return addons, nil
+}
+
 // FillAddons puts a cluster's facts into the values of the release's addons,
 // in place. It errs on values that are no object.
 func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
