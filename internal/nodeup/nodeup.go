@@ -141,9 +141,10 @@ func (b *boot) runAll(ctx context.Context, tasks []task) error {
 // runOne runs a task until it is done.
 func (b *boot) runOne(ctx context.Context, t task) error {
 	started, wait := b.Clock.Now(), firstRetry
+	var last error
 	for {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("before %s: %w", t.name, err)
+			return fmt.Errorf("%s: %w", t.name, errors.Join(last, err))
 		}
 		did, err := t.run(b, ctx)
 		if err == nil {
@@ -157,10 +158,9 @@ func (b *boot) runOne(ctx context.Context, t task) error {
 		b.Log.Warn(t.name, "error", err, "again in", wait.String())
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", t.name, errors.Join(err, ctx.Err()))
 		case <-b.Clock.After(wait):
 		}
-		wait = min(2*wait, lastRetry)
+		last, wait = err, min(2*wait, lastRetry)
 	}
 }
 
