@@ -252,7 +252,7 @@ func (s *Service) attachNetworkInterface(ctx context.Context, in *ec2.AttachNetw
 	switch {
 	case i.State != running && i.State != stopped:
 		return nil, wire.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'running' or 'stopped' state.", i.ID)
-	case len(cards) >= i.kind.interfaces:
+	case len(cards) >= int(i.kind.interfaces):
 		return nil, wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(cards)+1, i.Type)
 	case in.DeviceIndex == nil:
 		return nil, missing("DeviceIndex")

@@ -39,7 +39,7 @@ func (s *Service) of(r resource.Request) *region { return s.locked(place.OfResou
 
 // retag gives a resource the tags that a request says it has, but leaves those
 // that somebody else set.
-func (s *Service) retag(at place.Place, id string, r resource.Request, own []property.Tag, previous []property.Tag) error {
+func (s *Service) retag(at place.Place, id string, r resource.Request, own, previous []property.Tag) error {
 	if err := vpc.CheckTags(property.Tags(nil, own), false); err != nil {
 		return handled(err)
 	}
@@ -420,7 +420,7 @@ func (p attachmentProvider) Stable(_ context.Context, r resource.Request) (bool,
 	defer reg.mu.Unlock()
 	v, err := p.find(reg, r)
 	if err != nil {
-		return true, nil //nolint:nilerr // that it is gone is where a deletion was to go
+		return true, nil // where a deletion was to go
 	}
 	return v.attachment.state == types.VolumeAttachmentStateAttached, nil
 }

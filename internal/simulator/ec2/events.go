@@ -1,8 +1,6 @@
 package ec2
 
 import (
-	"context"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
@@ -18,7 +16,7 @@ func (s *Service) publish(p place.Place, detailType, arn string, detail any) {
 	if s.options.Publish == nil {
 		return
 	}
-	s.options.Publish(context.Background(), p.Account, p.Region, eventSource, detailType, []string{arn}, detail)
+	s.options.Publish(s.ctx, p.Account, p.Region, eventSource, detailType, []string{arn}, detail)
 }
 
 // publishState emits the event of a state.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -244,7 +243,7 @@ func (w *world) profile(name string) {
 // serve serves a handler on loopback and returns its address.
 func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 0).String())
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

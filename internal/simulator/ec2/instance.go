@@ -172,7 +172,7 @@ func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 		EnclaveOptions: &types.EnclaveOptions{Enabled: aws.Bool(false)}, HibernationOptions: &types.HibernationOptions{Configured: aws.Bool(false)},
 		MaintenanceOptions: &types.InstanceMaintenanceOptions{AutoRecovery: types.InstanceAutoRecoveryStateDefault},
 		CpuOptions: &types.CpuOptions{
-			CoreCount: aws.Int32(int32(max(1, i.kind.vCPUs/i.kind.threads))), ThreadsPerCore: aws.Int32(int32(min(i.kind.threads, i.kind.vCPUs))),
+			CoreCount: aws.Int32(max(1, i.kind.vCPUs/i.kind.threads)), ThreadsPerCore: aws.Int32(min(i.kind.threads, i.kind.vCPUs)),
 		},
 	}
 	if i.data.Monitoring != nil && aws.ToBool(i.data.Monitoring.Enabled) {

@@ -100,7 +100,7 @@ func (s *Service) describeReservation(r *region, made *reservation, instances []
 
 // change runs fn on each of some instances, all of which must exist, and says how
 // their states changed.
-func (s *Service) change(r *region, ids []string, check func(*instance) error, fn func(*instance) error) ([]types.InstanceStateChange, error) {
+func (s *Service) change(r *region, ids []string, check, fn func(*instance) error) ([]types.InstanceStateChange, error) {
 	if len(ids) == 0 {
 		return nil, missing("InstanceId")
 	}
@@ -273,7 +273,7 @@ func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 		"tenancy":                                func(*instance) []string { return []string{"default"} },
 		"virtualization-type":                    func(*instance) []string { return []string{"hvm"} },
 		"platform-details":                       func(*instance) []string { return []string{"Linux/UNIX"} },
-		"instance-lifecycle":                     func(i *instance) []string { return lifecycleOf(i) },
+		"instance-lifecycle":                     lifecycleOf,
 		"spot-instance-request-id":               func(i *instance) []string { return []string{i.spotRequest} },
 		"state-reason-code":                      func(i *instance) []string { return []string{aws.ToString(i.Reason.Code)} },
 		"iam-instance-profile.arn":               func(i *instance) []string { return []string{i.profile.ARN} },

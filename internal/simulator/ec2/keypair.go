@@ -85,11 +85,11 @@ func (s *Service) addKeyPair(r *region, name, public string, tags map[string]str
 	case ok:
 		return nil, wire.Errorf("InvalidKeyPair.Duplicate", "The keypair already exists")
 	}
-	print, kind, err := fingerprint(public)
+	digits, kind, err := fingerprint(public)
 	if err != nil {
 		return nil, err
 	}
-	k := &keyPair{id: newID("key"), name: name, public: strings.TrimSpace(public), fingerprint: print, kind: kind, created: s.env.Clock.Now()}
+	k := &keyPair{id: newID("key"), name: name, public: strings.TrimSpace(public), fingerprint: digits, kind: kind, created: s.env.Clock.Now()}
 	r.keyPairs[name] = k
 	s.tags(r.Place).Register(k.id, types.ResourceTypeKeyPair, tags)
 	return k, nil

@@ -11,11 +11,11 @@ import (
 // kind is an instance type.
 type kind struct {
 	name       string
-	vCPUs, MiB int
+	vCPUs, MiB int32
 	arm, burst bool
-	interfaces int // network interfaces at most
-	addresses  int // IPv4 addresses of each at most
-	threads    int // of a core
+	interfaces int32 // network interfaces at most
+	addresses  int32 // IPv4 addresses of each at most
+	threads    int32 // of a core
 }
 
 // architecture is the processor's, as instances and images name it.
@@ -29,7 +29,7 @@ func (k *kind) architecture() types.ArchitectureValues {
 // family is what instance types of one name before the dot have in common.
 type family struct {
 	name    string
-	perVCPU int // MiB of memory of each vCPU
+	perVCPU int32 // MiB of memory of each vCPU
 	sizes   string
 	arm     bool
 	// physical says that a vCPU is a core rather than a thread.
@@ -86,7 +86,7 @@ var families = []family{
 }
 
 // vCPUsOf are the vCPUs of the sizes, which are the same in all families above.
-var vCPUsOf = map[string]int{
+var vCPUsOf = map[string]int32{
 	"medium": 1, "large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32, "9xlarge": 36, "12xlarge": 48,
 	"16xlarge": 64, "18xlarge": 72, "24xlarge": 96, "32xlarge": 128, "48xlarge": 192,
 }
@@ -97,7 +97,7 @@ var vCPUsOf = map[string]int{
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html
 var burstable = []struct {
 	size                              string
-	vCPUs, MiB, interfaces, addresses int
+	vCPUs, MiB, interfaces, addresses int32
 }{
 	{"nano", 2, 512, 2, 2},
 	{"micro", 2, 1024, 2, 2},
@@ -150,7 +150,7 @@ func makeKinds() map[string]*kind {
 // interfacesOf are the network interfaces and the addresses of each that the
 // sizes of the families above have.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/AvailableIpPerENI.html
-func interfacesOf(vCPUs int) (interfaces, addresses int) {
+func interfacesOf(vCPUs int32) (interfaces, addresses int32) {
 	switch {
 	case vCPUs < 2:
 		return 2, 4
@@ -185,8 +185,8 @@ func (k *kind) describe() types.InstanceTypeInfo {
 		SupportedVirtualizationTypes: []types.VirtualizationType{types.VirtualizationTypeHvm},
 		SupportedBootModes:           []types.BootModeType{types.BootModeTypeUefi},
 		VCpuInfo: &types.VCpuInfo{
-			DefaultVCpus: aws.Int32(int32(k.vCPUs)), DefaultThreadsPerCore: aws.Int32(int32(k.threads)),
-			DefaultCores: aws.Int32(int32(max(1, k.vCPUs/k.threads))),
+			DefaultVCpus: aws.Int32(k.vCPUs), DefaultThreadsPerCore: aws.Int32(k.threads),
+			DefaultCores: aws.Int32(max(1, k.vCPUs/k.threads)),
 		},
 		MemoryInfo: &types.MemoryInfo{SizeInMiB: aws.Int64(int64(k.MiB))},
 		ProcessorInfo: &types.ProcessorInfo{
@@ -197,8 +197,8 @@ func (k *kind) describe() types.InstanceTypeInfo {
 			NvmeSupport: types.EbsNvmeSupportRequired,
 		},
 		NetworkInfo: &types.NetworkInfo{
-			MaximumNetworkInterfaces: aws.Int32(int32(k.interfaces)), Ipv4AddressesPerInterface: aws.Int32(int32(k.addresses)),
-			Ipv6AddressesPerInterface: aws.Int32(int32(k.addresses)), Ipv6Supported: aws.Bool(true), EnaSupport: types.EnaSupportRequired,
+			MaximumNetworkInterfaces: aws.Int32(k.interfaces), Ipv4AddressesPerInterface: aws.Int32(k.addresses),
+			Ipv6AddressesPerInterface: aws.Int32(k.addresses), Ipv6Supported: aws.Bool(true), EnaSupport: types.EnaSupportRequired,
 			DefaultNetworkCardIndex: aws.Int32(0), MaximumNetworkCards: aws.Int32(1), EfaSupported: aws.Bool(false),
 		},
 		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: []types.PlacementGroupStrategy{types.PlacementGroupStrategyPartition, types.PlacementGroupStrategySpread}},

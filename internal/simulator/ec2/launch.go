@@ -214,7 +214,7 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 			return nil, invalid("Each network interface requires a unique device index, from 0 on.")
 		}
 	}
-	if len(cards) > l.kind.interfaces {
+	if len(cards) > int(l.kind.interfaces) {
 		return nil, wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(cards), l.kind.name)
 	}
 	return cards, nil
@@ -262,8 +262,8 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 		return nil, err
 	}
 	count := l.most
-	for err = r.withinQuota(l.spot, count*l.kind.vCPUs); err != nil && count > l.least; count-- {
-		err = r.withinQuota(l.spot, (count-1)*l.kind.vCPUs)
+	for err = r.withinQuota(l.spot, count*int(l.kind.vCPUs)); err != nil && count > l.least; count-- {
+		err = r.withinQuota(l.spot, (count-1)*int(l.kind.vCPUs))
 	}
 	if err != nil {
 		return nil, err

@@ -196,7 +196,7 @@ func (s *Service) start(r *region, i *instance) error {
 	if err := s.scarce.available(r.Place, i.Zone, i.kind, i.Spot); err != nil {
 		return err
 	}
-	if err := r.withinQuota(i.Spot, i.kind.vCPUs); err != nil {
+	if err := r.withinQuota(i.Spot, int(i.kind.vCPUs)); err != nil {
 		return err
 	}
 	i.Launched, i.transition, i.Reason = s.env.Clock.Now(), "", types.StateReason{}

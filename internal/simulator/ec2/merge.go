@@ -187,27 +187,37 @@ func devices(image *types.Image, own []types.LaunchTemplateBlockDeviceMapping) (
 		if d.Ebs == nil {
 			continue
 		}
-		over, err := recast[types.EbsBlockDevice](d.Ebs)
+		ebs, err := overDevice(list[name].Ebs, d.Ebs)
 		if err != nil {
 			return nil, err
 		}
-		ebs := types.EbsBlockDevice{DeleteOnTermination: aws.Bool(true)}
-		if base := list[name].Ebs; base != nil {
-			ebs = *base
-			if over.VolumeType != "" && over.VolumeType != ebs.VolumeType {
-				ebs.Iops, ebs.Throughput = nil, nil
-			}
-			if over.VolumeSize != nil && *over.VolumeSize < aws.ToInt32(ebs.VolumeSize) {
-				return nil, wire.Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB",
-					*over.VolumeSize, aws.ToString(ebs.SnapshotId), aws.ToInt32(ebs.VolumeSize))
-			}
-		}
-		overlay(&ebs, over)
-		list[name] = types.BlockDeviceMapping{DeviceName: d.DeviceName, Ebs: &ebs}
+		list[name] = types.BlockDeviceMapping{DeviceName: d.DeviceName, Ebs: ebs}
 	}
 	all := slices.Collect(maps.Values(list))
 	slices.SortFunc(all, func(a, b types.BlockDeviceMapping) int { return cmp.Compare(*a.DeviceName, *b.DeviceName) })
 	return all, nil
+}
+
+// overDevice is a volume of an image, if there is one, with what a launch says
+// over it.
+func overDevice(base *types.EbsBlockDevice, own *types.LaunchTemplateEbsBlockDevice) (*types.EbsBlockDevice, error) {
+	over, err := recast[types.EbsBlockDevice](own)
+	if err != nil {
+		return nil, err
+	}
+	ebs := &types.EbsBlockDevice{DeleteOnTermination: aws.Bool(true)}
+	if base != nil {
+		*ebs = *base
+		if over.VolumeType != "" && over.VolumeType != ebs.VolumeType {
+			ebs.Iops, ebs.Throughput = nil, nil
+		}
+		if over.VolumeSize != nil && *over.VolumeSize < aws.ToInt32(ebs.VolumeSize) {
+			return nil, wire.Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB",
+				*over.VolumeSize, aws.ToString(ebs.SnapshotId), aws.ToInt32(ebs.VolumeSize))
+		}
+	}
+	overlay(ebs, over)
+	return ebs, nil
 }
 
 // launchTags are the tags that a launch gives, by kind of resource.

@@ -21,7 +21,7 @@ import (
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html
 
 const (
-	tokenHeader    = "X-Aws-Ec2-Metadata-Token"
+	tokenHeader    = "X-Aws-Ec2-Metadata-Token" //nolint:gosec // a header's name
 	lifetimeHeader = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	maxLifetime    = 21600
 	// metadataVersion is the newest version of the service's paths beside "latest".
@@ -214,7 +214,7 @@ func (m *metadataService) tree(r *region) map[string]string {
 	}
 	m.addNetwork(r, tree)
 	m.addSpot(tree)
-	m.addRole(r, tree)
+	m.addRole(tree)
 	if i.data.KeyName != nil {
 		if k, ok := r.keyPairs[*i.data.KeyName]; ok {
 			tree["meta-data/public-keys/0/openssh-key"] = k.public
@@ -288,7 +288,7 @@ func (m *metadataService) addSpot(tree map[string]string) {
 
 // addRole adds the credentials of the instance's role.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
-func (m *metadataService) addRole(r *region, tree map[string]string) {
+func (m *metadataService) addRole(tree map[string]string) {
 	i := m.i
 	if i.profile.RoleName == "" {
 		return

@@ -134,7 +134,7 @@ func (r *region) withinQuota(spot bool, more int) error {
 	used := 0
 	for _, i := range r.instances {
 		if i.Spot == spot && (i.State == types.InstanceStateNamePending || i.State == types.InstanceStateNameRunning) {
-			used += i.kind.vCPUs
+			used += int(i.kind.vCPUs)
 		}
 	}
 	switch {

@@ -40,6 +40,8 @@ type Service struct {
 	options Options
 	regions place.Store[region]
 	images  images
+	ctx     context.Context //nolint:containedctx // under which events are emitted, until the service closes
+	cancel  context.CancelFunc
 	scarce  scarcity
 
 	runner  runner
@@ -74,6 +76,7 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 		o.Keys = &wire.Keys{}
 	}
 	s := &Service{env: env, network: network, options: o, runner: runner{clock: env.Clock}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.regions.New = func(p place.Place) *region {
 		return &region{
 			Place: p, instances: map[string]*instance{}, volumes: map[string]*volume{}, snapshots: map[string]*snapshot{},
@@ -148,4 +151,5 @@ func (s *Service) Close() {
 	s.runner.stop()
 	s.options.Host.Close()
 	s.runner.wait()
+	s.cancel()
 }
