@@ -25,17 +25,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/golden"
 )
 
-// existing is the VPC of testdata's cluster guest.
-var existing = &model.ExistingVPC{
-	ID: "vpc-0123456789abcdef0", CIDRs: []string{"10.9.0.0/16"},
-	Subnets: []model.ExistingSubnet{
-		{ID: "subnet-0123456789abcdef1", Zone: "eu-central-1a", CIDR: "10.9.0.0/20", RouteTable: "rtb-0123456789abcdef1"},
-		{ID: "subnet-0123456789abcdef2", Zone: "eu-central-1b", CIDR: "10.9.16.0/20", RouteTable: "rtb-0123456789abcdef1"},
-		{ID: "subnet-0123456789abcdef3", Zone: "eu-central-1c", CIDR: "10.9.32.0/20", RouteTable: "rtb-0123456789abcdef1"},
-		{ID: "subnet-0123456789abcdef4", Zone: "eu-central-1a", CIDR: "10.9.48.0/20", RouteTable: "rtb-0123456789abcdef1"},
-	},
-}
-
 // setRelease is a release of one of the resource sets.
 func setRelease(set string) *v1alpha1.Release {
 	return &v1alpha1.Release{
@@ -110,18 +99,26 @@ func readAll(t *testing.T, path string) []fixture {
 	return all
 }
 
-// vpc returns the existing VPC that a cluster names, as AWS might have it.
+// vpc returns the existing VPC that a cluster names, as AWS might have it: with
+// the subnets that the cluster names, and those that its groups name besides.
 func (f fixture) vpc() *model.ExistingVPC {
 	n := &f.cluster.Spec.Network
-	switch n.VPC {
-	case "":
+	if n.VPC == "" {
 		return nil
-	case existing.ID:
-		return existing
 	}
-	v := &model.ExistingVPC{ID: n.VPC, CIDRs: []string{"10.0.0.0/16"}}
-	for i, s := range n.Subnets {
-		v.Subnets = append(v.Subnets, model.ExistingSubnet{ID: s.ID, Zone: s.Zone, CIDR: fmt.Sprintf("10.0.%d.0/24", i), RouteTable: "rtb-0123456789abcdef0"})
+	v := &model.ExistingVPC{ID: n.VPC, CIDRs: []string{"10.9.0.0/16"}}
+	add := func(id, zone string) {
+		if !slices.ContainsFunc(v.Subnets, func(s model.ExistingSubnet) bool { return s.ID == id }) {
+			v.Subnets = append(v.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)), RouteTable: "rtb-0123456789abcdef0"})
+		}
+	}
+	for _, s := range n.Subnets {
+		add(s.ID, s.Zone)
+	}
+	for _, g := range f.groups {
+		for _, id := range g.Spec.Subnets {
+			add(id, n.Subnets[0].Zone)
+		}
 	}
 	return v
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -25,8 +24,6 @@ func TestSimulatedStacks(t *testing.T) {
 			f.cluster.Spec.API.SecurityGroups, f.cluster.Spec.ControlPlane.SecurityGroups = nil, nil
 			f.cluster.Spec.IAM.PermissionsBoundary = ""
 			c, groups := f.resolve(t, setRelease("1.1.0"))
-			image := model.Image{ID: "ami-0123456789abcdef0"}
-			c.BastionImage, c.ControlPlaneImage = image, image
 			region := newLab(t, c.Region)
 			s, err := render.Base(c)
 			if err != nil {
@@ -41,7 +38,7 @@ func TestSimulatedStacks(t *testing.T) {
 				region.make(t, s)
 			}
 			for _, g := range groups {
-				g.Image, g.Spec.SecurityGroups = image, nil
+				g.Spec.SecurityGroups = nil
 				s, err := render.Group(c, g, outputs, userData(t, c, g.Spec.Architecture))
 				if err != nil {
 					t.Fatal(err)
