@@ -208,7 +208,7 @@ func (c *container) start() (*handle, error) {
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	h := &handle{pid: cmd.Process.Pid, ended: make(chan struct{})}
-	started := metav1.NewTime(c.clock.Now())
+	started := metav1.NewTime(c.clock.Now().Truncate(time.Second)) // as the API server keeps it
 	c.writeRecord(record{PID: h.pid, Born: born(h.pid), Started: started, Restarts: c.now().Restarts})
 	c.set(func(s *containerState) { s.Running, s.Started, s.Reason, s.Message = true, started, "", "" })
 	go func() {

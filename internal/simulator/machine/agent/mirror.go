@@ -79,7 +79,7 @@ func (p *pods) reflect(ctx context.Context, static *staticPod, mirror *corev1.Po
 		return err
 	}
 	state := static.container.now()
-	now := metav1.NewTime(p.clock.Now())
+	now := p.second()
 	want := mirror.DeepCopy()
 	status := &want.Status
 	status.Phase = corev1.PodRunning

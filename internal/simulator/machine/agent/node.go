@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A kubelet's own periods:
@@ -86,7 +88,8 @@ func (k *kubelet) describe() (*corev1.Node, error) {
 	return node, err
 }
 
-// report writes the Node's status.
+// report writes the Node's status. It is a patch of nothing else: others change the
+// Node's labels, which a kubelet may not.
 func (k *kubelet) report(ctx context.Context) error {
 	var node corev1.Node
 	if err := k.api.core.Get().Resource("nodes").Name(k.nodeName).Do(ctx).Into(&node); err != nil {
@@ -97,10 +100,15 @@ func (k *kubelet) report(ctx context.Context) error {
 		return err
 	}
 	keepTransitions(node.Status.Conditions, status.Conditions)
-	node.Status.Capacity, node.Status.Allocatable = status.Capacity, status.Allocatable
-	node.Status.Conditions, node.Status.NodeInfo = status.Conditions, status.NodeInfo
-	node.Status.Addresses = status.Addresses
-	if err := k.api.core.Put().Resource("nodes").Name(k.nodeName).SubResource("status").Body(&node).Do(ctx).Error(); err != nil {
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{
+		"capacity": status.Capacity, "allocatable": status.Allocatable, "conditions": status.Conditions,
+		"nodeInfo": status.NodeInfo, "addresses": status.Addresses,
+	}})
+	if err != nil {
+		return fmt.Errorf("report the node's status: %w", err)
+	}
+	err = k.api.core.Patch(types.StrategicMergePatchType).Resource("nodes").Name(k.nodeName).SubResource("status").Body(patch).Do(ctx).Error()
+	if err != nil {
 		return fmt.Errorf("report the node's status: %w", err)
 	}
 	return nil
@@ -132,7 +140,7 @@ func (k *kubelet) status() (corev1.NodeStatus, error) {
 }
 
 func (k *kubelet) conditions() []corev1.NodeCondition {
-	now := metav1.NewTime(k.clock.Now())
+	now := k.second()
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
 		return corev1.NodeCondition{
 			Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now,

@@ -33,11 +33,10 @@ type pods struct {
 	store  cache.Store
 	wake   chan struct{}
 	tables addresses
-	tried  map[types.UID]string // the version that was last written to, so that a write is not repeated before its event
 }
 
 func newPods(k *kubelet) *pods {
-	return &pods{kubelet: k, wake: make(chan struct{}, 1), tried: map[types.UID]string{}}
+	return &pods{kubelet: k, wake: make(chan struct{}, 1)}
 }
 
 // run goes through the pods whenever one changed, until ctx ends.
@@ -69,6 +68,9 @@ func (p *pods) run(ctx context.Context) {
 	}
 }
 
+// second is the time as the API server keeps it.
+func (k *kubelet) second() metav1.Time { return metav1.NewTime(k.clock.Now().Truncate(time.Second)) }
+
 func (p *pods) poke() {
 	select {
 	case p.wake <- struct{}{}:
@@ -79,15 +81,11 @@ func (p *pods) poke() {
 // sync acts on each pod.
 func (p *pods) sync(ctx context.Context) {
 	mirrors := map[string]*corev1.Pod{} // by manifest
-	seen := map[types.UID]string{}
 	var own []*corev1.Pod
 	for _, object := range p.store.List() {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			continue
-		}
-		if p.tried[pod.UID] != "" {
-			seen[pod.UID] = p.tried[pod.UID]
 		}
 		if hash, mirror := pod.Annotations[mirrorOf]; mirror {
 			mirrors[hash] = pod
@@ -95,7 +93,6 @@ func (p *pods) sync(ctx context.Context) {
 		}
 		own = append(own, pod)
 	}
-	p.tried = seen
 	errs := []error{p.syncMirrors(ctx, mirrors)}
 	p.tables.keep(own)
 	for _, pod := range own {
@@ -123,21 +120,18 @@ func (p *pods) play(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	act(&want.Status, pod, address, host, metav1.NewTime(p.clock.Now()))
+	act(&want.Status, pod, address, host, p.second())
 	return p.write(ctx, pod, want)
 }
 
 // write updates a pod's status if it differs.
 func (p *pods) write(ctx context.Context, pod, want *corev1.Pod) error {
-	if sameStatus(&pod.Status, &want.Status) || p.tried[pod.UID] == pod.ResourceVersion {
+	if sameStatus(&pod.Status, &want.Status) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := p.api.core.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status").Body(want).Do(ctx).Error()
-	if err == nil {
-		p.tried[pod.UID] = pod.ResourceVersion
-	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil // An event is under way.
 	}
