@@ -1,0 +1,151 @@
+package pki_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+)
+
+func TestMain(m *testing.M) { controlplanetest.Main(m) }
+
+func newClient(t *testing.T) (client.Client, *v1alpha1.Cluster) {
+	t.Helper()
+	shared := controlplanetest.Shared(t)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(shared.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: controlplanetest.Namespace(t, shared), UID: "uid"}}
+}
+
+var clock = clocktesting.NewFakePassiveClock(start)
+
+func TestEnsureMakesOnceAndKeeps(t *testing.T) {
+	c, cluster := newClient(t)
+	made, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range made.Files() {
+		if string(kept.Files()[name]) != string(content) {
+			t.Errorf("%s is another the second time", name)
+		}
+	}
+	secret := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: cluster.Namespace, Name: "demo-ca"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	if owner := metav1.GetControllerOf(secret); owner == nil || owner.UID != cluster.UID || owner.Kind != "Cluster" {
+		t.Errorf("the Secret is owned by %v", owner)
+	}
+}
+
+// The operator may be killed between two of the Secrets of a new cluster; no machine has seen any.
+func TestEnsureCompletesANewClustersSet(t *testing.T) {
+	c, cluster := newClient(t)
+	made, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, c, cluster, pki.SuffixFrontProxyCA)
+	completed, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(completed.CACertificate()) != string(made.CACertificate()) {
+		t.Error("a Secret that was there has been overwritten")
+	}
+}
+
+func remove(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, suffix string) {
+	t.Helper()
+	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + suffix}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEnsureMendsNothingInSilence(t *testing.T) {
+	for reason, damage := range map[string]struct {
+		suffix, says string
+		change       func(*testing.T, client.Client, *v1alpha1.Cluster, *corev1.Secret)
+	}{
+		"a Secret of a running cluster is gone": {pki.SuffixEtcdCA, "restore it from a backup", func(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, _ *corev1.Secret) {
+			remove(t, c, cluster, pki.SuffixEtcdCA)
+			cluster.Status.Endpoint = "https://example.com:6443"
+		}},
+		"half a pair": {pki.SuffixCA, "has no EC private key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			delete(s.Data, corev1.TLSPrivateKeyKey)
+			update(t, c, s)
+		}},
+		"another's key": {pki.SuffixCA, "does not go with the certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			s.Data[corev1.TLSPrivateKeyKey] = newAuthorities(t).Files()["pki/ca.key"]
+			update(t, c, s)
+		}},
+		"another's public key": {pki.SuffixServiceAccount, "does not go with the key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			s.Data[corev1.TLSCertKey] = newAuthorities(t).Files()["pki/sa.pub"]
+			update(t, c, s)
+		}},
+		"no certificate": {pki.SuffixFrontProxyCA, "has no certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			s.Data[corev1.TLSCertKey] = []byte("what")
+			update(t, c, s)
+		}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			c, cluster := newClient(t)
+			if _, err := pki.Ensure(t.Context(), c, clock, cluster); err != nil {
+				t.Fatal(err)
+			}
+			secret := &corev1.Secret{}
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Name + damage.suffix}, secret); err != nil {
+				t.Fatal(err)
+			}
+			damage.change(t, c, cluster, secret)
+			_, err := pki.Ensure(t.Context(), c, clock, cluster)
+			broken, ok := errors.AsType[*pki.BrokenError](err)
+			if !ok || broken.Secret.Name != cluster.Name+damage.suffix || !strings.Contains(err.Error(), damage.says) {
+				t.Errorf("it says %v", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "PRIVATE KEY-----") {
+				t.Errorf("the error holds a key: %v", err)
+			}
+		})
+	}
+}
+
+func TestEnsureRefusesAnAuthorityThatIsOver(t *testing.T) {
+	c, cluster := newClient(t)
+	if _, err := pki.Ensure(t.Context(), c, clock, cluster); err != nil {
+		t.Fatal(err)
+	}
+	later := clocktesting.NewFakePassiveClock(start.Add(11 * 365 * 24 * time.Hour))
+	if _, err := pki.Ensure(t.Context(), c, later, cluster); err == nil || !strings.Contains(err.Error(), "ended on") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func update(t *testing.T, c client.Client, s *corev1.Secret) {
+	t.Helper()
+	if err := c.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
