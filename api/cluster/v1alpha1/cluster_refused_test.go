@@ -485,7 +485,7 @@ func machineRefusals() []refusal {
 		},
 		{
 			"an argument of the operator's of kube-scheduler", cluster, "spec: {controlPlane: {extraArgs: {scheduler: {kubeconfig: a}}}}", "",
-			"kubeconfig are set by the operator: leave them out",
+			"kubeconfig is set by the operator: leave it out",
 		},
 		{
 			"an argument of the operator's of etcd", cluster, "spec: {controlPlane: {extraArgs: {etcd: {initial-cluster: a}}}}", "",

@@ -89,7 +89,7 @@ type ExtraArgs struct {
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('-'))",message="write arguments without dashes, for example v, not --v"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['kubeconfig']))",message="kubeconfig are set by the operator: leave them out"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['kubeconfig']))",message="kubeconfig is set by the operator: leave it out"
 	Scheduler map[string]string `json:"scheduler,omitempty"`
 
 	// Etcd are those of etcd.
