@@ -65,6 +65,8 @@ type Simulator struct {
 	faults *fault.Injector
 	cancel context.CancelFunc
 	closes []func()
+
+	instances *ec2.Service
 	ctx    context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
@@ -100,6 +102,7 @@ func New(o Options) *Simulator {
 	instances := ec2.New(env, network, ec2.Options{
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
 	})
+	s.instances = instances
 	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: events.Publish,
@@ -177,6 +180,10 @@ func (s *Simulator) Handler() http.Handler {
 
 // Faults returns the injector that makes calls and resources go wrong.
 func (s *Simulator) Faults() *fault.Injector { return s.faults }
+
+// Instances returns the simulated EC2, whose quotas, capacity, images and spot
+// notices are set from Go.
+func (s *Simulator) Instances() *ec2.Service { return s.instances }
 
 // Calls returns how many API calls were made so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
