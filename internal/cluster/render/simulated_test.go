@@ -1,52 +1,88 @@
 package render_test
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
-// TestSimulatedStacks makes the stacks of clusters with new VPCs in a simulated
-// account, with the engine that the operator uses, and deletes them.
+// TestSimulatedStacks makes the stacks of clusters in a simulated account, with
+// the engine that the operator uses, and deletes them.
 func TestSimulatedStacks(t *testing.T) {
-	for _, path := range []string{"testdata/public.yaml", "testdata/private.yaml"} {
-		t.Run(path, func(t *testing.T) {
+	for _, path := range manifests(t, "testdata/*.yaml") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
 			f := read(t, path)
-			f.cluster.Spec.Role, f.cluster.Spec.DNS = nil, nil
-			f.cluster.Spec.API.SecurityGroups, f.cluster.Spec.ControlPlane.SecurityGroups = nil, nil
-			f.cluster.Spec.IAM.PermissionsBoundary = ""
-			c, groups := f.resolve(t, setRelease("1.1.0"))
-			region := newLab(t, c.Region)
-			s, err := render.Base(c)
-			if err != nil {
-				t.Fatal(err)
+			spec := &f.cluster.Spec
+			region := newLab(t, spec.Region)
+			// What the manifests name, and is not there.
+			spec.DNS, spec.ControlPlane.Image, spec.IAM.PermissionsBoundary = nil, "", ""
+			spec.API.SecurityGroups, spec.ControlPlane.SecurityGroups = nil, nil
+			for _, g := range f.groups {
+				g.Spec.SecurityGroups, g.Spec.Image, g.Spec.Subnets = nil, "", nil
 			}
-			outputs := region.make(t, s)
-			for _, slot := range c.Slots {
-				s, err := render.Slot(c, slot.Index, outputs, userData(t, c, c.ControlPlaneArchitecture))
-				if err != nil {
-					t.Fatal(err)
-				}
-				region.make(t, s)
+			if spec.Network.VPC != "" {
+				region.network(t, &spec.Network)
 			}
-			for _, g := range groups {
-				g.Spec.SecurityGroups = nil
-				s, err := render.Group(c, g, outputs, userData(t, c, g.Spec.Architecture))
-				if err != nil {
-					t.Fatal(err)
-				}
-				region.make(t, s)
-			}
+			region.cluster(t, f)
 			region.removeAll(t)
 		})
+	}
+}
+
+// network makes a VPC for a cluster to stand in.
+func (l *lab) network(t *testing.T, n *v1alpha1.Network) {
+	t.Helper()
+	text := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n"
+	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
+	for i, s := range n.Subnets {
+		text += fmt.Sprintf("  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n", i, s.Zone, i)
+		ids += fmt.Sprintf("  Subnet%d: {Value: !Ref Subnet%d}\n", i, i)
+	}
+	parsed, err := template.Parse("network.yaml", []byte(text+ids))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := l.make(t, &render.Stack{Name: "network", Template: parsed, Tags: map[string]string{"owner": "somebody"}})
+	n.VPC = outputs["VPC"]
+	for i := range n.Subnets {
+		n.Subnets[i].ID = outputs[fmt.Sprint("Subnet", i)]
+	}
+}
+
+// cluster makes all stacks of a cluster.
+func (l *lab) cluster(t *testing.T, f fixture) {
+	t.Helper()
+	c, groups := f.resolve(t, setRelease(strings.TrimPrefix(f.cluster.Spec.Release, "set-")))
+	s, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := l.make(t, s)
+	for _, slot := range c.Slots {
+		s, err := render.Slot(c, slot.Index, outputs, userData(t, c, c.ControlPlaneArchitecture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.make(t, s)
+	}
+	for _, g := range groups {
+		s, err := render.Group(c, g, outputs, userData(t, c, g.Spec.Architecture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.make(t, s)
 	}
 }
 
