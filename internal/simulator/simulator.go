@@ -67,7 +67,7 @@ type Simulator struct {
 	closes []func()
 
 	instances *ec2.Service
-	ctx    context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
+	ctx       context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
 // part is what every simulated service offers.

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 	"time"
@@ -260,4 +261,22 @@ func architectureOf(a types.ArchitectureValues) string {
 		return arm64
 	}
 	return amd64
+}
+
+// Kept returns how many of each kind of resource there are in a place, by the
+// kind's name, for comparing what is left with what was. Instances that have been
+// terminated and the network, which package vpc counts, are not among them.
+func (s *Service) Kept(account, regionName string) map[string]int {
+	r := s.locked(place.Place{Account: account, Region: regionName})
+	defer r.mu.Unlock()
+	kept := map[string]int{
+		"volume": len(r.volumes), "snapshot": len(r.snapshots), "launch-template": len(r.templates), "key-pair": len(r.keyPairs),
+	}
+	for _, i := range r.instances {
+		if i.State != terminated {
+			kept["instance"]++
+		}
+	}
+	maps.DeleteFunc(kept, func(_ string, n int) bool { return n == 0 })
+	return kept
 }
