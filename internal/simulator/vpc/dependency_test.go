@@ -76,7 +76,9 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 			return func() error {
 				_, err := n.DeleteRouteTable(t.Context(), &ec2.DeleteRouteTableInput{RouteTableId: id})
 				return err
-			}, func() { must(n, n.DisassociateRouteTable, &ec2.DisassociateRouteTableInput{AssociationId: a.AssociationId}) }
+			}, func() {
+				must(n, n.DisassociateRouteTable, &ec2.DisassociateRouteTableInput{AssociationId: a.AssociationId})
+			}
 		}, dependencyViolation},
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteInternetGateway.html
 		{"an internet gateway that is attached", func(n *network, v *string) (func() error, func()) {
@@ -84,7 +86,9 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 			return func() error {
 				_, err := n.DeleteInternetGateway(t.Context(), &ec2.DeleteInternetGatewayInput{InternetGatewayId: id})
 				return err
-			}, func() { must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: id, VpcId: v}) }
+			}, func() {
+				must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: id, VpcId: v})
+			}
 		}, dependencyViolation},
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DetachInternetGateway.html
 		{"an attachment whose VPC has a mapped address", func(n *network, v *string) (func() error, func()) {
@@ -132,7 +136,9 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 			return func() error {
 				_, err := n.DeleteDhcpOptions(t.Context(), &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
 				return err
-			}, func() { must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: aws.String("default")}) }
+			}, func() {
+				must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: aws.String("default")})
+			}
 		}, dependencyViolation},
 	}
 	for _, test := range tests {
