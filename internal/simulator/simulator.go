@@ -14,6 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/ecr"
+	"github.com/aws-operator/aws-operator/internal/simulator/elb"
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 	"github.com/aws-operator/aws-operator/internal/simulator/eventbridge"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
@@ -116,7 +117,7 @@ func New(o Options) *Simulator {
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
-		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, groups,
+		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, elb.New(env, instances, network), groups,
 	}
 	providers := network.Providers() // its API is a part of instances'
 	for _, p := range parts {

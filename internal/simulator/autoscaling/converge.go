@@ -78,6 +78,7 @@ func (s *Service) look(g *group) map[string]glance {
 				l.sick = true
 			case elb.TargetHealthStateEnumDraining:
 				l.draining = true
+			default: // it is well, or not known yet
 			}
 		}
 		seen[q.id] = l
@@ -149,8 +150,9 @@ func (p *pass) member(m *member) effect {
 		return p.leave(m, seen)
 	case types.LifecycleStateTerminatingProceed:
 		return p.end(m, seen)
+	default: // in standby it is left alone
+		return nil
 	}
-	return nil
 }
 
 // gone reports whether an instance is not going to run any more.
@@ -158,11 +160,7 @@ func gone(l glance) bool {
 	if !l.found {
 		return true
 	}
-	switch l.instance.State {
-	case compute.InstanceStateNameShuttingDown, compute.InstanceStateNameTerminated:
-		return true
-	}
-	return false
+	return l.instance.State == compute.InstanceStateNameShuttingDown || l.instance.State == compute.InstanceStateNameTerminated
 }
 
 func stopped(l glance) bool {
@@ -238,7 +236,7 @@ func (p *pass) register(m *member) effect {
 		if slices.Contains(m.registered, arn) {
 			continue
 		}
-		m.registered = append(m.registered[:len(m.registered):len(m.registered)], arn)
+		m.registered = append(slices.Clip(m.registered), arn)
 		account, region, id := p.g.region.Account, p.g.region.Region, m.id
 		// A target group that has gone is the group's own to detach.
 		return func() { _ = p.s.options.Balancers.Register(account, region, arn, id) }
@@ -274,7 +272,7 @@ func (p *pass) service(m *member, seen glance) effect {
 		return nil
 	}
 	p.g.replacing++
-	return p.g.out(p.now, m, at(p.now)+" an instance was taken out of service in response to "+sickness(m, seen)+".")
+	return p.g.out(p.now, m, at(p.now)+" an instance was taken out of service in response to "+sickness(seen)+".")
 }
 
 // judge decides whether a member is healthy. An instance that does not run is
@@ -298,7 +296,7 @@ func (p *pass) judge(m *member, seen glance) {
 	m.unhealthy = true
 }
 
-func sickness(m *member, seen glance) string {
+func sickness(seen glance) string {
 	switch {
 	case gone(seen) || stopped(seen):
 		return "an EC2 health check indicating it has been terminated or stopped"
@@ -346,8 +344,9 @@ func (p *pass) leave(m *member, seen glance) effect {
 		m.state = types.LifecycleStateStandby
 		m.activity.finish(p.now, types.ScalingActivityStatusCodeSuccessful, "")
 		return func() {}
+	default:
+		return p.hold(m, transitionTerminating, types.LifecycleStateTerminatingWait, types.LifecycleStateTerminatingProceed)
 	}
-	return p.hold(m, transitionTerminating, types.LifecycleStateTerminatingWait, types.LifecycleStateTerminatingProceed)
 }
 
 // end terminates the instance, and forgets the member once it is gone.

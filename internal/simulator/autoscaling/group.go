@@ -60,7 +60,6 @@ type settings struct {
 	metrics         []types.EnabledMetric
 	tags            []types.Tag
 	capacityType    string
-	maxLifetime     *int32
 }
 
 // member is an instance of a group.
@@ -68,7 +67,6 @@ type member struct {
 	id, zone, subnet    string
 	instanceType, image string
 	templateID          string
-	templateName        string
 	templateVersion     string
 	spot                bool
 	state               types.LifecycleState

@@ -362,7 +362,9 @@ func TestRefusedGroups(t *testing.T) {
 			func(in *awsas.CreateAutoScalingGroupInput) { in.LaunchTemplate = nil }, "Valid requests must contain either LaunchTemplate",
 		},
 		"the launch template does not exist": {
-			func(in *awsas.CreateAutoScalingGroupInput) { in.LaunchTemplate.LaunchTemplateId = aws.String("lt-0123456789abcdef0") },
+			func(in *awsas.CreateAutoScalingGroupInput) {
+				in.LaunchTemplate.LaunchTemplateId = aws.String("lt-0123456789abcdef0")
+			},
 			"You must use a valid fully-formed launch template.",
 		},
 		"the version does not exist": {

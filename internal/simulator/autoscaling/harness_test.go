@@ -3,6 +3,7 @@ package autoscaling_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -93,9 +94,7 @@ func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *world {
 		},
 	})
 	providers := groups.Providers()
-	for kind, p := range w.compute.Providers() {
-		providers[kind] = p
-	}
+	maps.Copy(providers, w.compute.Providers())
 	engine := cloudformation.New(cloudformation.Options{Env: env, Providers: providers, Faults: fault.New()})
 	t.Cleanup(func() { groups.Close(); balancers.Close(); w.compute.Close() })
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{

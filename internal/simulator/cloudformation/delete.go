@@ -150,12 +150,11 @@ func (s *stack) remove(st *step, m *member, f fate) {
 	}
 	out := s.call(OpDelete, m, r, deleteWith)
 	s.after(out.latency, func() {
-		switch {
-		case out.err == nil:
-			s.stabilize(st, m, r, func(err error) { s.removed(st, m, deletionReason(err, st.token)) })
-		default:
+		if out.err != nil {
 			s.removed(st, m, deletionReason(out.err, st.token))
+			return
 		}
+		s.stabilize(st, m, r, func(err error) { s.removed(st, m, deletionReason(err, st.token)) })
 	})
 }
 

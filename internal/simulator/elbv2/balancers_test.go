@@ -209,7 +209,7 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 	for i, name := range []string{"a", "b", "c"} {
 		group := w.targetGroup(name, nil)
 		if name != "c" {
-			w.listener(*b.LoadBalancerArn, group, int32(80+i)) //nolint:gosec // three ports
+			w.listener(*b.LoadBalancerArn, group, int32(80+i))
 		}
 	}
 	pages := awselb.NewDescribeTargetGroupsPaginator(w.Client, &awselb.DescribeTargetGroupsInput{LoadBalancerArn: b.LoadBalancerArn, PageSize: aws.Int32(1)})

@@ -3,6 +3,7 @@ package elbv2
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -99,7 +100,7 @@ type balancerProperties struct {
 func (p *balancerProperties) subnets() []string {
 	subnets := p.Subnets
 	for _, m := range p.SubnetMappings {
-		subnets = append(subnets[:len(subnets):len(subnets)], deref(m.SubnetId))
+		subnets = append(slices.Clip(subnets), deref(m.SubnetId))
 	}
 	return subnets
 }
@@ -253,7 +254,7 @@ type listenerProperties struct {
 	Port                      int32
 	DefaultActions            []types.Action
 	Certificates              []types.Certificate
-	SslPolicy                 string //nolint:revive // the property's name
+	SslPolicy                 string
 	AlpnPolicy                []string
 	MutualAuthentication      any
 	ListenerAttributes        []pair

@@ -137,7 +137,7 @@ func (f *forwarder) take(conn net.Conn) {
 	}
 	f.conns[conn] = struct{}{}
 	f.s.work.Go(func() {
-		f.forward(conn)
+		f.s.forwarding(f, conn)
 		f.mu.Lock()
 		delete(f.conns, conn)
 		f.mu.Unlock()
@@ -187,6 +187,7 @@ func (f *forwarder) turn() []*target {
 			healthy = append(healthy, t)
 		case types.TargetHealthStateEnumInitial, types.TargetHealthStateEnumUnhealthy:
 			others = append(others, t)
+		default: // neither unused nor draining targets get new connections
 		}
 	}
 	if len(healthy) == 0 {

@@ -80,7 +80,7 @@ func (q checkRequest) apply(c check) (check, error) {
 	return c, c.check()
 }
 
-func set[T any](to *T, from *T) {
+func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}

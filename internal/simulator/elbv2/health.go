@@ -92,7 +92,7 @@ func (s *Service) begin(t *target) {
 // schedule has a target checked after some time. The caller holds the lock.
 func (s *Service) schedule(t *target, after time.Duration) {
 	epoch := t.epoch
-	run := func() { s.work.Go(func() { s.probe(t, epoch) }) }
+	run := func() { s.work.Go(func() { s.probing(t, epoch) }) }
 	if s.ctx.Err() != nil {
 		return
 	}

@@ -2,6 +2,7 @@ package elbv2
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -316,9 +317,7 @@ func (s *Service) addTags(ctx context.Context, in *elb.AddTagsInput) (*elb.AddTa
 		if err != nil {
 			return nil, err
 		}
-		for key, value := range added {
-			tags[key] = value
-		}
+		maps.Copy(tags, added)
 	}
 	return nil, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +47,10 @@ type Service struct {
 	ctx    context.Context //nolint:containedctx // it is the service's life
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	// probing and forwarding outlive the calls that begin them: they have the
+	// service's context, not a call's.
+	probing    func(t *target, epoch int)
+	forwarding func(f *forwarder, client net.Conn)
 
 	watchMu  sync.Mutex
 	watchers []func(targetGroup string)
@@ -67,6 +72,7 @@ func New(env *resource.Env, options Options) *Service {
 	}
 	s := &Service{env: env, options: options}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.probing, s.forwarding = s.probe, (*forwarder).forward
 	s.regions.New = func(p place.Place) *region {
 		return &region{Place: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -208,33 +209,36 @@ func closeAll(conns map[net.Conn]struct{}) {
 // terminated one leaves its target groups by itself.
 func (s *Service) instanceChanged(i ec2.Instance) {
 	s.work.Go(func() {
-		for _, r := range s.regions.All() {
-			if r.Account != i.Account || r.Region != i.Region {
-				continue
-			}
-			var told []string
-			r.mu.Lock()
-			for arn, g := range r.groups {
-				for _, t := range slices.Clone(g.targets) {
-					if t.machine != i.ID {
-						continue
-					}
-					told = append(told, arn)
-					if i.State == compute.InstanceStateNameTerminated {
-						g.drop(t)
-						closeAll(t.conns)
-					}
-				}
-			}
-			r.mu.Unlock()
-			if len(told) > 0 {
-				s.refresh(r)
-			}
-			for _, arn := range told {
-				s.tell(arn)
-			}
+		r := s.regions.At(place.Place{Account: i.Account, Region: i.Region})
+		affected := r.affected(i)
+		if len(affected) > 0 {
+			s.refresh(r)
+		}
+		for _, arn := range affected {
+			s.tell(arn)
 		}
 	})
+}
+
+// affected lists the target groups that have an instance among their targets, and
+// drops it there if it is gone.
+func (r *region) affected(i ec2.Instance) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var arns []string
+	for arn, g := range r.groups {
+		for _, t := range slices.Clone(g.targets) {
+			if t.machine != i.ID {
+				continue
+			}
+			arns = append(arns, arn)
+			if i.State == compute.InstanceStateNameTerminated {
+				g.drop(t)
+				closeAll(t.conns)
+			}
+		}
+	}
+	return arns
 }
 
 func (s *Service) describeTargetHealth(ctx context.Context, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {

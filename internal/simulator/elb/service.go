@@ -1,0 +1,124 @@
+package elb
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
+	"github.com/aws-operator/aws-operator/internal/simulator/listing"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+	"github.com/aws-operator/aws-operator/internal/simulator/wire"
+)
+
+// Service is the simulated classic load balancing of all accounts and regions.
+type Service struct {
+	env      *resource.Env
+	compute  *ec2.Service
+	networks *vpc.Service
+	regions  place.Store[region]
+}
+
+// region holds the load balancers of one account and region, by name.
+type region struct {
+	place.Place
+
+	mu        sync.Mutex
+	balancers map[string]*balancer
+}
+
+// balancer is a classic load balancer. Its region's lock guards it.
+type balancer struct {
+	name, dnsName, scheme, vpcID string
+	created                      time.Time
+	subnets                      map[string]subnet
+	securityGroups               []string
+	listeners                    []types.Listener
+	instances                    []string
+	health                       *types.HealthCheck
+	attributes                   *types.LoadBalancerAttributes
+	tags                         map[string]string
+}
+
+// subnet is where a load balancer has an interface.
+type subnet struct{ zone, interfaceID string }
+
+// New returns the service without load balancers.
+func New(env *resource.Env, compute *ec2.Service, networks *vpc.Service) *Service {
+	s := &Service{env: env, compute: compute, networks: networks}
+	s.regions.New = func(p place.Place) *region { return &region{Place: p, balancers: map[string]*balancer{}} }
+	return s
+}
+
+func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
+
+// pages is how many load balancers an answer has.
+var pages = listing.Size{Standard: 400, Most: 400}
+
+// find returns a load balancer by its name. The caller holds the lock.
+func (r *region) find(name *string) (*balancer, error) {
+	b, ok := r.balancers[deref(name)]
+	if !ok {
+		return nil, wire.Errorf("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", deref(name))
+	}
+	return b, nil
+}
+
+// on runs fn on a load balancer under its region's lock.
+func (s *Service) on(ctx context.Context, name *string, fn func(*region, *balancer) error) error {
+	r := s.at(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, err := r.find(name)
+	if err != nil {
+		return err
+	}
+	return fn(r, b)
+}
+
+func validation(format string, args ...any) *wire.Error {
+	return wire.Errorf("ValidationError", format, args...)
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Service returns the operations for the wire layer.
+func (s *Service) Service() *wire.Service {
+	return &wire.Service{
+		Name: "elasticloadbalancing", Protocols: []wire.Protocol{wire.Query}, APIVersion: "2012-06-01",
+		XMLNamespace: "http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/",
+		Operations: map[string]wire.Operation{
+			"AddTags":                             wire.Op(s.addTags).WithEmptyResult(),
+			"ApplySecurityGroupsToLoadBalancer":   wire.Op(s.applySecurityGroups),
+			"AttachLoadBalancerToSubnets":         wire.Op(s.attachSubnets),
+			"ConfigureHealthCheck":                wire.Op(s.configureHealthCheck),
+			"CreateLoadBalancer":                  wire.Op(s.createLoadBalancer),
+			"CreateLoadBalancerListeners":         wire.Op(s.createListeners).WithEmptyResult(),
+			"DeleteLoadBalancer":                  wire.Op(s.deleteLoadBalancer).WithEmptyResult(),
+			"DeleteLoadBalancerListeners":         wire.Op(s.deleteListeners).WithEmptyResult(),
+			"DeregisterInstancesFromLoadBalancer": wire.Op(s.deregisterInstances),
+			"DescribeInstanceHealth":              wire.Op(s.describeInstanceHealth),
+			"DescribeLoadBalancerAttributes":      wire.Op(s.describeAttributes),
+			"DescribeLoadBalancers":               wire.Op(s.describeLoadBalancers),
+			"DescribeTags":                        wire.Op(s.describeTags),
+			"DetachLoadBalancerFromSubnets":       wire.Op(s.detachSubnets),
+			"ModifyLoadBalancerAttributes":        wire.Op(s.modifyAttributes),
+			"RegisterInstancesWithLoadBalancer":   wire.Op(s.registerInstances),
+			"RemoveTags":                          wire.Op(s.removeTags).WithEmptyResult(),
+		},
+	}
+}
