@@ -66,6 +66,7 @@ var ignored = cmp.Options{
 }
 
 func roundTrip[I, O any](t *testing.T, operation string, call func(*ec2.Client, context.Context, *I, ...func(*ec2.Options)) (*O, error)) {
+	t.Helper()
 	t.Run(operation, func(t *testing.T) {
 		var in, got I
 		var out O

@@ -31,7 +31,7 @@ type zoneProperties struct {
 	Name             string
 	HostedZoneConfig struct{ Comment string }
 	HostedZoneTags   []property.Tag
-	VPCs             []struct{ VPCId, VPCRegion string } //nolint:revive // the properties' names
+	VPCs             []struct{ VPCId, VPCRegion string }
 }
 
 func decodeZone(r resource.Request) (p zoneProperties, err error) {

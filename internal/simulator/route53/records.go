@@ -239,8 +239,8 @@ func (s *Service) listRecords(account string, in *route53.ListResourceRecordSets
 		keys = slices.DeleteFunc(keys, func(k key) bool { return compareKeys(k, start) < 0 })
 	}
 	n := size(in.MaxItems, recordPage)
-	out := &route53.ListResourceRecordSetsOutput{ResourceRecordSets: []types.ResourceRecordSet{}, MaxItems: aws.Int32(int32(n))}
-	if len(keys) > n {
+	out := &route53.ListResourceRecordSetsOutput{ResourceRecordSets: []types.ResourceRecordSet{}, MaxItems: aws.Int32(n)}
+	if len(keys) > int(n) {
 		out.IsTruncated, out.NextRecordName, out.NextRecordType = true, aws.String(keys[n].name), types.RRType(keys[n].kind)
 		keys = keys[:n]
 	}

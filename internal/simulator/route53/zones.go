@@ -155,18 +155,18 @@ func (s *Service) getHostedZoneCount(account string, _ *route53.GetHostedZoneCou
 	return &route53.GetHostedZoneCountOutput{HostedZoneCount: aws.Int64(int64(len(s.sorted(account))))}, nil
 }
 
-func size(asked *int32, most int) int {
+func size(asked *int32, most int32) int32 {
 	if asked == nil {
 		return most
 	}
-	return min(int(*asked), most)
+	return min(*asked, most)
 }
 
 func (s *Service) listHostedZones(account string, in *route53.ListHostedZonesInput) (*route53.ListHostedZonesOutput, error) {
 	list := slices.DeleteFunc(s.sorted(account), func(z *zone) bool { return z.id < trimID(in.Marker) })
 	n := size(in.MaxItems, pageSize)
-	out := &route53.ListHostedZonesOutput{HostedZones: []types.HostedZone{}, Marker: in.Marker, MaxItems: aws.Int32(int32(n))}
-	if len(list) > n {
+	out := &route53.ListHostedZonesOutput{HostedZones: []types.HostedZone{}, Marker: in.Marker, MaxItems: aws.Int32(n)}
+	if len(list) > int(n) {
 		out.IsTruncated, out.NextMarker = true, aws.String(list[n].id)
 		list = list[:n]
 	}
@@ -186,8 +186,8 @@ func (s *Service) listHostedZonesByName(account string, in *route53.ListHostedZo
 		})
 	}
 	n := size(in.MaxItems, pageSize)
-	out := &route53.ListHostedZonesByNameOutput{HostedZones: []types.HostedZone{}, DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: aws.Int32(int32(n))}
-	if len(list) > n {
+	out := &route53.ListHostedZonesByNameOutput{HostedZones: []types.HostedZone{}, DNSName: in.DNSName, HostedZoneId: in.HostedZoneId, MaxItems: aws.Int32(n)}
+	if len(list) > int(n) {
 		out.IsTruncated, out.NextDNSName, out.NextHostedZoneId = true, aws.String(list[n].name), aws.String(list[n].id)
 		list = list[:n]
 	}

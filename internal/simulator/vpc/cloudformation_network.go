@@ -108,9 +108,9 @@ func readBlock(r *region, q resource.Request) (map[string]any, error) {
 }
 
 type subnetProperties struct {
-	VpcId, CidrBlock, AvailabilityZone, AvailabilityZoneId string //nolint:revive // the properties' names
-	MapPublicIpOnLaunch                                    bool   //nolint:revive // the property's name
-	AssignIpv6AddressOnCreation, EnableDns64, Ipv6Native   bool
+	VpcId, CidrBlock, AvailabilityZone, AvailabilityZoneId string    //nolint:revive // the properties' names
+	MapPublicIpOnLaunch                                    bool      //nolint:revive // the property's name
+	AssignIpv6AddressOnCreation, EnableDns64, Ipv6Native   bool      //nolint:revive // the properties' names
 	PrivateDnsNameOptionsOnLaunch                          *struct { //nolint:revive // the property's name
 		HostnameType                                                  string
 		EnableResourceNameDnsARecord, EnableResourceNameDnsAAAARecord bool //nolint:revive // the properties' names
@@ -323,8 +323,7 @@ func makeAssociation(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func deleteAssociation(r *region, q resource.Request) error {
-	_, err := r.disassociate(&q.PhysicalID)
-	return err
+	return r.disassociate(&q.PhysicalID)
 }
 
 func readAssociation(r *region, q resource.Request) (map[string]any, error) {

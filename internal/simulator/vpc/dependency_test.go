@@ -74,21 +74,21 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 			id, subnet := n.table(v), n.subnet(v, "10.0.0.0/24", "a")
 			a := must(n, n.AssociateRouteTable, &ec2.AssociateRouteTableInput{RouteTableId: id, SubnetId: subnet})
 			return func() error {
-				_, err := n.DeleteRouteTable(t.Context(), &ec2.DeleteRouteTableInput{RouteTableId: id})
-				return err
-			}, func() {
-				must(n, n.DisassociateRouteTable, &ec2.DisassociateRouteTableInput{AssociationId: a.AssociationId})
-			}
+					_, err := n.DeleteRouteTable(t.Context(), &ec2.DeleteRouteTableInput{RouteTableId: id})
+					return err
+				}, func() {
+					must(n, n.DisassociateRouteTable, &ec2.DisassociateRouteTableInput{AssociationId: a.AssociationId})
+				}
 		}, dependencyViolation},
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteInternetGateway.html
 		{"an internet gateway that is attached", func(n *network, v *string) (func() error, func()) {
 			id := n.gateway(v)
 			return func() error {
-				_, err := n.DeleteInternetGateway(t.Context(), &ec2.DeleteInternetGatewayInput{InternetGatewayId: id})
-				return err
-			}, func() {
-				must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: id, VpcId: v})
-			}
+					_, err := n.DeleteInternetGateway(t.Context(), &ec2.DeleteInternetGatewayInput{InternetGatewayId: id})
+					return err
+				}, func() {
+					must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: id, VpcId: v})
+				}
 		}, dependencyViolation},
 		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DetachInternetGateway.html
 		{"an attachment whose VPC has a mapped address", func(n *network, v *string) (func() error, func()) {
@@ -134,11 +134,11 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 			o := must(n, n.CreateDhcpOptions, &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{{Key: aws.String("domain-name"), Values: []string{"x"}}}})
 			must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
 			return func() error {
-				_, err := n.DeleteDhcpOptions(t.Context(), &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
-				return err
-			}, func() {
-				must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: aws.String("default")})
-			}
+					_, err := n.DeleteDhcpOptions(t.Context(), &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: o.DhcpOptions.DhcpOptionsId})
+					return err
+				}, func() {
+					must(n, n.AssociateDhcpOptions, &ec2.AssociateDhcpOptionsInput{VpcId: v, DhcpOptionsId: aws.String("default")})
+				}
 		}, dependencyViolation},
 	}
 	for _, test := range tests {

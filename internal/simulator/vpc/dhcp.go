@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -142,9 +143,7 @@ func (r *region) describeDhcpOptions(in *ec2.DescribeDhcpOptionsInput) (*ec2.Des
 		},
 	}
 	known := newTable[*dhcpOptions]()
-	for id, o := range r.dhcp.byID {
-		known.byID[id] = o
-	}
+	maps.Copy(known.byID, r.dhcp.byID)
 	if r.standard != nil {
 		known.byID[r.standard.id] = r.standard
 	}
@@ -214,7 +213,7 @@ func (r *region) describeNetworkAcls(in *ec2.DescribeNetworkAclsInput) (*ec2.Des
 }
 
 // deleteNetworkAcl refuses: there are only default lists.
-func (r *region) deleteNetworkAcl(in *ec2.DeleteNetworkAclInput) (*ec2.DeleteNetworkAclOutput, error) {
+func (r *region) deleteNetworkACL(in *ec2.DeleteNetworkAclInput) (*ec2.DeleteNetworkAclOutput, error) {
 	a, err := r.acls.get(in.NetworkAclId)
 	if err != nil {
 		return nil, err

@@ -55,13 +55,12 @@ func (r *region) listDigits(service string) string {
 	return string(id)
 }
 
-func (r *region) prefixList(id string) (types.PrefixList, error) {
-	for _, l := range r.prefixLists() {
-		if *l.PrefixListId == id {
-			return l, nil
-		}
+// checkList errs if there is no prefix list of an id.
+func (r *region) checkList(id string) error {
+	if slices.ContainsFunc(r.prefixLists(), func(l types.PrefixList) bool { return *l.PrefixListId == id }) {
+		return nil
 	}
-	return types.PrefixList{}, noID(id)
+	return noID(id)
 }
 
 func (r *region) describePrefixLists(in *ec2.DescribePrefixListsInput) (*ec2.DescribePrefixListsOutput, error) {
@@ -79,7 +78,7 @@ func listPrefixes(r *region, ids []string, filters []types.Filter, fields Fields
 		return nil, nil, err
 	}
 	for _, id := range ids {
-		if _, err := r.prefixList(id); err != nil {
+		if err := r.checkList(id); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -255,7 +254,7 @@ func (r *region) setSubnets(e *endpoint, ids []string) error {
 			r.dropInterface(i)
 		}
 	}
-	e.interfaces = append(kept, fresh...)
+	e.interfaces = slices.Concat(kept, fresh)
 	return nil
 }
 

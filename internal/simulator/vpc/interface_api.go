@@ -1,6 +1,8 @@
 package vpc
 
 import (
+	"slices"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -72,7 +74,7 @@ func (r *region) assignPrivateIPAddresses(in *ec2.AssignPrivateIpAddressesInput)
 	if err != nil {
 		return nil, err
 	}
-	asked := append(in.PrivateIpAddresses, make([]string, aws.ToInt32(in.SecondaryPrivateIpAddressCount))...)
+	asked := slices.Concat(in.PrivateIpAddresses, make([]string, aws.ToInt32(in.SecondaryPrivateIpAddressCount)))
 	before := len(i.secondary)
 	if err := r.addSecondary(i, asked); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func (s *Service) Operations() map[string]wire.Operation {
 		"DeleteEgressOnlyInternetGateway":            op(s, (*region).deleteEgressOnlyInternetGateway),
 		"DeleteInternetGateway":                      op(s, (*region).deleteInternetGateway),
 		"DeleteNatGateway":                           op(s, (*region).deleteNatGateway),
-		"DeleteNetworkAcl":                           op(s, (*region).deleteNetworkAcl),
+		"DeleteNetworkAcl":                           op(s, (*region).deleteNetworkACL),
 		"DeleteNetworkInterface":                     op(s, (*region).deleteNetworkInterface),
 		"DeleteRoute":                                op(s, (*region).deleteRoute),
 		"DeleteRouteTable":                           op(s, (*region).deleteRouteTable),

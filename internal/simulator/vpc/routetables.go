@@ -119,21 +119,21 @@ func (r *region) associate(tableID, subnetID *string) (*association, error) {
 	return &t.associations[len(t.associations)-1], nil
 }
 
-// disassociate ends an association and returns what it was.
-func (r *region) disassociate(id *string) (association, error) {
+// disassociate ends an association.
+func (r *region) disassociate(id *string) error {
 	for _, t := range r.routeTables.byID {
 		for i, a := range t.associations {
 			switch {
 			case a.id != aws.ToString(id):
 			case a.main:
-				return a, wire.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", a.id)
+				return wire.Errorf("InvalidParameterValue", "cannot disassociate the main route table association %s", a.id)
 			default:
 				t.associations = slices.Delete(t.associations, i, i+1)
-				return a, nil
+				return nil
 			}
 		}
 	}
-	return association{}, wire.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", aws.ToString(id))
+	return wire.Errorf("InvalidAssociationID.NotFound", "The association ID '%s' does not exist", aws.ToString(id))
 }
 
 func associated() *types.RouteTableAssociationState {
@@ -152,8 +152,7 @@ func (r *region) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.Ass
 }
 
 func (r *region) disassociateRouteTable(in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
-	_, err := r.disassociate(in.AssociationId)
-	return &ec2.DisassociateRouteTableOutput{}, err
+	return &ec2.DisassociateRouteTableOutput{}, r.disassociate(in.AssociationId)
 }
 
 // replaceRouteTableAssociation moves an association, also the main one, to

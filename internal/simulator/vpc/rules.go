@@ -140,7 +140,7 @@ func (r *region) rulesOf(g *group, p *types.IpPermission, egress bool) ([]rule, 
 		add(cidr.Masked().String(), "", x.Description)
 	}
 	for _, x := range p.PrefixListIds {
-		if _, err := r.prefixList(aws.ToString(x.PrefixListId)); err != nil {
+		if err := r.checkList(aws.ToString(x.PrefixListId)); err != nil {
 			return nil, err
 		}
 		add(*x.PrefixListId, "", x.Description)

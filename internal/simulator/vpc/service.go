@@ -3,6 +3,7 @@ package vpc
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/netip"
 	"reflect"
 	"sync"
@@ -57,10 +58,7 @@ func WithNATLatency(d time.Duration) Option {
 
 // New returns the service without anything in it.
 func New(env *resource.Env, options ...Option) *Service {
-	s := &Service{env: env, quotas: map[Quota]int{}, publics: newPublicPool()}
-	for q, n := range standardQuotas {
-		s.quotas[q] = n
-	}
+	s := &Service{env: env, quotas: maps.Clone(standardQuotas), publics: newPublicPool()}
 	for _, option := range options {
 		option(s)
 	}
@@ -95,13 +93,10 @@ type region struct {
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: map[Quota]int{}, templated: map[string][]string{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),
-	}
-	for q, n := range s.quotas {
-		r.quotas[q] = n
 	}
 	return r
 }

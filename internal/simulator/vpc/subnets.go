@@ -177,7 +177,8 @@ func (r *region) describeSubnet(n *subnet) types.Subnet {
 		SubnetId: aws.String(n.id), VpcId: aws.String(n.vpc.id), CidrBlock: aws.String(n.cidr.String()), State: types.SubnetStateAvailable,
 		SubnetArn: aws.String(r.ARN(r.partition(), "ec2", "subnet/"+n.id)), OwnerId: aws.String(r.Account),
 		AvailabilityZone: aws.String(n.zone.name), AvailabilityZoneId: aws.String(n.zone.id), DefaultForAz: aws.Bool(false),
-		AvailableIpAddressCount: aws.Int32(int32(r.free(n))), MapPublicIpOnLaunch: aws.Bool(n.mapPublic), AssignIpv6AddressOnCreation: aws.Bool(false),
+		AvailableIpAddressCount: aws.Int32(int32(r.free(n))), //nolint:gosec // at most 65536
+		MapPublicIpOnLaunch:     aws.Bool(n.mapPublic), AssignIpv6AddressOnCreation: aws.Bool(false),
 		EnableDns64: aws.Bool(false), Ipv6Native: aws.Bool(false), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: r.tags.List(n.id),
 		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
 			HostnameType: n.hostnameType, EnableResourceNameDnsARecord: aws.Bool(n.dnsARecords), EnableResourceNameDnsAAAARecord: aws.Bool(false),

@@ -27,16 +27,16 @@ var regionNames = strings.Fields(`us-east-1 us-east-2 us-west-1 us-west-2 ca-cen
 // zonesOf returns the zones of a region. All have a, b and c here; which letters
 // an account has in AWS differs between regions and accounts, and some have more.
 func zonesOf(region string) []zone {
-	letters := "abc"
+	letters := strings.Split("abc", "")
 	switch region {
 	case "us-east-1":
-		letters = "abcdef"
+		letters = strings.Split("abcdef", "")
 	case "us-west-2", "ap-northeast-1", "ap-northeast-2":
-		letters = "abcd"
+		letters = strings.Split("abcd", "")
 	}
 	zones := make([]zone, 0, len(letters))
 	for i, letter := range letters {
-		zones = append(zones, zone{region + string(letter), shortRegion(region) + "-az" + string(rune('1'+i))})
+		zones = append(zones, zone{region + letter, shortRegion(region) + "-az" + decimal(i+1)})
 	}
 	return zones
 }
@@ -160,8 +160,12 @@ func (r *region) describeRegions(in *ec2.DescribeRegionsInput) (*ec2.DescribeReg
 // describeAccountAttributes says what every account has. There is no default VPC.
 func (r *region) describeAccountAttributes(in *ec2.DescribeAccountAttributesInput) (*ec2.DescribeAccountAttributesOutput, error) {
 	all := []struct{ name, value string }{
-		{"supported-platforms", "VPC"}, {"vpc-max-security-groups-per-interface", "5"}, {"max-elastic-ips", ""},
-		{"max-instances", "20"}, {"vpc-max-elastic-ips", ""}, {"default-vpc", "none"},
+		{"supported-platforms", "VPC"},
+		{"vpc-max-security-groups-per-interface", "5"},
+		{"max-elastic-ips", ""},
+		{"max-instances", "20"},
+		{"vpc-max-elastic-ips", ""},
+		{"default-vpc", "none"},
 	}
 	out := &ec2.DescribeAccountAttributesOutput{AccountAttributes: []types.AccountAttribute{}}
 	for _, a := range all {

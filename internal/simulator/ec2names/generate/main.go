@@ -211,12 +211,12 @@ func (m members) table() string {
 	var buf strings.Builder
 	buf.WriteString("# Made by go generate from " + sdk + ". Field=answer[/request][:item].\n")
 	for _, named := range slices.Sorted(maps.Keys(m)) {
-		line := ""
+		var line strings.Builder
 		for _, field := range slices.Sorted(maps.Keys(m[named])) {
-			line += m[named][field].exception(field)
+			line.WriteString(m[named][field].exception(field))
 		}
-		if line != "" {
-			buf.WriteString(named + line + "\n")
+		if line.Len() > 0 {
+			buf.WriteString(named + line.String() + "\n")
 		}
 	}
 	return buf.String()
