@@ -39,6 +39,8 @@ type instance struct {
 	notice               notice
 	tokens               map[string]time.Time // of its metadata, by when they end
 	session              session
+	// doomed is why it will not get beyond pending.
+	doomed types.StateReason
 	// onStopped is called when the instance stops, failure why it could not be
 	// started again.
 	onStopped func()

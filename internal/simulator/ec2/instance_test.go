@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	awskms "github.com/aws/aws-sdk-go-v2/service/kms"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
@@ -129,6 +129,36 @@ func TestAMachineThatCannotBootIsAnInstanceTerminated(t *testing.T) {
 	i := w.until(*out.Instances[0].InstanceId, types.InstanceStateNameTerminated)
 	if *i.StateReason.Code != "Server.InternalError" || *i.StateReason.Message != "Server.InternalError: Internal error on launch" {
 		t.Errorf("terminated because of %+v", i.StateReason)
+	}
+}
+
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+func TestAVolumeThatCannotBeEncryptedEndsTheInstance(t *testing.T) {
+	w := start(t)
+	keys := awskms.NewFromConfig(w.config)
+	disabled, err := keys.CreateKey(t.Context(), &awskms.CreateKeyInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.DisableKey(t.Context(), &awskms.DisableKeyInput{KeyId: disabled.KeyMetadata.KeyId}); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{
+		"alias/none":                "Client.InternalError: Client error on launch",
+		*disabled.KeyMetadata.KeyId: "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
+	} {
+		in := w.request()
+		in.BlockDeviceMappings = []types.BlockDeviceMapping{{
+			DeviceName: aws.String("/dev/sda1"), Ebs: &types.EbsBlockDevice{Encrypted: aws.Bool(true), KmsKeyId: &key},
+		}}
+		out, err := w.RunInstances(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := w.until(*out.Instances[0].InstanceId, types.InstanceStateNameTerminated)
+		if *i.StateReason.Message != want {
+			t.Errorf("%s: %s", key, *i.StateReason.Message)
+		}
 	}
 }
 
@@ -272,7 +302,6 @@ func TestSpotInstancesAreToldBeforeTheyAreInterrupted(t *testing.T) {
 	if *gone.StateReason.Code != "Server.SpotInstanceTermination" {
 		t.Errorf("ended because of %+v", gone.StateReason)
 	}
-	var _ ec2.Instance
 }
 
 func TestARepeatedRequestLaunchesOnce(t *testing.T) {

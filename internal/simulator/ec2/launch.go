@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -391,6 +392,10 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 			key: d.Ebs.KmsKeyId, snapshot: d.Ebs.SnapshotId, tags: l.kinds[types.ResourceTypeVolume],
 			image: ofImage(l.image, d.Ebs.SnapshotId),
 		})
+		if doom, ok := doomOf(err); ok {
+			i.doomed = doom
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -400,6 +405,21 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 		})
 	}
 	return nil
+}
+
+// doomOf is how a launch ends of which a volume cannot be encrypted: the instance
+// is made, and terminated at once.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
+func doomOf(err error) (types.StateReason, bool) {
+	e, ok := errors.AsType[*wire.Error](err)
+	switch {
+	case !ok || e.Code != invalidKey:
+		return types.StateReason{}, false
+	case e.Detail[keyState] != "":
+		return reason("Client.InvalidKMSKey.InvalidState", "The KMS key provided is in an incorrect state"), true
+	default:
+		return reason("Client.InternalError", "Client error on launch"), true
+	}
 }
 
 // ofImage reports whether a snapshot is an image's own.

@@ -68,6 +68,12 @@ func (s *Service) boot(r *region, i *instance) {
 		r.mu.Unlock()
 		return
 	}
+	if i.doomed.Code != nil {
+		defer r.mu.Unlock()
+		s.because(i, i.doomed, *i.doomed.Code)
+		s.end(r, i)
+		return
+	}
 	spec := s.spec(r, i)
 	volumes := r.attached(i.ID)
 	r.mu.Unlock()

@@ -156,6 +156,14 @@ func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 		m.write(w, "text/plain", value)
 		return
 	}
+	if name == "" {
+		m.write(w, "text/plain", "dynamic\nmeta-data\nuser-data")
+		return
+	}
+	if name == "meta-data/public-keys" && tree["meta-data/public-keys/0/openssh-key"] != "" {
+		m.write(w, "text/plain", "0="+*m.i.data.KeyName)
+		return
+	}
 	if list := below(tree, name); len(list) > 0 {
 		m.write(w, "text/plain", strings.Join(list, "\n"))
 		return

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -155,6 +156,10 @@ func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 	return v, nil
 }
 
+// invalidKey is the code for a key that cannot be used, and keyState the detail
+// that says that there is one.
+const invalidKey, keyState = "InvalidKmsKeyId", "KeyState"
+
 // encrypt finds the key of an encrypted volume.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html
 func (s *Service) encrypt(r *region, v *volume, key *string) error {
@@ -178,7 +183,11 @@ func (s *Service) encrypt(r *region, v *volume, key *string) error {
 	arn, err := s.options.Ciphers.KeyARN(r.Account, r.Region, id)
 	if err != nil {
 		// EC2 makes the volume and loses it soon after; refusing says why.
-		return wire.Errorf("InvalidKmsKeyId", "The specified KMS key %s cannot be used: %v", id, err)
+		refusal := wire.Errorf(invalidKey, "The specified KMS key %s cannot be used: %v", id, err)
+		if e, ok := errors.AsType[*wire.Error](err); ok && e.Code != "NotFoundException" {
+			refusal.Detail = map[string]string{keyState: e.Code}
+		}
+		return refusal
 	}
 	v.key = arn
 	return nil
