@@ -3,6 +3,8 @@ package operator
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -10,8 +12,10 @@ import (
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/addons"
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	clusters "github.com/aws-operator/aws-operator/internal/cluster/controller"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	services "github.com/aws-operator/aws-operator/internal/service/controller"
 )
@@ -38,15 +42,44 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)
 	}
-	err = clusters.Setup(ctx, mgr, clusters.Options{
+	if err := setUpClusters(ctx, mgr, p); err != nil {
+		return fmt.Errorf("set up the controllers of clusters: %w", err)
+	}
+	return nil
+}
+
+// setUpClusters makes the CRDs and the built-in Releases and adds the controllers of clusters.
+func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
+	releases, err := release.Builtin()
+	if err != nil {
+		return fmt.Errorf("read the built-in releases: %w", err)
+	}
+	charts, err := chartsFolder()
+	if err != nil {
+		return err
+	}
+	return clusters.Setup(ctx, mgr, clusters.Options{
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock, Clients: p.clients,
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, Cleanup: cleanup.New(p.clients, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
+		Metrics: p.metrics, Releases: releases,
+		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
+		Cleanup: cleanup.New(p.clients, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})
-	if err != nil {
-		return fmt.Errorf("set up the controllers of clusters: %w", err)
+}
+
+// chartsFolder is where fetched charts are kept between starts, if there is such a place.
+func chartsFolder() (string, error) {
+	if cached, err := os.UserCacheDir(); err == nil {
+		folder := filepath.Join(cached, "aws-operator", "charts")
+		if err := os.MkdirAll(folder, 0o700); err == nil {
+			return folder, nil
+		}
 	}
-	return nil
+	folder, err := os.MkdirTemp("", "aws-operator-charts-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for charts: %w", err)
+	}
+	return folder, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,14 +102,14 @@ func (s groupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.Instanc
 		if node.Ready {
 			count.Ready++
 		}
-		if node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)] {
+		if boots(&node, bundle) {
 			count.Updated++
 		}
 	}
 	count.Desired = max(group.Spec.MinSize, members)
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
 	group.Status.Nodes = count
-	outcome := operatorkit.Done().LookAgain(12*time.Hour).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
+	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
 		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.")
 	} else if count.Ready < count.Desired {

@@ -27,8 +27,8 @@ const (
 	lostAfter = 5 * time.Minute
 )
 
-// nodesStep puts labels on nodes that their kubelets may not put there, and removes Nodes whose
-// instances are gone.
+// nodesStep puts labels on nodes that their kubelets may not put there, removes Nodes whose instances
+// are gone, and counts.
 type nodesStep struct{ *operator }
 
 // Name returns the step's name.
@@ -66,6 +66,9 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return failed(err)
+	}
+	if err := s.tally(ctx, cluster, connection.Nodes()); err != nil {
+		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done().LookAgain(look)
 }

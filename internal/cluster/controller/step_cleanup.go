@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// cleanupStep removes what the workload cluster made in AWS by itself, at one moment of the deletion.
+type cleanupStep struct {
+	*operator
+
+	name   string
+	remove func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome
+}
+
+// Name returns the step's name.
+func (s cleanupStep) Name() string { return s.name }
+
+// EnsureCreated has nothing to do.
+func (s cleanupStep) EnsureCreated(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+// EnsureDeleted removes, if the operator was given what does.
+func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if s.options.Cleanup == nil || cluster.Status.Account == "" {
+		return operatorkit.Done()
+	}
+	return s.remove(ctx, cluster)
+}
+
+func (o *operator) cleanupBeforeNodes() cleanupStep {
+	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), o.options.Workload.Get(keyOf(cluster)))
+	}}
+}
+
+func (o *operator) cleanupAfterNodes() cleanupStep {
+	return cleanupStep{operator: o, name: "cleanup-after-nodes", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+		return o.options.Cleanup.AfterNodes(ctx, cluster, o.target(cluster))
+	}}
+}
+
+func (o *operator) sweep() cleanupStep {
+	return cleanupStep{operator: o, name: "sweep", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+		return o.options.Cleanup.Sweep(ctx, cluster, o.target(cluster))
+	}}
+}

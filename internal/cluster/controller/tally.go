@@ -1,0 +1,69 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// tally counts the cluster's nodes for its status.
+func (o *operator) tally(ctx context.Context, cluster *v1alpha1.Cluster, nodes []workload.Node) error {
+	groups, err := o.groupsOf(ctx, keyOf(cluster))
+	if err != nil {
+		return err
+	}
+	count := countNodes(cluster, groups, nodes)
+	cluster.Status.Nodes = count
+	condition := metav1.Condition{Type: conditionNodes, Status: metav1.ConditionTrue, Reason: "AllReady", Message: "All nodes are ready."}
+	if count.Ready < count.Desired {
+		condition.Status, condition.Reason = metav1.ConditionFalse, "NodesMissing"
+		condition.Message = fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)
+	}
+	operatorkit.SetCondition(cluster, condition)
+	return nil
+}
+
+// countNodes counts nodes. A group is to have its least number of nodes, and all those that it has: how
+// many beyond that there should be is the autoscaler's affair.
+func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, nodes []workload.Node) v1alpha1.NodeCount {
+	bundles, members := map[string]string{}, map[string]int32{}
+	for i := range groups {
+		if groups[i].Status.Stack != nil {
+			bundles[groups[i].Name] = groups[i].Status.Stack.Bundle
+		}
+	}
+	count := v1alpha1.NodeCount{Desired: cluster.Spec.ControlPlane.Replicas}
+	for _, node := range nodes {
+		bundle := bundles[node.Group]
+		if node.Slot != workload.NoSlot {
+			bundle = ""
+			if status := knownStack(cluster, model.SlotStackName(cluster.Name, node.Slot)); status != nil {
+				bundle = status.Bundle
+			}
+		} else {
+			members[node.Group]++
+		}
+		if boots(&node, bundle) {
+			count.Updated++
+		}
+		if node.Ready {
+			count.Ready++
+		}
+	}
+	for i := range groups {
+		count.Desired += max(groups[i].Spec.MinSize, members[groups[i].Name])
+	}
+	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
+	return count
+}
+
+// boots reports whether a node booted from a bundle.
+func boots(node *workload.Node, bundle string) bool {
+	return bundle != "" && node.Bundle == bundle[:min(len(bundle), model.BundleLabelLength)]
+}
