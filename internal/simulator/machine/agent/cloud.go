@@ -22,11 +22,9 @@ const adminKubeconfig = "/etc/kubernetes/admin.conf"
 // cloudEvery is how often nodes are compared with EC2.
 const cloudEvery = 5 * time.Second
 
-// controlPlane labels the nodes of the control plane.
-const controlPlane = "node-role.kubernetes.io/control-plane"
-
-// cloud plays the cloud controller manager's part for nodes, on one node of the
-// control plane at a time.
+// cloud plays the cloud controller manager's part for nodes. Every node of the
+// control plane does it, without a leader, because what is done twice does no harm,
+// and the leader is who may just have been terminated.
 type cloud struct {
 	*kubelet
 	admin *api
@@ -72,9 +70,6 @@ func (c *cloud) look(ctx context.Context) error {
 	if err := c.admin.core.Get().Resource("nodes").VersionedParams(&metav1.ListOptions{ResourceVersion: "0"}, parameters).Do(ctx).Into(&nodes); err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
-	if leader(nodes.Items) != c.nodeName {
-		return nil
-	}
 	var ids []string
 	for i := range nodes.Items {
 		if id := instanceOf(&nodes.Items[i]); id != "" {
@@ -99,26 +94,6 @@ func (c *cloud) look(ctx context.Context) error {
 }
 
 func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
-
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// leader is the node that acts: the first by name of those of the control plane
-// that are Ready. Two that disagree for a moment do the same twice, which harms
-// nothing.
-func leader(nodes []corev1.Node) string {
-	first := ""
-	for i := range nodes {
-		node := &nodes[i]
-		if _, ok := node.Labels[controlPlane]; ok && isReady(node) && (first == "" || node.Name < first) {
-			first = node.Name
-		}
-	}
-	return first
-}
 
 // instanceOf is the instance that a node's provider id, aws:///ZONE/ID, names.
 func instanceOf(node *corev1.Node) string {
