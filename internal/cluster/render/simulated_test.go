@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
@@ -23,6 +25,7 @@ import (
 func TestSimulatedStacks(t *testing.T) {
 	for _, path := range []string{"testdata/public.yaml", "testdata/private.yaml", "testdata/existing.yaml"} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel() // most of it is waiting
 			f := read(t, path)
 			spec := &f.cluster.Spec
 			region := newLab(t, spec.Region)
@@ -39,6 +42,34 @@ func TestSimulatedStacks(t *testing.T) {
 			region.removeAll(t)
 		})
 	}
+}
+
+// TestSimulatedUpdates changes a cluster that is there: another release with the
+// next resource set, another zone, another access list, a bastion, and back.
+func TestSimulatedUpdates(t *testing.T) {
+	t.Parallel()
+	changed := func(change func(*v1alpha1.ClusterSpec)) *render.Stack {
+		return mustBase(t, "testdata/public.yaml", func(spec *v1alpha1.ClusterSpec) {
+			spec.Network.Topology = v1alpha1.TopologyPrivate
+			change(spec)
+		})
+	}
+	region := newLab(t, "eu-central-1")
+	old := changed(func(spec *v1alpha1.ClusterSpec) { spec.Release = "set-" + release.Set100 })
+	region.make(t, old)
+	next := region.make(t, changed(func(spec *v1alpha1.ClusterSpec) {
+		spec.Network.Zones = append(spec.Network.Zones, "eu-central-1b")
+		spec.API.AllowedCIDRs = []string{"198.51.100.0/24"}
+		spec.Bastion = &v1alpha1.Bastion{AllowedCIDRs: []string{"198.51.100.0/24"}}
+		spec.Tags = map[string]string{"team": "platform"}
+	}))
+	for _, output := range []string{"PrivateSubnetEuCentral1b", "BastionSecurityGroup"} {
+		if next[output] == "" {
+			t.Errorf("there is no output %s", output)
+		}
+	}
+	region.make(t, old)
+	region.removeAll(t)
 }
 
 // network makes a VPC for a cluster to stand in.
@@ -95,6 +126,7 @@ type lab struct {
 type made struct {
 	desired stack.Desired
 	record  stack.Record
+	outputs map[string]string
 }
 
 func newLab(t *testing.T, region string) *lab {
@@ -111,24 +143,27 @@ func newLab(t *testing.T, region string) *lab {
 	return &lab{engine: stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})}
 }
 
-// make makes a stack and returns its outputs.
+// make makes a stack, or updates the one of that name, and returns its outputs.
 func (l *lab) make(t *testing.T, s *render.Stack) map[string]string {
 	t.Helper()
-	m := made{desired: stack.Desired{
+	i := slices.IndexFunc(l.made, func(m made) bool { return m.desired.Name == s.Name })
+	if i < 0 {
+		i, l.made = len(l.made), append(l.made, made{})
+	}
+	m := &l.made[i]
+	m.desired = stack.Desired{
 		Name: s.Name, Template: s.Template, Parameters: s.Parameters, Tags: s.Tags, OwnerTags: s.OwnerTags,
 		Capabilities: s.Capabilities, TerminationProtection: s.TerminationProtection, Policy: s.Policy, MaxAttempts: 1,
-	}}
-	var outputs map[string]string
+	}
 	l.follow(t, stack.Ready, func() (stack.Result, error) {
 		result, err := l.engine.Ensure(t.Context(), awsapi.Target{}, m.desired, m.record)
 		m.record = result.Record
 		if result.Outputs != nil {
-			outputs = result.Outputs
+			m.outputs = result.Outputs
 		}
 		return result, err
 	})
-	l.made = append(l.made, m)
-	return outputs
+	return m.outputs
 }
 
 // removeAll deletes the stacks, the last first.
