@@ -382,16 +382,21 @@ func body(req *http.Request, t target) (*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		return &unstructured.Unstructured{Object: content}, nil
+		return settled(&unstructured.Unstructured{Object: content}, t), nil
 	}
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(data, &object.Object); err != nil || object.Object == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object cannot be read: %v", err))
 	}
+	return settled(object, t), nil
+}
+
+// settled moves what clients may write in a handier form to where it is kept.
+func settled(object *unstructured.Unstructured, t target) *unstructured.Unstructured {
 	if given, ok := object.Object["stringData"].(map[string]any); ok && t.kind.Kind == "Secret" {
 		encode(object, given)
 	}
-	return object, nil
+	return object
 }
 
 // encode moves a Secret's texts to its data.

@@ -95,7 +95,6 @@ func TestTheClientOfControllersWritesAndApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "s"}, StringData: map[string]string{"k": "v"}}
-	secret.Data = map[string][]byte{"k": []byte("v")}
 	if err := c.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
