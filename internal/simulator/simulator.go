@@ -56,6 +56,9 @@ type Options struct {
 	// Patience is the longest that load balancers wait between two health checks of
 	// a target and for the end of its deregistration; as long as AWS does unless set.
 	Patience time.Duration
+	// Quotas are how many VPCs, addresses and the like an account may have in a
+	// region; AWS's standard values for those that are not set.
+	Quotas map[vpc.Quota]int
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
 }
@@ -68,6 +71,8 @@ type Simulator struct {
 	closes []func()
 
 	instances *ec2.Service
+	network   *vpc.Service
+	names     *route53.Service
 	ctx       context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
@@ -99,11 +104,11 @@ func New(o Options) *Simulator {
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	buckets := s3.New(env)
-	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env)
+	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas))
 	instances := ec2.New(env, network, ec2.Options{
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
 	})
-	s.instances = instances
+	s.instances, s.network = instances, network
 	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: events.Publish,
@@ -114,6 +119,7 @@ func New(o Options) *Simulator {
 	})
 	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
 	names := route53.New(env, network)
+	s.names = names
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
@@ -185,6 +191,12 @@ func (s *Simulator) Faults() *fault.Injector { return s.faults }
 // Instances returns the simulated EC2, whose quotas, capacity, images and spot
 // notices are set from Go.
 func (s *Simulator) Instances() *ec2.Service { return s.instances }
+
+// Network returns the simulated network of EC2, whose quotas are set from Go.
+func (s *Simulator) Network() *vpc.Service { return s.network }
+
+// Names returns the simulated Route 53.
+func (s *Simulator) Names() *route53.Service { return s.names }
 
 // Calls returns how many API calls were made so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }

@@ -248,14 +248,12 @@ func makeRule(r *region, q resource.Request, egress bool) (resource.Result, erro
 
 // ruleNamed finds a rule by its id.
 func (r *region) ruleNamed(id string) (*group, *rule, error) {
-	for _, g := range r.groups.byID {
-		for i := range g.rules {
-			if g.rules[i].id == id {
-				return g, &g.rules[i], nil
-			}
-		}
+	g, ok := r.ruleGroups[id]
+	if !ok {
+		return nil, nil, noID(id)
 	}
-	return nil, nil, noID(id)
+	i := slices.IndexFunc(g.rules, func(x rule) bool { return x.id == id })
+	return g, &g.rules[i], nil
 }
 
 // changeRule changes a rule's description: nothing else may change.

@@ -126,7 +126,7 @@ func (r *region) removeGroup(g *group) error {
 
 func (r *region) dropGroup(g *group) {
 	for _, x := range g.rules {
-		r.tags.Forget(x.id)
+		r.forgetRule(x.id)
 	}
 	drop(r, r.groups, g)
 }

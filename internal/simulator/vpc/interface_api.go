@@ -43,7 +43,7 @@ func (r *region) createNetworkInterface(in *ec2.CreateNetworkInterfaceInput) (*e
 	if err != nil {
 		return nil, err
 	}
-	if err := r.addSecondary(i, secondary); err != nil {
+	if err := i.addSecondary(secondary); err != nil {
 		r.dropInterface(i)
 		return nil, err
 	}
@@ -53,11 +53,12 @@ func (r *region) createNetworkInterface(in *ec2.CreateNetworkInterfaceInput) (*e
 
 // addSecondary gives an interface further addresses: those named, or free ones
 // for empty ones.
-func (r *region) addSecondary(i *networkInterface, asked []string) error {
+func (i *networkInterface) addSecondary(asked []string) error {
 	before := len(i.secondary)
 	for _, a := range asked {
-		ip, err := r.pick(i.subnet, a)
+		ip, err := i.subnet.take(a)
 		if err != nil {
+			i.release(i.secondary[before:])
 			i.secondary = i.secondary[:before]
 			return err
 		}
@@ -76,7 +77,7 @@ func (r *region) assignPrivateIPAddresses(in *ec2.AssignPrivateIpAddressesInput)
 	}
 	asked := slices.Concat(in.PrivateIpAddresses, make([]string, aws.ToInt32(in.SecondaryPrivateIpAddressCount)))
 	before := len(i.secondary)
-	if err := r.addSecondary(i, asked); err != nil {
+	if err := i.addSecondary(asked); err != nil {
 		return nil, err
 	}
 	out := &ec2.AssignPrivateIpAddressesOutput{NetworkInterfaceId: in.NetworkInterfaceId}
@@ -95,6 +96,7 @@ func (r *region) unassignPrivateIPAddresses(in *ec2.UnassignPrivateIpAddressesIn
 		found := false
 		for k, a := range i.secondary {
 			if a.String() == asked {
+				delete(i.subnet.taken, a)
 				i.secondary, found = append(i.secondary[:k:k], i.secondary[k+1:]...), true
 				break
 			}

@@ -109,7 +109,7 @@ func (r *region) newInterface(subnetID string, q InterfaceRequest) (*networkInte
 	if err := CheckTags(q.Tags, true); err != nil {
 		return nil, err
 	}
-	ip, err := r.pick(n, q.PrivateIP)
+	ip, err := n.take(q.PrivateIP)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,7 @@ func (r *region) newInterface(subnetID string, q InterfaceRequest) (*networkInte
 	}
 	if q.PublicIP {
 		if i.auto, err = r.service.publics.take(); err != nil {
+			delete(n.taken, ip)
 			return nil, err
 		}
 	}
@@ -158,7 +159,16 @@ func (r *region) dropInterface(i *networkInterface) {
 	if i.auto.IsValid() {
 		r.service.publics.give(i.auto)
 	}
+	i.release(i.secondary)
+	delete(i.subnet.taken, i.primary)
 	drop(r, r.interfaces, i)
+}
+
+// release frees addresses of an interface's subnet.
+func (i *networkInterface) release(addresses []netip.Addr) {
+	for _, a := range addresses {
+		delete(i.subnet.taken, a)
+	}
 }
 
 func (r *region) changeInterface(i *networkInterface, groups []string, description *string, sourceDestCheck *bool) error {

@@ -201,6 +201,7 @@ func (r *region) addRules(g *group, rules ...rule) []rule {
 	for _, x := range rules {
 		x.id = r.newID("sgr", types.ResourceTypeSecurityGroupRule, nil).id
 		g.rules = append(g.rules, x)
+		r.ruleGroups[x.id] = g
 	}
 	return g.rules[before:]
 }
@@ -236,8 +237,13 @@ func (r *region) revoke(g *group, list []types.IpPermission, ids []string, egres
 func (r *region) dropRules(g *group, doomed []rule) {
 	for _, d := range doomed {
 		g.rules = slices.DeleteFunc(g.rules, func(x rule) bool { return x.id == d.id })
-		r.tags.Forget(d.id)
+		r.forgetRule(d.id)
 	}
+}
+
+func (r *region) forgetRule(id string) {
+	delete(r.ruleGroups, id)
+	r.tags.Forget(id)
 }
 
 // permissions puts rules of one direction together by protocol and ports, as

@@ -44,10 +44,10 @@ type Service struct {
 // Option changes the service.
 type Option func(*Service)
 
-// WithQuota sets a quota of all accounts and regions; AWS's standard value unless
-// set.
-func WithQuota(q Quota, n int) Option {
-	return func(s *Service) { s.quotas[q] = n }
+// WithQuotas sets quotas of all accounts and regions; those not in the map keep
+// AWS's standard value.
+func WithQuotas(quotas map[Quota]int) Option {
+	return func(s *Service) { maps.Copy(s.quotas, quotas) }
 }
 
 // WithNATLatency says how long a NAT gateway is pending, and deleting; no time
@@ -87,13 +87,15 @@ type region struct {
 	endpoints   table[*endpoint]
 	dhcp        table[*dhcpOptions]
 	acls        table[*acl]
+	answers     map[string]answer   // of calls with a client token
 	standard    *dhcpOptions        // what VPCs have that were not given others
+	ruleGroups  map[string]*group   // the group of each rule, by the rule's id
 	templated   map[string][]string // keys of tags that come from a template, by id
 }
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),
@@ -129,7 +131,7 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 		}
 		r, unlock := s.lock(place.Of(ctx))
 		defer unlock()
-		return fn(r, in)
+		return once(r, in, fn)
 	})
 }
 

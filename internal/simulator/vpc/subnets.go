@@ -22,6 +22,7 @@ type subnet struct {
 	dnsARecords    bool
 	hostnameType   types.HostnameType
 	aclAssociation string
+	taken          map[netip.Addr]bool // by interfaces
 }
 
 // reserved are the addresses of each subnet that AWS keeps: the first four and
@@ -30,30 +31,7 @@ type subnet struct {
 const reserved = 5
 
 // free is how many addresses are left in a subnet.
-func (r *region) free(n *subnet) int {
-	used := 0
-	for _, i := range r.interfaces.byID {
-		if i.subnet == n {
-			used += 1 + len(i.secondary)
-		}
-	}
-	return 1<<(32-n.cidr.Bits()) - reserved - used
-}
-
-// taken are the addresses of a subnet in use.
-func (r *region) taken(n *subnet) map[netip.Addr]bool {
-	taken := map[netip.Addr]bool{}
-	for _, i := range r.interfaces.byID {
-		if i.subnet != n {
-			continue
-		}
-		taken[i.primary] = true
-		for _, a := range i.secondary {
-			taken[a] = true
-		}
-	}
-	return taken
-}
+func (n *subnet) free() int { return 1<<(32-n.cidr.Bits()) - reserved - len(n.taken) }
 
 // usable reports whether an address of a subnet can be an interface's.
 func (n *subnet) usable(a netip.Addr) bool {
@@ -70,9 +48,16 @@ func (n *subnet) usable(a netip.Addr) bool {
 	return n.cidr.Contains(a.Next())
 }
 
-// pick returns the address asked for, or the first that is free.
-func (r *region) pick(n *subnet, asked string) (netip.Addr, error) {
-	taken := r.taken(n)
+// take takes the address asked for, or the first that is free.
+func (n *subnet) take(asked string) (netip.Addr, error) {
+	a, err := n.pick(asked)
+	if err == nil {
+		n.taken[a] = true
+	}
+	return a, err
+}
+
+func (n *subnet) pick(asked string) (netip.Addr, error) {
 	if asked != "" {
 		a, err := netip.ParseAddr(asked)
 		switch {
@@ -80,13 +65,13 @@ func (r *region) pick(n *subnet, asked string) (netip.Addr, error) {
 			return a, invalid("address", asked, "Invalid IPv4 address")
 		case !n.usable(a):
 			return a, wire.Errorf("InvalidParameterValue", "Address %s does not fall within the subnet's address range", asked)
-		case taken[a]:
+		case n.taken[a]:
 			return a, wire.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", asked)
 		}
 		return a, nil
 	}
 	for a := n.cidr.Addr(); n.cidr.Contains(a); a = a.Next() {
-		if n.usable(a) && !taken[a] {
+		if n.usable(a) && !n.taken[a] {
 			return a, nil
 		}
 	}
@@ -144,7 +129,7 @@ func (r *region) newSubnet(in *ec2.CreateSubnetInput) (*subnet, error) {
 	}
 	n := &subnet{
 		named: r.newID("subnet", types.ResourceTypeSubnet, tags[types.ResourceTypeSubnet]), vpc: v, zone: z, cidr: cidr,
-		hostnameType: types.HostnameTypeIpName, aclAssociation: NewID("aclassoc"),
+		hostnameType: types.HostnameTypeIpName, aclAssociation: NewID("aclassoc"), taken: map[netip.Addr]bool{},
 	}
 	r.subnets.byID[n.id] = n
 	return n, nil
@@ -158,7 +143,7 @@ func (r *region) removeSubnet(id *string) error {
 	if err != nil {
 		return err
 	}
-	if r.interfaces.has(func(i *networkInterface) bool { return i.subnet == n }) {
+	if len(n.taken) > 0 {
 		return depends("subnet", n.id)
 	}
 	for _, t := range r.routeTables.byID {
@@ -177,7 +162,7 @@ func (r *region) describeSubnet(n *subnet) types.Subnet {
 		SubnetId: aws.String(n.id), VpcId: aws.String(n.vpc.id), CidrBlock: aws.String(n.cidr.String()), State: types.SubnetStateAvailable,
 		SubnetArn: aws.String(r.ARN(r.partition(), "ec2", "subnet/"+n.id)), OwnerId: aws.String(r.Account),
 		AvailabilityZone: aws.String(n.zone.name), AvailabilityZoneId: aws.String(n.zone.id), DefaultForAz: aws.Bool(false),
-		AvailableIpAddressCount: aws.Int32(int32(r.free(n))), //nolint:gosec // at most 65536
+		AvailableIpAddressCount: aws.Int32(int32(n.free())), //nolint:gosec // at most 65536
 		MapPublicIpOnLaunch:     aws.Bool(n.mapPublic), AssignIpv6AddressOnCreation: aws.Bool(false),
 		EnableDns64: aws.Bool(false), Ipv6Native: aws.Bool(false), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: r.tags.List(n.id),
 		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
@@ -199,7 +184,7 @@ func (r *region) subnetFields() Fields[*subnet] {
 		"defaultForAz":               func(*subnet) []string { return flag(false) },
 		"map-public-ip-on-launch":    func(n *subnet) []string { return flag(n.mapPublic) },
 		"mapPublicIpOnLaunch":        func(n *subnet) []string { return flag(n.mapPublic) },
-		"available-ip-address-count": func(n *subnet) []string { return text(decimal(r.free(n))) },
+		"available-ip-address-count": func(n *subnet) []string { return text(decimal(n.free())) },
 		"subnet-arn":                 func(n *subnet) []string { return text(r.ARN(r.partition(), "ec2", "subnet/"+n.id)) },
 		"ipv6-native":                func(*subnet) []string { return flag(false) },
 	}
