@@ -87,9 +87,9 @@ func TestWorkerJoins(t *testing.T) {
 
 // A boot ends behind one of its tasks; then the machine boots again.
 func TestBootsTheSameAfterBeingKilledAnywhere(t *testing.T) {
-	for role, make := range map[string]func() *bundle.Bundle{"slot": slot, "worker": worker} {
+	for role, newBundle := range map[string]func() *bundle.Bundle{"slot": slot, "worker": worker} {
 		t.Run(role, func(t *testing.T) {
-			whole := newMachine(t, make())
+			whole := newMachine(t, newBundle())
 			var tasks []string
 			whole.options.Done = func(task string) { tasks = append(tasks, task) }
 			if err := nodeup.Run(t.Context(), whole.options); err != nil {
@@ -97,7 +97,7 @@ func TestBootsTheSameAfterBeingKilledAnywhere(t *testing.T) {
 			}
 			want := whole.tree(t)
 			for _, last := range tasks[:len(tasks)-1] {
-				m := newMachine(t, make())
+				m := newMachine(t, newBundle())
 				ctx, kill := context.WithCancel(t.Context())
 				options := m.options
 				options.Done = func(task string) {
@@ -208,12 +208,11 @@ func TestDataIsNeverFormattedAway(t *testing.T) {
 }
 
 func TestHalfWrittenCertificatesAreMadeAnew(t *testing.T) {
-	m := newMachine(t, slot())
 	// A kill in the middle of kubeadm: it stops at half a pair, until that is gone.
 	script := `case "$*" in *"certs all"*) test ! -f "$ROOT/etc/kubernetes/pki/apiserver.key";; esac`
 	programs["kubeadm"], script = script, programs["kubeadm"]
 	t.Cleanup(func() { programs["kubeadm"] = script })
-	m = newMachine(t, slot())
+	m := newMachine(t, slot())
 	half := filepath.Join(m.root, "/etc/kubernetes/pki/apiserver.key")
 	if err := os.MkdirAll(filepath.Dir(half), 0o755); err != nil {
 		t.Fatal(err)

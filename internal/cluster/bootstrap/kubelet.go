@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// defaultKubelet is where the kubelet is if the release does not install one.
-	defaultKubelet = "/usr/bin/kubelet"
+	// defaultKubelet is where the kubelet is if the release does not install one: where releases put it.
+	defaultKubelet = "/usr/local/bin/kubelet"
 	runtimeSocket  = "unix:///run/containerd/containerd.sock"
 	patchDirectory = "/etc/kubernetes/patches"
 
-	credentialProviderName   = "ecr-credential-provider"
-	credentialProviderConfig = "/etc/kubernetes/credential-provider.yaml"
+	credentialProviderName   = "ecr-credential-provider"                  //nolint:gosec // A program.
+	credentialProviderConfig = "/etc/kubernetes/credential-provider.yaml" //nolint:gosec // A file without any.
 )
 
 // ownKubeletArgs are the kubelet's arguments that are not a person's to set: they say who the node

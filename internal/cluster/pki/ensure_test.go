@@ -15,7 +15,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
-	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest" //nolint:depguard // Tests need a real API server.
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
@@ -90,22 +90,27 @@ func TestEnsureMendsNothingInSilence(t *testing.T) {
 		change       func(*testing.T, client.Client, *v1alpha1.Cluster, *corev1.Secret)
 	}{
 		"a Secret of a running cluster is gone": {pki.SuffixEtcdCA, "restore it from a backup", func(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, _ *corev1.Secret) {
+			t.Helper()
 			remove(t, c, cluster, pki.SuffixEtcdCA)
 			cluster.Status.Endpoint = "https://example.com:6443"
 		}},
 		"half a pair": {pki.SuffixCA, "has no EC private key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			t.Helper()
 			delete(s.Data, corev1.TLSPrivateKeyKey)
 			update(t, c, s)
 		}},
 		"another's key": {pki.SuffixCA, "does not go with the certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			t.Helper()
 			s.Data[corev1.TLSPrivateKeyKey] = newAuthorities(t).Files()["pki/ca.key"]
 			update(t, c, s)
 		}},
 		"another's public key": {pki.SuffixServiceAccount, "does not go with the key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			t.Helper()
 			s.Data[corev1.TLSCertKey] = newAuthorities(t).Files()["pki/sa.pub"]
 			update(t, c, s)
 		}},
 		"no certificate": {pki.SuffixFrontProxyCA, "has no certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
+			t.Helper()
 			s.Data[corev1.TLSCertKey] = []byte("what")
 			update(t, c, s)
 		}},

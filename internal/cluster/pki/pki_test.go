@@ -60,7 +60,7 @@ func TestNothingPrintsASecret(t *testing.T) {
 	if _, err := json.Marshal(authorities); err == nil {
 		t.Error("authorities are written as JSON")
 	}
-	encoded, err := json.Marshal(token)
+	encoded, err := json.Marshal(map[string]any{"token": token})
 	if err != nil {
 		t.Fatal(err)
 	}

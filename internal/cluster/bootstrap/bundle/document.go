@@ -19,7 +19,7 @@ func (b *Bundle) JSON() []byte {
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(b); err != nil {
 		// Strings, numbers, and maps and lists of those always encode.
-		panic(fmt.Sprintf("bundle: %v", err)) //nolint:forbidigo // Cannot happen, and a wrong hash must not go on.
+		panic(fmt.Sprintf("bundle: %v", err))
 	}
 	return out.Bytes()
 }

@@ -22,7 +22,7 @@ const (
 	// InstanceType is the instance's type.
 	InstanceType = "INSTANCE_TYPE"
 	// BootstrapToken is the token that a worker joins with; only in kubeadm's configuration.
-	BootstrapToken = "BOOTSTRAP_TOKEN" //nolint:gosec // A name, no token.
+	BootstrapToken = "BOOTSTRAP_TOKEN"
 )
 
 // Placeholders are all there are.
