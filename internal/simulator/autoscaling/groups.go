@@ -181,7 +181,22 @@ func (g *group) wind(now time.Time, force bool) {
 
 func (s *Service) describeGroups(ctx context.Context, in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	r := s.at(ctx)
-	zones := s.zonesOf(r)
+	found, next, err := r.choose(in)
+	if err != nil {
+		return nil, err
+	}
+	zones := s.zonesOf(r, found)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: []types.AutoScalingGroup{}, NextToken: next}
+	for _, g := range found {
+		out.AutoScalingGroups = append(out.AutoScalingGroups, g.sdk(zones))
+	}
+	return out, nil
+}
+
+// choose returns the groups of a page that a request asks for.
+func (r *region) choose(in *autoscaling.DescribeAutoScalingGroupsInput) (found []*group, next *string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
@@ -191,28 +206,24 @@ func (s *Service) describeGroups(ctx context.Context, in *autoscaling.DescribeAu
 		}
 		ok, err := r.groups[name].matches(in.Filters)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if ok {
 			names = append(names, name)
 		}
 	}
-	names, next, err := page(names, in.NextToken, in.MaxRecords, 50)
-	if err != nil {
-		return nil, err
-	}
-	out := &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: []types.AutoScalingGroup{}, NextToken: next}
+	names, next, err = page(names, in.NextToken, in.MaxRecords, 50)
 	for _, name := range names {
-		out.AutoScalingGroups = append(out.AutoScalingGroups, r.groups[name].sdk(zones))
+		found = append(found, r.groups[name])
 	}
-	return out, nil
+	return found, next, err
 }
 
-// zonesOf returns the zones of all subnets that a region's groups use.
-func (s *Service) zonesOf(r *region) map[string]string {
+// zonesOf returns the zones of all subnets that some groups use.
+func (s *Service) zonesOf(r *region, groups []*group) map[string]string {
 	r.mu.Lock()
 	subnets := map[string]string{}
-	for _, g := range r.groups {
+	for _, g := range groups {
 		for _, id := range g.subnets {
 			subnets[id] = ""
 		}

@@ -322,20 +322,38 @@ func TestSuspendedProcesses(t *testing.T) {
 }
 
 func TestHealthChecksOfLoadBalancersCountAfterTheGracePeriod(t *testing.T) {
-	w := start(t)
+	w := startOn(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), deaf{})
 	arn := w.targetGroup()
 	in := w.group("g", 1, 1)
 	in.TargetGroupARNs, in.HealthCheckType, in.HealthCheckGracePeriod = []string{arn}, aws.String("ELB"), aws.Int32(300)
 	w.create(in)
-	w.until("g", 1)
-	if g := w.get("g"); *g.HealthCheckType != "ELB" || *g.HealthCheckGracePeriod != 300 || !slices.Equal(g.TargetGroupARNs, []string{arn}) {
-		t.Errorf("the group is %+v", g)
+	id := w.until("g", 1)[0]
+	state := func() elbtypes.TargetHealthStateEnum {
+		out, err := w.elb.DescribeTargetHealth(t.Context(), &awselb.DescribeTargetHealthInput{
+			TargetGroupArn: &arn, Targets: []elbtypes.TargetDescription{{Id: &id}},
+		})
+		return must(t, out, err).TargetHealthDescriptions[0].TargetHealth.State
 	}
-	_, err := w.elb.DeregisterTargets(t.Context(), &awselb.DeregisterTargetsInput{
-		TargetGroupArn: &arn, Targets: []elbtypes.TargetDescription{{Id: &w.inService("g")[0]}},
+	began := w.clock.Now()
+	w.eventually("an unhealthy target", func() bool {
+		if w.clock.Since(began) < 2*time.Minute {
+			w.clock.Step(time.Second)
+		}
+		return state() == elbtypes.TargetHealthStateEnumUnhealthy
 	})
-	if err != nil {
-		t.Fatal(err)
+	if now := w.inService("g"); len(now) != 1 || now[0] != id {
+		t.Fatalf("within the grace period %s became %v", id, now)
+	}
+	w.clock.Step(5 * time.Minute)
+	w.eventually("a replacement", func() bool {
+		now := w.inService("g")
+		return len(now) == 1 && now[0] != id
+	})
+	told := slices.ContainsFunc(w.activities("g"), func(a types.Activity) bool {
+		return strings.HasSuffix(*a.Cause, "an instance was taken out of service in response to an ELB system health check failure.")
+	})
+	if !told {
+		t.Errorf("activities: %+v", w.activities("g"))
 	}
 }
 

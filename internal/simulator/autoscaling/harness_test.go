@@ -29,6 +29,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -72,6 +73,15 @@ func start(t *testing.T) *world {
 
 func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *world {
 	t.Helper()
+	return startOn(t, clk, machine.Absent{})
+}
+
+// deaf is a host whose machines refuse connections.
+type deaf struct{ machine.Absent }
+
+// startOn starts a world whose load balancers reach the machines of a host.
+func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine.Host) *world {
+	t.Helper()
 	w := &world{t: t}
 	w.clock, _ = clk.(*testclock.FakeClock)
 	env := &resource.Env{Clock: clk}
@@ -85,7 +95,7 @@ func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *world {
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})
-	balancers := elbv2.New(env, elbv2.Options{Compute: w.compute, Networks: networks})
+	balancers := elbv2.New(env, elbv2.Options{Compute: w.compute, Networks: networks, Host: host})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: w.compute, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, id string) (string, bool) {

@@ -26,9 +26,9 @@ type Balancers interface {
 	// Health returns how an instance fares in a target group: "unused" when it is
 	// not registered there.
 	Health(account, region, targetGroup, instanceID string) elb.TargetHealthStateEnum
-	// Watch calls fn with the ARN of a target group when the health of one of its
-	// targets changed. It is to be called before the first registration.
-	Watch(fn func(targetGroup string))
+	// Watch calls fn with the id of an instance when its health in a target group
+	// changed. It is to be called before the first registration.
+	Watch(fn func(instanceID string))
 }
 
 // Options are what groups work with.
@@ -49,8 +49,7 @@ type Service struct {
 	options Options
 	regions place.Store[region]
 	queue   queue
-	// owners has the group of each instance, watchers the groups of each target
-	// group.
+	// owners has the group of each instance.
 	owners sync.Map
 }
 
@@ -70,29 +69,27 @@ func New(env *resource.Env, options Options) *Service {
 	}
 	s.queue.run = s.converge
 	s.regions.New = func(p place.Place) *region { return &region{Place: p, groups: map[string]*group{}} }
-	options.Compute.Watch(func(i ec2.Instance) {
-		if g, ok := s.owners.Load(i.ID); ok {
-			s.queue.post(g.(*group)) //nolint:forcetypeassert // only groups are stored
-		}
-	})
-	options.Balancers.Watch(s.healthChanged)
+	options.Compute.Watch(func(i ec2.Instance) { s.instanceChanged(i.ID) })
+	options.Balancers.Watch(s.instanceChanged)
 	return s
 }
 
-// healthChanged looks at the groups whose instances a target group has. It may be
-// called with locks held: the look itself is the queue's.
-func (s *Service) healthChanged(targetGroup string) {
-	go func() {
-		for _, r := range s.regions.All() {
-			r.mu.Lock()
-			for _, g := range r.groups {
-				if slices.Contains(g.targetGroups, targetGroup) {
-					s.queue.post(g)
-				}
-			}
-			r.mu.Unlock()
-		}
-	}()
+// instanceChanged has the group of an instance looked at. It may be called with
+// locks held: the look itself is the queue's.
+func (s *Service) instanceChanged(id string) {
+	if g, ok := s.owner(id); ok {
+		s.queue.post(g)
+	}
+}
+
+// owner returns the group that an instance belongs to.
+func (s *Service) owner(id string) (*group, bool) {
+	g, ok := s.owners.Load(id)
+	if !ok {
+		return nil, false
+	}
+	owner, ok := g.(*group)
+	return owner, ok
 }
 
 // Close lets running steps finish and stops all groups.
@@ -149,8 +146,8 @@ func (s *Service) changeOwner(ctx context.Context, id *string, fn func(*group, *
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, g := range r.groups {
-		if m := g.member(deref(id)); m != nil && deref(id) != "" {
+	if g, ok := s.owner(deref(id)); ok && g.region == r {
+		if m := g.member(*id); m != nil {
 			if err := fn(g, m); err != nil {
 				return err
 			}

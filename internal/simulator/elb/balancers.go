@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,9 +125,7 @@ func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 		made[id] = subnet{zone: n.Zone, interfaceID: i.ID}
 		b.vpcID = n.VPCID
 	}
-	for id, n := range made {
-		b.subnets[id] = n
-	}
+	maps.Copy(b.subnets, made)
 	return nil
 }
 

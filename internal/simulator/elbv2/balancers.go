@@ -282,11 +282,16 @@ func (s *Service) remove(r *region, arn string) error {
 	}
 	delete(r.balancers, arn)
 	b.stop()
+	var groups []string
+	for _, l := range b.listeners {
+		l.forget(r)
+		groups = append(groups, l.group)
+	}
 	b.listeners = nil
 	zones := b.zones
 	r.mu.Unlock()
 	s.unplug(r, zones)
-	s.refresh(r)
+	s.refresh(r, groups...)
 	return nil
 }
 
@@ -398,8 +403,13 @@ func (s *Service) move(r *region, arn string, subnets []string) error {
 	}
 	r.mu.Lock()
 	b.zones = w.zones
+	var groups []string
+	for _, l := range b.listeners {
+		groups = append(groups, l.group)
+	}
 	r.mu.Unlock()
 	s.unplug(r, old)
+	s.refresh(r, groups...)
 	return nil
 }
 

@@ -88,7 +88,7 @@ func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.R
 	}
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
-	return reg.groupResult(g), nil
+	return groupResult(g), nil
 }
 
 func (r *region) hasGroup(name string) bool {
@@ -102,10 +102,10 @@ func (r *region) hasGroup(name string) bool {
 	return false
 }
 
-func (r *region) groupResult(g *targetGroup) resource.Result {
+func groupResult(g *targetGroup) resource.Result {
 	return resource.Result{PhysicalID: g.arn, Attributes: map[string]any{
 		"TargetGroupArn": g.arn, "TargetGroupName": g.name, "TargetGroupFullName": g.fullName,
-		"LoadBalancerArns": texts(r.describeGroup(g).LoadBalancerArns),
+		"LoadBalancerArns": texts(describeGroup(g).LoadBalancerArns),
 	}}
 }
 
@@ -150,7 +150,7 @@ func (p groupProvider) change(reg *region, r resource.Request, props *groupPrope
 		return resource.Result{}, err
 	}
 	g.health, g.tags = health, property.Tags(r.Tags, props.Tags)
-	return reg.groupResult(g), nil
+	return groupResult(g), nil
 }
 
 // missingTargets are those before that are not there now.

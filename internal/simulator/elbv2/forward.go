@@ -92,7 +92,7 @@ func (s *Service) open(r *region, l *listener) error {
 		}
 		return ""
 	}
-	s.work.Go(func() { f.accept(socket) })
+	s.begin(func() { f.accept(socket) })
 	unserve := s.options.Host.Serve(at, f.take)
 	l.end = func() {
 		unserve()
@@ -135,13 +135,17 @@ func (f *forwarder) take(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	f.conns[conn] = struct{}{}
-	f.s.work.Go(func() {
+	begun := f.s.begin(func() {
 		f.s.forwarding(f, conn)
 		f.mu.Lock()
 		delete(f.conns, conn)
 		f.mu.Unlock()
 	})
+	if !begun {
+		_ = conn.Close()
+		return
+	}
+	f.conns[conn] = struct{}{}
 }
 
 // stop closes every connection.
@@ -230,7 +234,7 @@ func (f *forwarder) untrack(t *target, server net.Conn) {
 	}
 	f.r.mu.Unlock()
 	if drained {
-		f.s.tell(t.group.arn)
+		f.s.tell(t)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,6 +26,8 @@ type targetGroup struct {
 	health              check
 	attributes, tags    map[string]string
 	targets             []*target
+	// listeners are those that forward to the group.
+	listeners map[*listener]struct{}
 	// next is the target that is first in turn.
 	next int
 }
@@ -115,7 +118,7 @@ func (s *Service) createTargetGroup(ctx context.Context, in *elb.CreateTargetGro
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{r.describeGroup(g)}}, nil
+	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeGroup(g)}}, nil
 }
 
 // newGroup makes a target group, or returns the one of the same name and settings.
@@ -131,6 +134,7 @@ func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGr
 	g := &targetGroup{
 		region: r, name: name, fullName: "targetgroup/" + name + "/" + randomHex(), protocol: in.Protocol, port: deref(in.Port),
 		targetType: in.TargetType, version: deref(in.ProtocolVersion), vpcID: deref(in.VpcId), tags: tags,
+		listeners: map[*listener]struct{}{},
 	}
 	g.arn = r.arn(s, g.fullName)
 	if g.targetType == "" {
@@ -194,22 +198,19 @@ func (r *region) group(arn *string) (*targetGroup, error) {
 	return g, nil
 }
 
-// usedBy lists the load balancers that forward to a target group.
-func (r *region) usedBy(arn string) []*balancer {
+// users lists the load balancers that forward to a target group, by their ARNs.
+func (g *targetGroup) users() []*balancer {
 	var list []*balancer
-	for _, key := range sortedKeys(r.balancers) {
-		b := r.balancers[key]
-		for _, l := range b.listeners {
-			if l.group == arn {
-				list = append(list, b)
-				break
-			}
+	for l := range g.listeners {
+		if !slices.Contains(list, l.balancer) {
+			list = append(list, l.balancer)
 		}
 	}
+	slices.SortFunc(list, func(a, b *balancer) int { return strings.Compare(a.arn, b.arn) })
 	return list
 }
 
-func (r *region) describeGroup(g *targetGroup) types.TargetGroup {
+func describeGroup(g *targetGroup) types.TargetGroup {
 	h := g.health
 	out := types.TargetGroup{
 		TargetGroupArn: &g.arn, TargetGroupName: &g.name, Protocol: g.protocol, Port: aws.Int32(g.port), VpcId: &g.vpcID, TargetType: g.targetType,
@@ -221,7 +222,7 @@ func (r *region) describeGroup(g *targetGroup) types.TargetGroup {
 	if h.codes != "" {
 		out.Matcher = &types.Matcher{HttpCode: aws.String(h.codes)}
 	}
-	for _, b := range r.usedBy(g.arn) {
+	for _, b := range g.users() {
 		out.LoadBalancerArns = append(out.LoadBalancerArns, b.arn)
 	}
 	return out
@@ -238,7 +239,7 @@ func (s *Service) describeTargetGroups(ctx context.Context, in *elb.DescribeTarg
 	}
 	var arns []string
 	for arn, g := range r.groups {
-		used := in.LoadBalancerArn == nil || slices.ContainsFunc(r.usedBy(arn), func(b *balancer) bool { return b.arn == *in.LoadBalancerArn })
+		used := in.LoadBalancerArn == nil || slices.ContainsFunc(g.users(), func(b *balancer) bool { return b.arn == *in.LoadBalancerArn })
 		if used && chosen(in.TargetGroupArns, arn) && chosen(in.Names, g.name) {
 			arns = append(arns, arn)
 		}
@@ -249,7 +250,7 @@ func (s *Service) describeTargetGroups(ctx context.Context, in *elb.DescribeTarg
 	arns, next := pages.Page(arns, in.Marker, in.PageSize)
 	out := &elb.DescribeTargetGroupsOutput{TargetGroups: []types.TargetGroup{}, NextMarker: next}
 	for _, arn := range arns {
-		out.TargetGroups = append(out.TargetGroups, r.describeGroup(r.groups[arn]))
+		out.TargetGroups = append(out.TargetGroups, describeGroup(r.groups[arn]))
 	}
 	return out, nil
 }
@@ -269,7 +270,7 @@ func (s *Service) modifyTargetGroup(ctx context.Context, in *elb.ModifyTargetGro
 	if err != nil {
 		return nil, err
 	}
-	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{r.describeGroup(g)}}, nil
+	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{describeGroup(g)}}, nil
 }
 
 func (s *Service) deleteTargetGroup(ctx context.Context, in *elb.DeleteTargetGroupInput) (*elb.DeleteTargetGroupOutput, error) {
@@ -284,13 +285,12 @@ func (s *Service) removeGroup(r *region, arn string) error {
 	if !ok {
 		return nil
 	}
-	if len(r.usedBy(arn)) > 0 {
+	if len(g.listeners) > 0 {
 		return wire.Errorf("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule", arn)
 	}
-	for _, t := range g.targets {
-		t.stop()
+	for _, t := range slices.Clone(g.targets) {
+		g.drop(t)
 	}
-	g.targets = nil
 	delete(r.groups, arn)
 	return nil
 }

@@ -16,14 +16,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// refresh brings every target's health in line with what its group is used for:
-// targets of groups that are in use are checked, at once and then every interval.
-// It is called without the lock after anything changed.
-func (s *Service) refresh(r *region) {
+// refresh brings the health of the targets of some groups in line with what the
+// groups are used for: targets of groups that are in use are checked, at once and
+// then every interval. It is called without the lock after anything changed.
+func (s *Service) refresh(r *region, groups ...string) {
 	r.mu.Lock()
 	var targets []*target
-	for _, g := range r.groups {
-		targets = append(targets, g.targets...)
+	for _, arn := range groups {
+		if g, ok := r.groups[arn]; ok {
+			targets = append(targets, g.targets...)
+		}
 	}
 	r.mu.Unlock()
 	for _, t := range targets {
@@ -34,19 +36,19 @@ func (s *Service) refresh(r *region) {
 			state = compute.InstanceStateNameTerminated
 		}
 		r.mu.Lock()
-		changed := s.settle(r, t, state)
+		changed := s.settle(t, state)
 		r.mu.Unlock()
 		if changed {
-			s.tell(t.group.arn)
+			s.tell(t)
 		}
 	}
 }
 
 // settle moves a target between "unused" and being checked. The caller holds the
 // lock. It reports whether the target's state changed.
-func (s *Service) settle(r *region, t *target, instance compute.InstanceStateName) bool {
+func (s *Service) settle(t *target, instance compute.InstanceStateName) bool {
 	before := t.state
-	users := r.usedBy(t.group.arn)
+	users := t.group.users()
 	switch {
 	case t.state == types.TargetHealthStateEnumDraining:
 	case instance != compute.InstanceStateNameRunning:
@@ -61,7 +63,7 @@ func (s *Service) settle(r *region, t *target, instance compute.InstanceStateNam
 		t.set(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumNotInUse,
 			"Target is in an Availability Zone that is not enabled for the load balancer")
 	case t.state == types.TargetHealthStateEnumUnused:
-		s.begin(t)
+		s.observe(t)
 	}
 	return t.state != before
 }
@@ -77,9 +79,9 @@ func covers(users []*balancer, name string) bool {
 	return false
 }
 
-// begin starts the checks of a target. Without machines there is nothing to
+// observe starts the checks of a target. Without machines there is nothing to
 // check: what runs is healthy.
-func (s *Service) begin(t *target) {
+func (s *Service) observe(t *target) {
 	if !s.forwards() || !t.group.health.enabled {
 		t.set(types.TargetHealthStateEnumHealthy, "", "")
 		return
@@ -92,7 +94,7 @@ func (s *Service) begin(t *target) {
 // schedule has a target checked after some time. The caller holds the lock.
 func (s *Service) schedule(t *target, after time.Duration) {
 	epoch := t.epoch
-	run := func() { s.work.Go(func() { s.probing(t, epoch) }) }
+	run := func() { s.begin(func() { s.probing(t, epoch) }) }
 	if s.ctx.Err() != nil {
 		return
 	}
@@ -127,7 +129,7 @@ func (s *Service) probe(t *target, epoch int) {
 	changed := t.state != before
 	r.mu.Unlock()
 	if changed {
-		s.tell(t.group.arn)
+		s.tell(t)
 	}
 }
 

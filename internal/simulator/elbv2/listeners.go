@@ -53,6 +53,8 @@ func (s *Service) createListener(ctx context.Context, in *elb.CreateListenerInpu
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
@@ -84,8 +86,9 @@ func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener
 		return nil, err
 	}
 	b.listeners[l.arn] = l
+	r.groups[l.group].listeners[l] = struct{}{}
 	r.mu.Unlock()
-	s.refresh(r)
+	s.refresh(r, l.group)
 	return l, nil
 }
 
@@ -114,12 +117,19 @@ func (l *listener) check(r *region, certificates bool) error {
 			return wire.Errorf("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", b.arn)
 		}
 	}
-	for _, user := range r.usedBy(l.group) {
+	for _, user := range g.users() {
 		if user != b && !network {
 			return wire.Errorf("TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", l.group)
 		}
 	}
 	return nil
+}
+
+// forget takes a listener off its target group. The caller holds the lock.
+func (l *listener) forget(r *region) {
+	if g, ok := r.groups[l.group]; ok {
+		delete(g.listeners, l)
+	}
 }
 
 func (l *listener) describe() types.Listener {
@@ -182,6 +192,8 @@ func (s *Service) modifyListener(ctx context.Context, in *elb.ModifyListenerInpu
 	if err != nil {
 		return nil, err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
@@ -211,11 +223,14 @@ func (s *Service) changeListener(r *region, in *elb.ModifyListenerInput) (*liste
 			l.close()
 		}
 	}
+	was := l.group
 	if err == nil {
+		l.forget(r)
 		*l = next
+		r.groups[l.group].listeners[l] = struct{}{}
 	}
 	r.mu.Unlock()
-	s.refresh(r)
+	s.refresh(r, was, l.group)
 	return l, err
 }
 
@@ -238,9 +253,10 @@ func (s *Service) removeListener(r *region, arn string) error {
 		return err
 	}
 	l.close()
+	l.forget(r)
 	delete(l.balancer.listeners, arn)
 	r.mu.Unlock()
-	s.refresh(r)
+	s.refresh(r, l.group)
 	return nil
 }
 

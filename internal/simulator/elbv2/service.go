@@ -43,9 +43,11 @@ type Service struct {
 	options Options
 	regions place.Store[region]
 
-	// ctx ends what is forwarded and checked when the service closes.
+	// ctx ends what is forwarded and checked when the service closes; life guards
+	// its end, so that no work begins afterwards.
 	ctx    context.Context //nolint:containedctx // it is the service's life
 	cancel context.CancelFunc
+	life   sync.Mutex
 	work   sync.WaitGroup
 	// probing and forwarding outlive the calls that begin them: they have the
 	// service's context, not a call's.
@@ -53,7 +55,7 @@ type Service struct {
 	forwarding func(f *forwarder, client net.Conn)
 
 	watchMu  sync.Mutex
-	watchers []func(targetGroup string)
+	watchers []func(instanceID string)
 }
 
 // region holds what one account has in one region.
@@ -63,6 +65,8 @@ type region struct {
 	mu        sync.Mutex
 	balancers map[string]*balancer
 	groups    map[string]*targetGroup
+	// machines are the targets on each instance.
+	machines map[string][]*target
 }
 
 // New returns the service without load balancers.
@@ -74,7 +78,7 @@ func New(env *resource.Env, options Options) *Service {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.probing, s.forwarding = s.probe, (*forwarder).forward
 	s.regions.New = func(p place.Place) *region {
-		return &region{Place: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}}
+		return &region{Place: p, balancers: map[string]*balancer{}, groups: map[string]*targetGroup{}, machines: map[string][]*target{}}
 	}
 	options.Compute.Watch(s.instanceChanged)
 	return s
@@ -82,7 +86,9 @@ func New(env *resource.Env, options Options) *Service {
 
 // Close ends all connections and checks.
 func (s *Service) Close() {
+	s.life.Lock()
 	s.cancel()
+	s.life.Unlock()
 	for _, r := range s.regions.All() {
 		r.mu.Lock()
 		for _, b := range r.balancers {
@@ -96,6 +102,17 @@ func (s *Service) Close() {
 		r.mu.Unlock()
 	}
 	s.work.Wait()
+}
+
+// begin runs fn in the background, unless the service is closed.
+func (s *Service) begin(fn func()) bool {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.work.Go(fn)
+	return true
 }
 
 // forwards reports whether there are machines to forward to.
@@ -114,21 +131,21 @@ func (r *region) arn(s *Service, resource string) string {
 	return r.ARN(s.partition(), "elasticloadbalancing", resource)
 }
 
-// Watch calls fn with the ARN of a target group whenever the health of one of
-// its targets changed. It is to be called before the first registration.
-func (s *Service) Watch(fn func(targetGroup string)) {
+// Watch calls fn with the id of an instance whenever its health in a target group
+// changed. It is to be called before the first registration.
+func (s *Service) Watch(fn func(instanceID string)) {
 	s.watchMu.Lock()
 	defer s.watchMu.Unlock()
 	s.watchers = append(s.watchers, fn)
 }
 
 // tell tells the watchers. It is called without locks.
-func (s *Service) tell(arn string) {
+func (s *Service) tell(t *target) {
 	s.watchMu.Lock()
 	watchers := slices.Clone(s.watchers)
 	s.watchMu.Unlock()
 	for _, fn := range watchers {
-		fn(arn)
+		fn(t.machine)
 	}
 }
 

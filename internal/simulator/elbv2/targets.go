@@ -94,7 +94,7 @@ func (s *Service) register(r *region, arn string, wanted []types.TargetDescripti
 		g.add(t)
 	}
 	r.mu.Unlock()
-	s.refresh(r)
+	s.refresh(r, arn)
 	return nil
 }
 
@@ -105,6 +105,7 @@ func (g *targetGroup) add(t *target) {
 	switch {
 	case i < 0:
 		g.targets = append(g.targets, t)
+		g.region.machines[t.machine] = append(g.region.machines[t.machine], t)
 	case g.targets[i].state == types.TargetHealthStateEnumDraining:
 		g.targets[i].stop()
 		g.targets[i].set(types.TargetHealthStateEnumUnused, "", "")
@@ -152,15 +153,19 @@ func (s *Service) deregister(r *region, arn string, leaving []types.TargetDescri
 		r.mu.Unlock()
 		return err
 	}
+	var drained []*target
 	for _, w := range leaving {
 		for _, t := range slices.Clone(g.targets) {
-			if t.id == deref(w.Id) && (w.Port == nil || t.port == *w.Port) {
+			if t.isNamed(w) {
 				s.drain(t)
+				drained = append(drained, t)
 			}
 		}
 	}
 	r.mu.Unlock()
-	s.tell(arn)
+	for _, t := range drained {
+		s.tell(t)
+	}
 	return nil
 }
 
@@ -177,7 +182,7 @@ func (s *Service) drain(t *target) {
 	t.set(types.TargetHealthStateEnumDraining, types.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress")
 	r, epoch := t.group.region, t.epoch
 	t.timer = s.env.Clock.AfterFunc(max(t.group.delay(s.options.Patience), time.Millisecond), func() {
-		s.work.Go(func() {
+		s.begin(func() {
 			r.mu.Lock()
 			over := t.epoch == epoch
 			if over {
@@ -188,7 +193,7 @@ func (s *Service) drain(t *target) {
 			}
 			r.mu.Unlock()
 			if over {
-				s.tell(t.group.arn)
+				s.tell(t)
 			}
 		})
 	})
@@ -196,7 +201,12 @@ func (s *Service) drain(t *target) {
 
 func (g *targetGroup) drop(t *target) {
 	t.stop()
-	g.targets = slices.DeleteFunc(g.targets, func(other *target) bool { return other == t })
+	is := func(other *target) bool { return other == t }
+	g.targets = slices.DeleteFunc(g.targets, is)
+	machines := g.region.machines
+	if machines[t.machine] = slices.DeleteFunc(machines[t.machine], is); len(machines[t.machine]) == 0 {
+		delete(machines, t.machine)
+	}
 }
 
 func closeAll(conns map[net.Conn]struct{}) {
@@ -208,37 +218,28 @@ func closeAll(conns map[net.Conn]struct{}) {
 // instanceChanged looks at the targets on an instance whose state changed: a
 // terminated one leaves its target groups by itself.
 func (s *Service) instanceChanged(i ec2.Instance) {
-	s.work.Go(func() {
+	s.begin(func() {
 		r := s.regions.At(place.Place{Account: i.Account, Region: i.Region})
 		affected := r.affected(i)
-		if len(affected) > 0 {
-			s.refresh(r)
-		}
-		for _, arn := range affected {
-			s.tell(arn)
+		for _, t := range affected {
+			s.refresh(r, t.group.arn)
+			s.tell(t)
 		}
 	})
 }
 
-// affected lists the target groups that have an instance among their targets, and
-// drops it there if it is gone.
-func (r *region) affected(i ec2.Instance) []string {
+// affected lists the targets on an instance, and drops them if it is gone.
+func (r *region) affected(i ec2.Instance) []*target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var arns []string
-	for arn, g := range r.groups {
-		for _, t := range slices.Clone(g.targets) {
-			if t.machine != i.ID {
-				continue
-			}
-			arns = append(arns, arn)
-			if i.State == compute.InstanceStateNameTerminated {
-				g.drop(t)
-				closeAll(t.conns)
-			}
+	targets := slices.Clone(r.machines[i.ID])
+	for _, t := range targets {
+		if i.State == compute.InstanceStateNameTerminated {
+			t.group.drop(t)
+			closeAll(t.conns)
 		}
 	}
-	return arns
+	return targets
 }
 
 func (s *Service) describeTargetHealth(ctx context.Context, in *elb.DescribeTargetHealthInput) (*elb.DescribeTargetHealthOutput, error) {
