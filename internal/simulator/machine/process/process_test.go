@@ -37,6 +37,13 @@ var built = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if os.Getenv(hostVariable) != "" {
+		if err := runHost(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if path, err := built(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(path))
@@ -143,22 +150,36 @@ func TestMachineHasItsOwnFiles(t *testing.T) {
 	}
 	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", `
 test -e `+secret+` && echo "sees the host's files"
-touch /usr/bin/of-the-machine 2>/dev/null && echo "writes to the host's programs"
-echo 1 > /proc/sys/kernel/panic 2>/dev/null && echo "changes the host's kernel"
-echo 1 > /proc/sys/net/ipv4/ip_forward && echo "forwards"
-touch /usr/local/bin/x /etc/x /opt/x /var/lib/x && echo "writes its own"
-echo "pids: $(ls /proc | grep -c '^[0-9]')"
-ls /etc/kubernetes | wc -l
-systemctl is-active kubelet; echo "kubelet: $?"
-systemctl enable --now containerd && systemctl is-active containerd
-modprobe overlay && sysctl -p /dev/null
+touch /usr/bin/of-the-machine && echo "writes to the host's programs"
+echo 1 > /proc/sys/kernel/panic && echo "changes the host's kernel"
+test $(ls /proc | grep -c '^[0-9]') -lt 10 || echo "sees the host's processes"
+echo 1 > /proc/sys/net/ipv4/ip_forward && echo "has a network of its own"
+touch /usr/local/bin/x /etc/x /opt/x /var/lib/x && echo "writes its own files"
+test -z "$(ls -A /etc/kubernetes)" && echo "has no cluster yet"
+systemctl is-active kubelet || echo "the kubelet ends with $?"
+systemctl enable --now containerd && systemctl is-active containerd && echo "containerd is played"
+modprobe overlay && sysctl -p /dev/null && echo "the kernel is played"
 kubelet --version
-for f in kubelet kubeadm; do sha256sum /usr/local/bin/$f; done
-mount; cat /proc/net/dev /proc/net/route
+test -x /usr/local/bin/kubeadm && echo "kubeadm is in the image"
 echo finished
 `))
 	console := awaitConsole(t, host, "i-1", "finished")
-	t.Log(console)
+	for _, never := range []string{"sees the host's", "writes to the host's", "changes the host's"} {
+		if strings.Contains(console, never) {
+			t.Errorf("it %s", never)
+		}
+	}
+	for _, want := range []string{
+		"has a network of its own", "writes its own files", "has no cluster yet", "the kubelet ends with 3", "containerd is played",
+		"the kernel is played", "Kubernetes v1.36.3", "kubeadm is in the image",
+	} {
+		if !strings.Contains(console, want) {
+			t.Errorf("the console does not show %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(console)
+	}
 }
 
 func TestMachineReachesItsServices(t *testing.T) {
@@ -201,7 +222,9 @@ echo finished
 		}
 	}
 	stop()
-	t.Log(console)
+	if t.Failed() {
+		t.Log(console)
+	}
 }
 
 func mustAddrPort(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
