@@ -1,9 +1,8 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -22,25 +22,19 @@ var demoStacks = []string{"demo", "demo-control-plane-0", "demo-control-plane-1"
 
 // TestCluster follows a cluster and its instance group from their manifests to their end.
 func TestCluster(t *testing.T) {
-	w := newWorld(t, nil)
-	w.played = true
+	w := newWorld(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(group, cluster) // The group waits for its cluster.
-	w.complete(account, region, demoStacks...)
-	w.condition(cluster, "NetworkReady", metav1.ConditionTrue, "")
-	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
-	w.condition(cluster, "APIReachable", metav1.ConditionTrue, "")
-	w.condition(cluster, "Ready", metav1.ConditionFalse, "ControlPlaneNodesMissing")
-	w.condition(group, "NodesReady", metav1.ConditionFalse, "NodesMissing")
-	w.bucketHolds(cluster)
-
-	w.nodes(cluster, group)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
-	w.condition(cluster, "NodesReady", metav1.ConditionTrue, "")
-	if got := cluster.Status.Nodes.Summary; got != "5/5" {
-		t.Errorf("the cluster has %s nodes", got)
+	for _, condition := range []string{"NetworkReady", "ControlPlaneReady", "APIReachable", "NodesReady"} {
+		w.condition(cluster, condition, metav1.ConditionTrue, "")
+	}
+	w.complete(account, region, demoStacks...)
+	w.bucketHolds(cluster)
+	if got := cluster.Status.Nodes; got.Summary != "5/5" || got.Updated != 5 {
+		t.Errorf("the cluster has %+v nodes", got)
 	}
 	if got := group.Status.Nodes; got.Summary != "2/2" || got.Updated != 2 {
 		t.Errorf("the group has %+v nodes", got)
@@ -48,19 +42,63 @@ func TestCluster(t *testing.T) {
 	if cluster.Status.Version != "v1.36.3" || cluster.Status.ResourceSet != "1.1.0" || group.Status.Version != "v1.36.3" || group.Status.AutoScalingGroup == "" {
 		t.Errorf("the cluster has status %+v, the group %+v", cluster.Status, group.Status)
 	}
-	w.labelled()
-	w.tokenIsThere()
-	if secret, err := w.secret("demo-kubeconfig"); err != nil || !strings.Contains(string(secret.Data["value"]), cluster.Status.Endpoint) {
-		t.Errorf("the kubeconfig does not lead to %s: %v", cluster.Status.Endpoint, err)
-	}
+	inside := w.inside("demo")
+	w.labelled(inside)
+	w.tokenIsThere(inside)
 
 	w.nothingCosts(cluster)
+	w.replaced(cluster, inside)
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
 	w.gone(group)
 	w.gone(cluster)
 	w.nothingIsLeft(account, region)
+}
+
+// inside returns a client of a workload cluster, by the kubeconfig that people get.
+func (w *world) inside(cluster string) client.Client {
+	w.t.Helper()
+	secret, err := w.secret(cluster + "-kubeconfig")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// replaced terminates a worker and waits until another has joined in its place.
+func (w *world) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
+	w.t.Helper()
+	workers := func() []string {
+		list := &corev1.NodeList{}
+		if err := inside.List(w.t.Context(), list, client.HasLabels{"node-role.kubernetes.io/worker"}); err != nil {
+			w.t.Fatal(err)
+		}
+		var instances []string
+		for i := range list.Items {
+			instances = append(instances, list.Items[i].Spec.ProviderID[strings.LastIndex(list.Items[i].Spec.ProviderID, "/")+1:])
+		}
+		return instances
+	}
+	victim := workers()[0]
+	if err := w.sim.Instances().Fail(account, region, victim); err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the worker is replaced", func() error {
+		if now := workers(); len(now) != 2 || slices.Contains(now, victim) {
+			return fmt.Errorf("the workers are %v, and %s is gone", now, victim)
+		}
+		return nil
+	})
+	w.condition(cluster, "NodesReady", metav1.ConditionTrue, "")
 }
 
 // bucketHolds checks what is in the bucket.
@@ -78,52 +116,18 @@ func (w *world) bucketHolds(cluster *v1alpha1.Cluster) {
 	}
 }
 
-// nodes plays the nodes that would join.
-func (w *world) nodes(cluster *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
-	w.t.Helper()
-	var nodes []*corev1.Node
-	for _, status := range cluster.Status.Stacks[1:] {
-		slot := status.Name[len(status.Name)-1:]
-		nodes = append(nodes, aNode("slot-"+slot, map[string]string{"cluster-operator.aws/slot": slot, "cluster-operator.aws/bundle": status.Bundle[:16]}))
-	}
-	for i := range 2 {
-		nodes = append(nodes, aNode("worker-"+strconv.Itoa(i), map[string]string{
-			"cluster-operator.aws/instance-group": group.Name, "cluster-operator.aws/bundle": group.Status.Stack.Bundle[:16],
-		}))
-	}
-	for _, node := range nodes {
-		ready := node.Status
-		w.create(node)
-		w.t.Cleanup(func() { _ = w.client.Delete(context.Background(), node) })
-		node.Status = ready
-		if err := w.client.Status().Update(w.t.Context(), node); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-func aNode(name string, labels map[string]string) *corev1.Node {
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-" + name},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), LastHeartbeatTime: metav1.Now(),
-		}}},
-	}
-}
-
-func (w *world) labelled() {
+func (w *world) labelled(inside client.Client) {
 	w.t.Helper()
 	w.eventually("nodes have the labels of their roles", func() error {
 		list := &corev1.NodeList{}
-		if err := w.client.List(w.t.Context(), list); err != nil {
+		if err := inside.List(w.t.Context(), list); err != nil {
 			return err
 		}
 		for i := range list.Items {
 			node := &list.Items[i]
 			_, slot := node.Labels["node-role.kubernetes.io/control-plane"]
 			_, worker := node.Labels["node-role.kubernetes.io/worker"]
-			if slot == worker || slot != strings.HasPrefix(node.Name, "slot-") {
+			if _, isSlot := node.Labels["cluster-operator.aws/slot"]; slot == worker || slot != isSlot {
 				return fmt.Errorf("node %s has %v", node.Name, node.Labels)
 			}
 		}
@@ -132,7 +136,7 @@ func (w *world) labelled() {
 }
 
 // tokenIsThere checks that the parameter and the Secret in the cluster hold the same token.
-func (w *world) tokenIsThere() {
+func (w *world) tokenIsThere(inside client.Client) {
 	w.t.Helper()
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).GetParameter(w.t.Context(), &ssm.GetParameterInput{
 		Name: aws.String("/cluster-operator/demo/bootstrap-token"), WithDecryption: aws.Bool(true),
@@ -142,10 +146,9 @@ func (w *world) tokenIsThere() {
 	}
 	id, secret, _ := strings.Cut(aws.ToString(out.Parameter.Value), ".")
 	found := &corev1.Secret{}
-	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "bootstrap-token-" + id}, found); err != nil {
+	if err := inside.Get(w.t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "bootstrap-token-" + id}, found); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = w.client.Delete(context.Background(), found) })
 	if string(found.Data["token-secret"]) != secret || out.Parameter.Type != "SecureString" {
 		w.t.Errorf("the parameter is a %s and does not hold the cluster's token", out.Parameter.Type)
 	}
@@ -181,6 +184,9 @@ func (w *world) nothingIsLeft(account, region string) {
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).DescribeParameters(w.t.Context(), &ssm.DescribeParametersInput{})
 	if err != nil || len(out.Parameters) != 0 {
 		w.t.Errorf("%d parameters are left: %v", len(out.Parameters), err)
+	}
+	if kept := w.sim.Instances().Kept(account, region); len(kept) > 0 {
+		w.t.Errorf("in EC2 is left: %v", kept)
 	}
 	for _, suffix := range []string{"-ca", "-etcd-ca", "-front-proxy-ca", "-sa", "-kubeconfig"} {
 		if _, err := w.secret("demo" + suffix); !apierrors.IsNotFound(err) {

@@ -28,7 +28,7 @@ func TestDeletionWhileItIsMade(t *testing.T) {
 		"while the group is made":      "cloudformation/CreateStack:6",
 	} {
 		t.Run(moment, func(t *testing.T) {
-			w := newWorld(t, func(resourceType, _ string) time.Duration {
+			w := newWorld(t, nil, func(resourceType, _ string) time.Duration {
 				if resourceType == "AWS::S3::Bucket" || strings.HasPrefix(resourceType, "AWS::AutoScaling::") {
 					return 100 * time.Millisecond
 				}
@@ -76,8 +76,7 @@ func (w *world) seen(call string) <-chan struct{} {
 
 // TestRestart stops the operator again and again while it makes and deletes a cluster.
 func TestRestart(t *testing.T) {
-	w := newWorld(t, func(string, string) time.Duration { return 20 * time.Millisecond })
-	w.played = true
+	w := newWorld(t, played(), func(string, string) time.Duration { return 20 * time.Millisecond })
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(cluster, group)
 	for range 6 {
@@ -87,13 +86,12 @@ func TestRestart(t *testing.T) {
 	}
 	w.start()
 	w.complete(account, region, demoStacks...)
-	w.condition(cluster, "Ready", metav1.ConditionFalse, "ControlPlaneNodesMissing")
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.stop()
 	if made := w.sim.Calls()["cloudformation/CreateStack"]; made > 6 {
 		t.Errorf("%d stacks were made for five and the events' own", made)
 	}
 	w.start()
-	w.condition(cluster, "APIReachable", metav1.ConditionTrue, "")
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +118,7 @@ func pause(t *testing.T, duration time.Duration) {
 
 // TestBadRelease has a cluster wait for its release.
 func TestBadRelease(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Release = "v9.9.9"
@@ -150,8 +148,7 @@ func TestBadRelease(t *testing.T) {
 // TestTwoAccounts makes clusters of one name in two accounts and regions at once.
 func TestTwoAccounts(t *testing.T) {
 	const other = "210987654321"
-	w := newWorld(t, nil)
-	w.played = true
+	w := newWorld(t, played(), nil)
 	w.start()
 	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
 		RoleName: aws.String("operator"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
@@ -185,7 +182,7 @@ func TestTwoAccounts(t *testing.T) {
 
 // TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.
 func TestPaused(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.Paused = true
@@ -204,7 +201,7 @@ func TestPaused(t *testing.T) {
 
 // TestRefusalsOfAWS shows AWS's own words where something is lacking there, and goes on when it is not.
 func TestRefusalsOfAWS(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, nil, nil)
 	const words = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to."
 	lift := w.sim.Faults().Add(fault.Rule{
 		ResourceType: "AWS::AutoScaling::AutoScalingGroup", Operation: "Create",

@@ -22,9 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,12 +35,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
 func TestMain(m *testing.M) {
@@ -53,11 +56,11 @@ const (
 	account     = "123456789012"
 	clusterName = "test"
 	// patience bounds every wait; nothing here takes long unless it is broken.
-	patience = 60 * time.Second
+	patience = 30 * time.Second
 )
 
-// world is a namespace of a real API server, AWS on loopback and an operator between them. No machine
-// boots; the same API server plays the workload clusters' where a test asks for it.
+// world is a namespace of a real API server, AWS on loopback, in which machines are played if the test
+// asks for it, and an operator between them.
 type world struct {
 	t         *testing.T
 	cluster   *controlplane.ControlPlane
@@ -66,11 +69,13 @@ type world struct {
 	sim       *simulator.Simulator
 	endpoint  string
 	nodeup    string
-	played    bool // whether workload clusters answer
 	stop      func()
 }
 
-func newWorld(t *testing.T, latency func(resourceType, operation string) time.Duration) *world {
+// played is a host of played machines.
+func played() machine.Host { return fake.New(fake.Options{}) }
+
+func newWorld(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *world {
 	t.Helper()
 	w := &world{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
 	scheme := runtime.NewScheme()
@@ -87,7 +92,9 @@ func newWorld(t *testing.T, latency func(resourceType, operation string) time.Du
 		}
 	}
 	w.namespace = controlplanetest.Namespace(t, w.cluster)
-	w.sim = simulator.New(simulator.Options{Region: region, Latency: latency, Faults: &fault.Injector{}})
+	w.sim = simulator.New(simulator.Options{
+		Region: region, Latency: latency, Faults: &fault.Injector{}, Machines: machines, Patience: 100 * time.Millisecond,
+	})
 	server := httptest.NewServer(w.sim.Handler())
 	w.endpoint = server.URL
 	t.Cleanup(func() {
@@ -144,22 +151,15 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
-		Workload:  workload.New(workload.Options{Config: w.dial}),
+		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
+		Cleanup:  cleanup.New(clients, clock.RealClock{}, logr.Discard()),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return mgr, mgr.Add(events)
-}
-
-// dial leads to the API server that plays the workload cluster's, or to nowhere.
-func (w *world) dial(types.NamespacedName, []byte) (*rest.Config, error) {
-	if !w.played {
-		return &rest.Config{Host: "https://127.0.0.1:1"}, nil
-	}
-	return rest.CopyConfig(w.cluster.RESTConfig()), nil
 }
 
 func aRelease(name string) *v1alpha1.Release {
@@ -182,8 +182,8 @@ func aRelease(name string) *v1alpha1.Release {
 				artifact("kubeadm", "/usr/local/bin/kubeadm", v1alpha1.ArtifactBinary),
 			},
 			Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{
-				v1alpha1.AMD64: {ByRegion: map[string]string{region: "ami-0123456789abcdef0", "eu-west-1": "ami-0123456789abcdef0"}},
-				v1alpha1.ARM64: {ByRegion: map[string]string{region: "ami-0123456789abcdef1", "eu-west-1": "ami-0123456789abcdef1"}},
+				v1alpha1.AMD64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"},
+				v1alpha1.ARM64: {Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/arm64/hvm/ebs-gp3/ami-id"},
 			},
 		},
 	}
