@@ -1,6 +1,8 @@
 package route53_test
 
 import (
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/route53"
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
@@ -32,6 +35,7 @@ type world struct {
 	t       *testing.T
 	service *route53.Service
 	clock   *testclock.FakeClock
+	faults  *fault.Injector
 }
 
 func start(t *testing.T) *world {
@@ -40,8 +44,9 @@ func start(t *testing.T) *world {
 	s := route53.New(&resource.Env{Clock: clk}, networks{
 		"vpc-1": {DNSSupport: true, DNSHostnames: true}, "vpc-2": {DNSSupport: true, DNSHostnames: true}, "vpc-3": {DNSSupport: true},
 	}, route53.WithPropagation(time.Minute))
-	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{s.Service()}, nil, clk))
-	return &world{Client: awsroute53.NewFromConfig(config), t: t, service: s, clock: clk}
+	faults := fault.New()
+	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{s.Service()}, faults, clk))
+	return &world{Client: awsroute53.NewFromConfig(config), t: t, service: s, clock: clk, faults: faults}
 }
 
 func (w *world) zone(name, vpcID string) *string {
@@ -270,5 +275,46 @@ func TestResolve(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestFaultsAreByOperationAndZone(t *testing.T) {
+	w := start(t)
+	z := w.zone("demo.internal", "vpc-1")
+	w.faults.Add(fault.Throttle("route53", "ChangeResourceRecordSets", 1))
+	one := change(types.ChangeActionUpsert, "a.demo.internal", types.RRTypeA, "10.0.0.1")
+	wiretest.WantCode(t, w.change(z, one), "Throttling")
+	if err := w.change(z, one); err != nil {
+		t.Error(err)
+	}
+	w.faults.Add(fault.Rule{Service: "route53", Operation: "GetHostedZone", Name: (*z)[len("/hostedzone/"):], Deny: true})
+	_, err := w.GetHostedZone(t.Context(), &awsroute53.GetHostedZoneInput{Id: z})
+	wiretest.WantCode(t, err, "AccessDenied")
+	if calls := w.faults.Calls(); calls["route53/ChangeResourceRecordSets"] != 2 || calls["route53/CreateHostedZone"] != 1 {
+		t.Errorf("calls %v", calls)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	w := start(t)
+	z := w.zone("demo.internal", "vpc-1")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			name := "n" + strconv.Itoa(i) + ".demo.internal"
+			for range 10 {
+				if err := w.change(z, change(types.ChangeActionUpsert, name, types.RRTypeA, "10.0.0.1")); err != nil {
+					t.Error(err)
+				}
+				w.service.Resolve("vpc-1", name)
+				if err := w.change(z, change(types.ChangeActionDelete, name, types.RRTypeA, "10.0.0.1")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if zones, records := w.service.Zones("123456789012"); zones != 1 || records != 0 {
+		t.Errorf("%d zones with %d records", zones, records)
 	}
 }
