@@ -322,6 +322,7 @@ func (e *Engine) hasAttribute(kind, attribute string) bool {
 var documentedAttributes = map[string][]string{
 	"AWS::SQS::Queue":         {"QueueName"},
 	"AWS::SNS::Topic":         {"TopicName"},
+	"AWS::EC2::Instance":      {"AvailabilityZone"},
 	"AWS::EC2::VPC":           {"CidrBlock"},
 	"AWS::EC2::Subnet":        {"AvailabilityZone", "CidrBlock", "OutpostArn", "VpcId"},
 	"AWS::EC2::SecurityGroup": {"VpcId"},

@@ -49,7 +49,7 @@ Resources:
   Volume:
     Type: AWS::EC2::Volume
     DeletionPolicy: Snapshot
-    Properties: {AvailabilityZone: !Select [0, !GetAZs ""], Size: 10, VolumeType: gp3, Tags: [{Key: Name, Value: data}]}
+    Properties: {AvailabilityZone: !GetAtt Instance.AvailabilityZone, Size: 10, VolumeType: gp3, Tags: [{Key: Name, Value: data}]}
   Attachment:
     Type: AWS::EC2::VolumeAttachment
     Properties: {InstanceId: !Ref Instance, VolumeId: !Ref Volume, Device: /dev/sdf}
