@@ -1,0 +1,385 @@
+package nodeup_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
+)
+
+// patience bounds every wait of a boot for real.
+const patience = time.Minute
+
+// lab is a simulated region whose instances boot.
+type lab struct {
+	t         *testing.T
+	host      *process.Host
+	engine    *stack.Engine
+	objects   *s3.Client
+	tokens    *ssm.Client
+	instances *ec2.Client
+	nodeup    []byte
+	cluster   *model.Cluster
+	outputs   map[string]string
+}
+
+// TestMachinesBootForReal makes a cluster's stacks on the simulator. The instances boot from the user
+// data that EC2 hands them: nodeup, kubeadm, etcd and the API server are the real ones, the kubelet is
+// played. It shows that three slots that start at once and a worker become nodes of their bundles, and
+// that a slot whose instance is terminated comes back on its etcd volume.
+func TestMachinesBootForReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	l := newLab(t)
+	started := time.Now()
+	authorities, err := pki.New(clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, content := range authorities.Files() {
+		l.put(key, content)
+	}
+	bundles := l.startSlots()
+	api := l.connect(authorities)
+	for slot, b := range bundles {
+		l.await("each slot is a node", func() error {
+			return hasNode(t.Context(), api, fmt.Sprintf("%s=%d", model.LabelSlot, slot), b.Hash())
+		})
+	}
+	t.Logf("%d slots are nodes after %s", len(bundles), time.Since(started).Round(time.Millisecond))
+	l.joinWorker(api, authorities.CACertificate())
+	t.Logf("the worker is a node after %s", time.Since(started).Round(time.Millisecond))
+
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}
+	if _, err := api.CoreV1().ConfigMaps("default").Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := l.nodesOf(api, 0)
+	l.terminate(before[0])
+	l.await("the slot's next machine is a node", func() error {
+		for _, node := range l.nodesOf(api, 0) {
+			if node != before[0] {
+				return nil
+			}
+		}
+		return fmt.Errorf("there is none but %v", before)
+	})
+	l.await("what was written before is there", func() error {
+		_, err := api.CoreV1().ConfigMaps("default").Get(t.Context(), kept.Name, metav1.GetOptions{})
+		return err
+	})
+	l.await("the slot's next machine has booted", func() error {
+		if text := l.consoles(); strings.Count(text, "this machine is a node of its cluster") != len(bundles)+2 {
+			return fmt.Errorf("not all machines are through")
+		}
+		return nil
+	})
+}
+
+// startSlots makes the slots' stacks, one right after another: none waits for another's machine.
+func (l *lab) startSlots() []*bootstrap.Bundle {
+	l.t.Helper()
+	var bundles []*bootstrap.Bundle
+	for _, slot := range l.cluster.Slots {
+		b, err := bootstrap.ControlPlane(l.cluster, slot.Index, l.outputs)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.make(render.Slot(l.cluster, slot.Index, l.outputs, l.userData(b)))
+		bundles = append(bundles, b)
+	}
+	return bundles
+}
+
+func (l *lab) joinWorker(api kubernetes.Interface, ca []byte) {
+	l.t.Helper()
+	token, err := pki.NewToken()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.admit(api, token)
+	group, err := model.ResolveGroup(l.cluster, &v1alpha1.InstanceGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo-workers", Namespace: "team"},
+		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 1, MaxSize: 1, InstanceTypes: []string{"m6i.large"}},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	b, err := bootstrap.Worker(l.cluster, group, l.outputs, ca)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.make(render.Group(l.cluster, group, l.outputs, l.userData(b)))
+	l.await("the worker is a node", func() error {
+		return hasNode(l.t.Context(), api, model.LabelInstanceGroup+"=demo-workers", b.Hash())
+	})
+}
+
+// nodesOf returns the provider IDs of a slot's nodes.
+func (l *lab) nodesOf(api kubernetes.Interface, slot int) []string {
+	found, err := api.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%d", model.LabelSlot, slot)})
+	if err != nil {
+		return nil // The API may be between two leaders.
+	}
+	var ids []string
+	for _, node := range found.Items {
+		ids = append(ids, node.Spec.ProviderID)
+	}
+	return ids
+}
+
+func (l *lab) terminate(providerID string) {
+	l.t.Helper()
+	id := providerID[strings.LastIndexByte(providerID, '/')+1:]
+	if _, err := l.instances.TerminateInstances(l.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// hasNode says what is missing until there is a node of those labels that was made from the bundle.
+func hasNode(ctx context.Context, api kubernetes.Interface, labels, hash string) error {
+	found, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: labels})
+	if err != nil {
+		return err
+	}
+	for _, node := range found.Items {
+		if node.Labels[model.LabelBundle] == bundle.LabelValue(hash) {
+			return nil
+		}
+	}
+	return fmt.Errorf("there are %d nodes of %s, and none of the bundle %s", len(found.Items), labels, hash)
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	if err := process.Supported(); err != nil {
+		t.Skip(err)
+	}
+	kube, err := filepath.Abs("../../bin/kube")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kube); err != nil {
+		t.Skip("bin/kube is not built: make build")
+	}
+	l := &lab{t: t}
+	l.host, err = process.New(process.Options{Dir: filepath.Join(t.TempDir(), "machines"), Machine: build(t, "machine"), Kube: kube, Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.nodeup, err = os.ReadFile(build(t, "nodeup")); err != nil {
+		t.Fatal(err)
+	}
+	const region = "eu-central-1"
+	simulated := simulator.New(simulator.Options{Region: region, Machines: l.host, Patience: time.Second})
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(simulated.Close)
+	keys := credentials.NewStaticCredentialsProvider("123456789012", "secret", "")
+	clients, err := awsapi.New(t.Context(), awsapi.Options{Region: region, EndpointURL: server.URL, Credentials: keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.engine = stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})
+	own, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(region), config.WithCredentialsProvider(keys), config.WithBaseEndpoint(server.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.objects = s3.NewFromConfig(own, func(o *s3.Options) { o.UsePathStyle = true })
+	l.tokens, l.instances = ssm.NewFromConfig(own), ec2.NewFromConfig(own)
+	l.makeBase()
+	return l
+}
+
+// makeBase makes the base stack of a cluster of three slots.
+func (l *lab) makeBase() {
+	l.t.Helper()
+	const images = "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"
+	var err error
+	l.cluster, err = model.Resolve(model.Input{
+		Operator: "test", AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com",
+		Release: &v1alpha1.Release{
+			ObjectMeta: metav1.ObjectMeta{Name: "v1.36.3"},
+			Spec: v1alpha1.ReleaseSpec{
+				Kubernetes: "v1.36.3", ResourceSet: "1.1.0",
+				Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{v1alpha1.AMD64: {Parameter: images}},
+			},
+		},
+		Cluster: &v1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "team"},
+			Spec: v1alpha1.ClusterSpec{
+				Release: "v1.36.3", Region: "eu-central-1",
+				Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}, Topology: v1alpha1.TopologyPublic},
+				ControlPlane: v1alpha1.ControlPlane{Replicas: 3, InstanceType: "m6i.large"},
+			},
+		},
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.outputs = l.make(render.Base(l.cluster))
+}
+
+// make makes a stack and returns its outputs.
+func (l *lab) make(s *render.Stack, err error) map[string]string {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	desired := stack.Desired{
+		Name: s.Name, Template: s.Template, Parameters: s.Parameters, Tags: s.Tags, OwnerTags: s.OwnerTags,
+		Capabilities: s.Capabilities, MaxAttempts: 1,
+	}
+	var record stack.Record
+	var outputs map[string]string
+	l.await("the stack "+s.Name, func() error {
+		result, err := l.engine.Ensure(l.t.Context(), awsapi.Target{}, desired, record)
+		record = result.Record
+		if err != nil || result.State != stack.Ready {
+			return fmt.Errorf("it is %v: %s %w", result.State, result.Message, err)
+		}
+		outputs = result.Outputs
+		return nil
+	})
+	return outputs
+}
+
+func (l *lab) put(key string, content []byte) {
+	l.t.Helper()
+	bucket := l.outputs[model.OutputBucket]
+	if _, err := l.objects.PutObject(l.t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// userData stores a bundle and nodeup, and returns what boots them.
+func (l *lab) userData(b *bootstrap.Bundle) string {
+	l.t.Helper()
+	hash := bundle.HashOf(l.nodeup)
+	l.put(bundle.NodeupKey(hash, b.Architecture), l.nodeup)
+	l.put(bundle.Key(b.Hash()), b.JSON())
+	text, err := bootstrap.UserData(bootstrap.UserDataInput{
+		Region: l.cluster.Region, DNSSuffix: l.cluster.DNSSuffix, Bucket: l.outputs[model.OutputBucket],
+		Architecture: b.Architecture, NodeupSHA256: hash, BundleSHA256: b.Hash(),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return text
+}
+
+// connect returns a client of the cluster, through its load balancer.
+func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
+	l.t.Helper()
+	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
+		Cluster: "demo", Server: "https://" + l.outputs[model.OutputAPIAddress] + ":6443", CommonName: "operator",
+		Organisations: []string{pki.GroupMasters}, Validity: time.Hour,
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	restConfig, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return kubernetes.NewForConfigOrDie(restConfig)
+}
+
+// admit does what the operator does for workers: the token in the cluster and in the parameter.
+func (l *lab) admit(api kubernetes.Interface, token pki.Token) {
+	l.t.Helper()
+	_, err := api.CoreV1().Secrets("kube-system").Create(l.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + token.ID()},
+		Type:       corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			"token-id": token.ID(), "token-secret": token.Secret(),
+			"usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
+			"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = l.tokens.PutParameter(l.t.Context(), &ssm.PutParameterInput{
+		Name: &l.cluster.TokenParameter, Value: aws.String(token.Value()), Type: ssmtypes.ParameterTypeSecureString,
+		KeyId: aws.String(l.outputs[model.OutputKey]),
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// await looks until something is so, and shows the consoles when it does not come to be.
+func (l *lab) await(what string, look func() error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := look()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			l.t.Fatalf("%s: %v\n%s", what, err, l.consoles())
+		case <-ticker.C:
+		}
+	}
+}
+
+func (l *lab) consoles() string {
+	const length = 6000
+	paths, _ := filepath.Glob(filepath.Join(l.host.Dir(), "consoles", "*.log"))
+	var all strings.Builder
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		fmt.Fprintf(&all, "%s:\n%s\n", path, text[max(0, len(text)-length):])
+	}
+	return all.String()
+}
+
+// build builds one of the project's programs.
+func build(t *testing.T, program string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), program)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "../../cmd/"+program)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", program, err, out)
+	}
+	return path
+}
