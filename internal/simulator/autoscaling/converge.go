@@ -1,7 +1,6 @@
 package autoscaling
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -339,7 +338,7 @@ func (p *pass) leave(m *member, seen glance) effect {
 		m.activity.finish(p.now, types.ScalingActivityStatusCodeSuccessful, "")
 		p.g.remove(m)
 		p.s.owners.Delete(m.id)
-		return func() {}
+		return p.s.detached(p.g, m)
 	case types.LifecycleStateEnteringStandby:
 		m.state = types.LifecycleStateStandby
 		m.activity.finish(p.now, types.ScalingActivityStatusCodeSuccessful, "")
@@ -372,8 +371,10 @@ func (p *pass) end(m *member, seen glance) effect {
 // notTerminated notes why EC2 did not end an instance, and tries again later.
 func (s *Service) notTerminated(g *group, m *member, err error) {
 	g.region.mu.Lock()
-	defer g.region.mu.Unlock()
-	m.activity.message = fmt.Sprintf("%s Terminating EC2 instance failed.", sentence(err))
+	m.activity.message = sentence(err) + " Terminating EC2 instance failed."
+	tell := s.told(g, m.activity, m.id, "EC2 Instance Terminate Unsuccessful", originGroup, originEC2)
+	g.region.mu.Unlock()
+	tell()
 	s.env.Clock.AfterFunc(firstRetry, func() {
 		go func() {
 			g.region.mu.Lock()

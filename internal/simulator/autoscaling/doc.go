@@ -15,7 +15,10 @@
 //   - there are no prices: allocation strategies take instance types in the order
 //     in which the group lists them, the next one where there is no capacity;
 //   - zones are not rebalanced after the fact: a group spreads when it launches and
-//     when it terminates.
+//     when it terminates;
+//   - capacity rebalancing is kept and shown, but a rebalance recommendation alone
+//     replaces nothing: the interruption that follows does;
+//   - a stack gives a group up after three failed launches in a row.
 //
 // Not supported, and refused rather than ignored: launch configurations, weighted
 // capacity, attribute-based instance types, warm pools, scheduled actions,

@@ -24,10 +24,15 @@ func (s *Service) emit(g *group, detailType, id string, detail map[string]any) {
 }
 
 // told is the effect of publishing what became of an activity. The caller holds
-// the lock.
+// the lock. The status is InProgress for what has succeeded, as the reference's
+// examples have it.
 func (s *Service) told(g *group, a *activity, id, detailType, origin, destination string) effect {
+	code := a.code
+	if code == types.ScalingActivityStatusCodeSuccessful {
+		code = types.ScalingActivityStatusCodeInProgress
+	}
 	detail := map[string]any{
-		"StatusCode": string(a.code), "Description": a.description, "AutoScalingGroupName": g.name, "ActivityId": a.id,
+		"StatusCode": string(code), "Description": a.description, "AutoScalingGroupName": g.name, "ActivityId": a.id,
 		"Details": a.details(), "RequestId": uuid.NewString(), "StatusMessage": a.message, "EC2InstanceId": id,
 		"StartTime": a.start.UTC().Format(timeFormat), "Cause": a.cause, "Origin": origin, "Destination": destination,
 	}
@@ -43,6 +48,10 @@ func (s *Service) launched(g *group, m *member) effect {
 
 func (s *Service) notLaunched(g *group, a *activity, id string) effect {
 	return s.told(g, a, id, "EC2 Instance Launch Unsuccessful", originEC2, originGroup)
+}
+
+func (s *Service) detached(g *group, m *member) effect {
+	return s.told(g, m.activity, m.id, "EC2 Instance Detach Successful", originGroup, originEC2)
 }
 
 func (s *Service) terminated(g *group, m *member) effect {
@@ -68,7 +77,7 @@ func (s *Service) held(g *group, m *member) effect {
 	}
 	return func() {
 		for _, detail := range details {
-			s.emit(g, detailType, id, detail)
+			s.emit(g, detailType, "", detail) // its resources are the group's alone
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (w *world) furnish() {
 	w.vpcID = *must(t, made, err).Vpc.VpcId
 	for i, zone := range []string{"a", "b", "c"} {
 		subnet, err := w.ec2.CreateSubnet(ctx, &awsec2.CreateSubnetInput{
-			VpcId: &w.vpcID, CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", i+1)), AvailabilityZone: aws.String(region + zone),
+			VpcId: &w.vpcID, CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/18", i*64)), AvailabilityZone: aws.String(region + zone),
 		})
 		w.subnets = append(w.subnets, *must(t, subnet, err).Subnet.SubnetId)
 	}

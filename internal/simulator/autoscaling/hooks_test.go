@@ -38,7 +38,7 @@ func TestATerminatingHookHoldsAnInstance(t *testing.T) {
 	w.eventually("the event", func() bool { return len(w.published("EC2 Instance-terminate Lifecycle Action")) == 1 })
 	e := w.published("EC2 Instance-terminate Lifecycle Action")[0]
 	if e.detail["EC2InstanceId"] != id || e.detail["LifecycleHookName"] != "drain" || e.detail["NotificationMetadata"] != "cluster=demo" ||
-		e.detail["LifecycleTransition"] != terminating || len(e.resources) != 2 || !strings.HasSuffix(e.resources[1], "instance/"+id) {
+		e.detail["LifecycleTransition"] != terminating || len(e.resources) != 1 || !strings.HasSuffix(e.resources[0], "autoScalingGroupName/g") {
 		t.Errorf("the event is %+v", e)
 	}
 	token := aws.String(e.detail["LifecycleActionToken"].(string))
