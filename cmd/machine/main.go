@@ -20,11 +20,8 @@ func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:])) }
 func run(name string, args []string) int {
 	switch name {
 	case guest.InitName:
-		if err := guest.Init(os.Stdin); err != nil {
-			_, _ = fmt.Fprintf(os.Stderr, "the machine cannot start: %v\n", err)
-			return 1
-		}
-		return 0
+		_, _ = fmt.Fprintf(os.Stderr, "the machine cannot start: %v\n", guest.Init(os.Stdin))
+		return 1
 	case agent.Name:
 		return agent.Main(args, os.Stdout, os.Stderr)
 	}

@@ -336,7 +336,7 @@ func watch(pid int) (*handle, error) {
 		defer func() { _ = unix.Close(fd) }()
 		for {
 			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) //nolint:gosec // a descriptor fits
-			if err != unix.EINTR {                                                       //nolint:errorlint // a number of the kernel's
+			if err != unix.EINTR {
 				return
 			}
 		}

@@ -95,8 +95,8 @@ func (e *ec2) credentials(ctx context.Context, token string) (aws.Credentials, e
 		return aws.Credentials{}, err
 	}
 	var c struct {
-		AccessKeyID     string `json:"AccessKeyId"` //nolint:tagliatelle // the service's
-		SecretAccessKey string //nolint:gosec // a field's name
+		AccessKeyID     string `json:"AccessKeyId"`
+		SecretAccessKey string
 		Token           string
 	}
 	if err := json.Unmarshal(data, &c); err != nil {

@@ -134,7 +134,8 @@ func (k *kubelet) status() (corev1.NodeStatus, error) {
 		Capacity: capacity, Allocatable: capacity, Conditions: k.conditions(), NodeInfo: nodeInfo(),
 		Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeInternalIP, Address: address},
-			{Type: corev1.NodeHostName, Address: k.nodeName}, {Type: corev1.NodeInternalDNS, Address: k.nodeName},
+			{Type: corev1.NodeHostName, Address: k.nodeName},
+			{Type: corev1.NodeInternalDNS, Address: k.nodeName},
 		},
 	}, nil
 }

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,27 +105,17 @@ type configuration struct {
 
 // complete fills in what the command line leaves to the configuration file.
 func (o *options) complete(flags *pflag.FlagSet) error {
-	if o.configFile != "" {
-		data, err := os.ReadFile(o.configFile)
-		if err != nil {
-			return fmt.Errorf("read the kubelet's configuration: %w", err)
-		}
-		var c configuration
-		if err := yaml.Unmarshal(data, &c); err != nil {
-			return fmt.Errorf("read the kubelet's configuration: %w", err)
-		}
-		if o.manifests == "" {
-			o.manifests = c.StaticPodPath
-		}
-		if o.providerID == "" {
-			o.providerID = c.ProviderID
-		}
-		if len(o.taints) == 0 {
-			o.taints = c.RegisterWithTaints
-		}
-		if c.HealthzPort != nil && !flags.Changed("healthz-port") {
-			o.healthzPort = *c.HealthzPort
-		}
+	c, err := readConfiguration(o.configFile)
+	if err != nil {
+		return fmt.Errorf("read the kubelet's configuration: %w", err)
+	}
+	o.manifests = cmp.Or(o.manifests, c.StaticPodPath)
+	o.providerID = cmp.Or(o.providerID, c.ProviderID)
+	if len(o.taints) == 0 {
+		o.taints = c.RegisterWithTaints
+	}
+	if c.HealthzPort != nil && !flags.Changed("healthz-port") {
+		o.healthzPort = *c.HealthzPort
 	}
 	if o.nodeName == "" {
 		name, err := os.Hostname()
@@ -134,6 +125,19 @@ func (o *options) complete(flags *pflag.FlagSet) error {
 		o.nodeName = strings.ToLower(name)
 	}
 	return nil
+}
+
+// readConfiguration reads a configuration file; no path is none.
+func readConfiguration(path string) (configuration, error) {
+	var c configuration
+	if path == "" {
+		return c, nil
+	}
+	data, err := os.ReadFile(path) //nolint:gosec // the command line names it
+	if err != nil {
+		return c, err
+	}
+	return c, yaml.Unmarshal(data, &c)
 }
 
 func exists(path string) bool {

@@ -80,7 +80,7 @@ func (c *children) collect() {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
-		if err == unix.EINTR { //nolint:errorlint // a number of the kernel's
+		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || pid <= 0 {

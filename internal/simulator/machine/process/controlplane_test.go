@@ -163,7 +163,7 @@ func ready(t *testing.T, host *process.Host, id string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, id, 6443) },
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the test has not the CA
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api/readyz", http.NoBody)

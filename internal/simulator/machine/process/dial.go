@@ -18,7 +18,7 @@ func (h *Host) Dial(ctx context.Context, instanceID string, port int) (net.Conn,
 	if port < 1 || port > 65535 {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("no such port: %d", port)}
 	}
-	target := netip.AddrPortFrom(m.spec.PrivateIP, uint16(port)) //nolint:gosec // in range
+	target := netip.AddrPortFrom(m.spec.PrivateIP, uint16(port))
 	var conn net.Conn
 	err = m.ns.do(func() (err error) {
 		var dialer net.Dialer

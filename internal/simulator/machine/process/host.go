@@ -96,7 +96,7 @@ func keep(binary, dir string) (string, error) {
 	}
 	kept := filepath.Join(dir, imageDir, filepath.Base(path))
 	if err := os.Link(path, kept); err != nil && !errors.Is(err, os.ErrExist) {
-		return path, nil //nolint:nilerr // on another file system; it serves where it is
+		return path, nil // On another file system: it serves where it is.
 	}
 	return kept, nil
 }

@@ -50,7 +50,7 @@ func (n *namespace) enter() error {
 	return nil
 }
 
-func (n *namespace) fd() int { return int(n.file.Fd()) } //nolint:gosec // a descriptor fits
+func (n *namespace) fd() int { return int(n.file.Fd()) }
 
 func (n *namespace) close() { _ = n.file.Close() }
 
@@ -69,7 +69,7 @@ func onThread(f func() error) error {
 		defer func() { _ = home.Close() }()
 		err = f()
 		// Otherwise the thread stays locked and ends with this goroutine.
-		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil { //nolint:gosec // a descriptor fits
+		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
 		done <- err

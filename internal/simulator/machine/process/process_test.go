@@ -27,7 +27,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "machine")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/aws-operator/aws-operator/cmd/machine") //nolint:noctx // a build
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/aws-operator/aws-operator/cmd/machine")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -132,7 +132,7 @@ func TestBootsToAShellInATrice(t *testing.T) {
 	host := newHost(t)
 	boot(t, host, spec("i-warm", "vpc-1", "10.0.0.4", "echo up\n"))
 	awaitConsole(t, host, "i-warm", "up")
-	began := time.Now() //nolint:forbidigo // what a stopwatch shows
+	began := time.Now()
 	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", "echo \"$(hostname) is process $$\"\n"))
 	awaitConsole(t, host, "i-1", "ip-10-0-0-5.eu-central-1.compute.internal is process")
 	took := time.Since(began)
