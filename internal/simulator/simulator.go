@@ -56,8 +56,8 @@ type Options struct {
 	// Patience is the longest that load balancers wait between two health checks of
 	// a target and for the end of its deregistration; as long as AWS does unless set.
 	Patience time.Duration
-	// Quotas are how many VPCs, addresses and the like an account may have in a
-	// region; AWS's standard values for those that are not set.
+	// Quotas are how many VPCs, addresses, load balancers and the like an account
+	// may have in a region; AWS's standard values for those that are not set.
 	Quotas map[vpc.Quota]int
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
@@ -109,7 +109,7 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
 	})
 	s.instances, s.network = instances, network
-	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience})
+	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: events.Publish,
 		Zone: func(account, region, subnetID string) (string, bool) {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,9 +48,18 @@ func randomHex() string {
 	return hex.EncodeToString(b[:])
 }
 
-// maxBalancers is the quota of load balancers of one type in a region.
+// LoadBalancers is the quota of load balancers of one type in a region.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html
+const LoadBalancers vpc.Quota = "LoadBalancers"
+
 const maxBalancers = 50
+
+func (s *Service) quota() int {
+	if n, ok := s.options.Quotas[LoadBalancers]; ok {
+		return n
+	}
+	return maxBalancers
+}
 
 // wanted is what the creation of a load balancer asks for.
 type wanted struct {
@@ -155,7 +165,7 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 		listeners: map[string]*listener{},
 	}
 	b.arn = r.arn(s, "loadbalancer/"+b.fullName)
-	if old, err := r.reserve(b); err != nil || old != nil {
+	if old, err := r.reserve(b, s.quota()); err != nil || old != nil {
 		return old, err
 	}
 	for i, z := range w.zones {
@@ -177,7 +187,7 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 
 // reserve puts a load balancer into its region, or returns the one that is the
 // same.
-func (r *region) reserve(b *balancer) (*balancer, error) {
+func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count := 0
@@ -192,7 +202,7 @@ func (r *region) reserve(b *balancer) (*balancer, error) {
 			count++
 		}
 	}
-	if count >= maxBalancers {
+	if count >= most {
 		return nil, wire.Errorf("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
 	}
 	r.balancers[b.arn] = b
@@ -414,9 +424,10 @@ func (s *Service) move(r *region, arn string, subnets []string) error {
 }
 
 func (s *Service) describeAccountLimits(context.Context, *elb.DescribeAccountLimitsInput) (*elb.DescribeAccountLimitsOutput, error) {
+	most := strconv.Itoa(s.quota())
 	limit := func(name, value string) types.Limit { return types.Limit{Name: &name, Max: &value} }
 	return &elb.DescribeAccountLimitsOutput{Limits: []types.Limit{
-		limit("application-load-balancers", "50"), limit("network-load-balancers", "50"), limit("target-groups", "3000"),
+		limit("application-load-balancers", most), limit("network-load-balancers", most), limit("target-groups", "3000"),
 		limit("listeners-per-network-load-balancer", "50"), limit("targets-per-network-load-balancer", "3000"),
 	}}, nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
@@ -92,6 +94,19 @@ func TestSubnetsAndSecurityGroupsOfALoadBalancer(t *testing.T) {
 	}
 	_, err = w.SetSecurityGroups(ctx, &awselb.SetSecurityGroupsInput{LoadBalancerArn: arn, SecurityGroups: []string{"sg-0123456789abcdef0"}})
 	wiretest.WantCode(t, err, "InvalidSecurityGroup")
+}
+
+func TestTheQuotaOfLoadBalancers(t *testing.T) {
+	w := startWith(t, elbv2.Options{Quotas: map[vpc.Quota]int{elbv2.LoadBalancers: 1}})
+	w.balancer("one")
+	_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
+		Name: aws.String("two"), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
+	})
+	wiretest.WantCode(t, err, "TooManyLoadBalancers")
+	limits, err := w.DescribeAccountLimits(t.Context(), &awselb.DescribeAccountLimitsInput{})
+	if l := must(t, limits, err).Limits[0]; *l.Max != "1" {
+		t.Errorf("the limit is told as %s", *l.Max)
+	}
 }
 
 func TestRefusedLoadBalancersAndTargetGroups(t *testing.T) {

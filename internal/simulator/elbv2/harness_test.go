@@ -124,15 +124,23 @@ type world struct {
 
 func start(t *testing.T, machines bool) *world {
 	t.Helper()
-	w := &world{t: t, host: &host{open: map[string]net.Listener{}, served: map[netip.AddrPort]func(net.Conn){}}}
+	if !machines {
+		return startWith(t, elbv2.Options{})
+	}
+	h := &host{open: map[string]net.Listener{}, served: map[netip.AddrPort]func(net.Conn){}}
+	w := startWith(t, elbv2.Options{Host: h})
+	w.host = h
+	return w
+}
+
+func startWith(t *testing.T, o elbv2.Options) *world {
+	t.Helper()
+	w := &world{t: t}
 	env := &resource.Env{Clock: clock.RealClock{}}
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})
-	o := elbv2.Options{Compute: w.compute, Networks: networks, Patience: 20 * time.Millisecond}
-	if machines {
-		o.Host = w.host
-	}
+	o.Compute, o.Networks, o.Patience = w.compute, networks, 20*time.Millisecond
 	balancers := elbv2.New(env, o)
 	engine := cloudformation.New(cloudformation.Options{Env: env, Providers: balancers.Providers(), Faults: fault.New()})
 	t.Cleanup(func() { balancers.Close(); w.compute.Close() })

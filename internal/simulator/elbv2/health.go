@@ -164,7 +164,7 @@ func (s *Service) ask(c check, machine string, port int) (reason types.TargetHea
 		return "", ""
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	code, err := get(ctx, conn, c)
+	code, err := get(ctx, conn, c, net.JoinHostPort(machine, strconv.Itoa(port)))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return types.TargetHealthReasonEnumTimeout, "Request timed out"
@@ -184,7 +184,7 @@ func failed(err error) (reason types.TargetHealthReasonEnum, text string) {
 }
 
 // get asks for the path of a health check and returns the status.
-func get(ctx context.Context, conn net.Conn, c check) (int, error) {
+func get(ctx context.Context, conn net.Conn, c check, host string) (int, error) {
 	scheme := "http"
 	if c.protocol == types.ProtocolEnumHttps {
 		scheme = "https"
@@ -192,7 +192,7 @@ func get(ctx context.Context, conn net.Conn, c check) (int, error) {
 		// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+conn.RemoteAddr().String()+c.path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+host+c.path, http.NoBody)
 	if err != nil {
 		return 0, fmt.Errorf("making the health check: %w", err)
 	}

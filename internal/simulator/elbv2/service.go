@@ -32,6 +32,9 @@ type Options struct {
 	// checks, and for a deregistration. AWS's own times, which users set on their
 	// target groups, unless set.
 	Patience time.Duration
+	// Quotas are how many load balancers ([LoadBalancers]) an account may have in a
+	// region where that is not AWS's own standard.
+	Quotas map[vpc.Quota]int
 	// Provisioning is how long a load balancer is "provisioning"; no time unless
 	// set.
 	Provisioning time.Duration

@@ -145,7 +145,7 @@ func (s *Service) deregisterTargets(ctx context.Context, in *elb.DeregisterTarge
 
 // deregister takes targets out of a group: those without connections at once,
 // others when these have ended or the delay is over.
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html#deregistration-delay
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html#deregistration-delay
 func (s *Service) deregister(r *region, arn string, leaving []types.TargetDescription) error {
 	r.mu.Lock()
 	g, err := r.group(&arn)
