@@ -181,18 +181,31 @@ func (h *hunt) volumes(ctx context.Context) error {
 
 // snapshots removes those of etcd's volumes, which CloudFormation makes of volumes that it deletes.
 func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: aws.String(name), Values: values} }
+	// By their tags, also where the stack was deleted before anybody knew what it had made.
+	searches := [][]types.Filter{{
+		filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
+		filter("tag-key", model.TagEtcdSlot),
+	}}
 	var volumes []string
 	for slot := range int(max(cluster.Spec.ControlPlane.Replicas, 3)) {
 		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
 			volumes = append(volumes, id)
 		}
 	}
-	if len(volumes) == 0 {
-		return nil
+	if len(volumes) > 0 {
+		searches = append(searches, []types.Filter{filter("volume-id", volumes...)})
 	}
-	pages := ec2.NewDescribeSnapshotsPaginator(h.ec2, &ec2.DescribeSnapshotsInput{
-		OwnerIds: []string{"self"}, Filters: []types.Filter{{Name: aws.String("volume-id"), Values: volumes}},
-	})
+	for _, filters := range searches {
+		if err := h.deleteSnapshots(ctx, filters); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) error {
+	pages := ec2.NewDescribeSnapshotsPaginator(h.ec2, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
