@@ -181,7 +181,9 @@ func (h *hunt) volumes(ctx context.Context) error {
 
 // snapshots removes those of etcd's volumes, which CloudFormation makes of volumes that it deletes.
 func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: aws.String(name), Values: values} }
+	filter := func(name string, values ...string) types.Filter {
+		return types.Filter{Name: aws.String(name), Values: values}
+	}
 	// By their tags, also where the stack was deleted before anybody knew what it had made.
 	searches := [][]types.Filter{{
 		filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
