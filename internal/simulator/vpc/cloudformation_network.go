@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -315,14 +316,60 @@ func makeAssociation(r *region, q resource.Request) (resource.Result, error) {
 	if err := decode(q, &p); err != nil {
 		return resource.Result{}, err
 	}
+	owner := q.StackID + "/" + q.LogicalID
+	instead := r.giveUp(owner, p.SubnetId, p.RouteTableId)
 	a, err := r.associate(&p.RouteTableId, &p.SubnetId)
 	if err != nil {
 		return resource.Result{}, err
 	}
+	a.owner, a.instead = owner, instead
 	return made(a.id, "Id"), nil
 }
 
+// giveUp ends the association of a subnet that the same resource of the stack made
+// with another table: CloudFormation replaces the resource, but a subnet has one
+// table at a time, and keeps one throughout. A conflict with anyone else's
+// association stays one.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-subnetroutetableassociation.html
+func (r *region) giveUp(owner, subnetID, tableID string) *replacedAssociation {
+	to, ok := r.routeTables.byID[tableID]
+	if !ok {
+		return nil
+	}
+	for _, t := range r.routeTables.byID {
+		i := slices.IndexFunc(t.associations, func(a association) bool {
+			return a.owner == owner && a.subnet != nil && a.subnet.id == subnetID && a.subnet.vpc == to.vpc
+		})
+		if i >= 0 {
+			old := &replacedAssociation{id: t.associations[i].id, table: t}
+			t.associations = slices.Delete(t.associations, i, i+1)
+			return old
+		}
+	}
+	return nil
+}
+
+// deleteAssociation ends an association. If an update that replaced another by it
+// is rolled back, that one holds again; when the update is over, the other is
+// gone already.
 func deleteAssociation(r *region, q resource.Request) error {
+	for _, t := range r.routeTables.byID {
+		for i := range t.associations {
+			a := &t.associations[i]
+			switch {
+			case a.instead == nil:
+			case a.instead.id == q.PhysicalID:
+				a.instead = nil
+				return nil
+			case a.id == q.PhysicalID && r.routeTables.byID[a.instead.table.id] != nil:
+				old := association{id: a.instead.id, subnet: a.subnet, owner: a.owner}
+				back := a.instead.table
+				t.associations = slices.Delete(t.associations, i, i+1)
+				back.associations = append(back.associations, old)
+				return nil
+			}
+		}
+	}
 	return r.disassociate(&q.PhysicalID)
 }
 

@@ -57,7 +57,7 @@ func (s *stacks) settled(name string) *cfntypes.Stack {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
 		out, err := s.DescribeStacks(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
-		if err != nil {
+		if err != nil || out.Stacks[0].StackStatus == cfntypes.StackStatusDeleteComplete {
 			return nil
 		}
 		if !strings.HasSuffix(string(out.Stacks[0].StackStatus), "_IN_PROGRESS") {
@@ -343,4 +343,54 @@ Resources:
 			s.empty(t)
 		})
 	}
+}
+
+func TestASubnetKeepsATableWhenItsStackChangesIt(t *testing.T) {
+	const tables = `
+Parameters:
+  Address: {Type: String, Default: 10.0.0.10}
+Resources:
+  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.0.0.0/16}}
+  Subnet: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, CidrBlock: 10.0.0.0/24}}
+  A: {Type: AWS::EC2::RouteTable, Properties: {VpcId: !Ref VPC}}
+  B: {Type: AWS::EC2::RouteTable, Properties: {VpcId: !Ref VPC}}
+  Association: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Subnet, RouteTableId: !Ref A}}
+  Last: {Type: AWS::EC2::NetworkInterface, DependsOn: Association, Properties: {SubnetId: !Ref Subnet, PrivateIpAddress: !Ref Address}}
+Outputs:
+  A: {Value: !Ref A}
+  B: {Value: !Ref B}
+`
+	s := startStacks(t)
+	out := outputs(s.create("demo", tables))
+	moved := strings.Replace(tables, "RouteTableId: !Ref A", "RouteTableId: !Ref B", 1)
+	using := func(table string) bool {
+		t.Helper()
+		found := must(s.ec2, s.ec2.DescribeRouteTables, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("association.main", "false")}}).RouteTables
+		return len(found) == 1 && *found[0].RouteTableId == table && len(found[0].Associations) == 1
+	}
+	update := func(address string, want cfntypes.StackStatus) {
+		t.Helper()
+		_, err := s.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
+			StackName: aws.String("demo"), TemplateBody: &moved, Parameters: []cfntypes.Parameter{{ParameterKey: aws.String("Address"), ParameterValue: &address}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stack := s.settled("demo"); stack.StackStatus != want {
+			t.Fatalf("%s\n%s", stack.StackStatus, s.reasons("demo"))
+		}
+	}
+	update("10.0.0.255", cfntypes.StackStatusUpdateRollbackComplete) // no interface can have it
+	if !using(out["A"]) {
+		t.Error("rolled back, the subnet does not use its old table")
+	}
+	update("10.0.0.11", cfntypes.StackStatusUpdateComplete)
+	if !using(out["B"]) {
+		t.Error("the subnet does not use its new table")
+	}
+	s.delete(t, "demo")
+	if stack := s.settled("demo"); stack != nil {
+		t.Fatalf("%s\n%s", stack.StackStatus, s.reasons("demo"))
+	}
+	s.empty(t)
 }

@@ -24,6 +24,17 @@ type association struct {
 	id     string
 	main   bool
 	subnet *subnet
+
+	// owner is the stack's resource that made it; instead is what it replaced, in
+	// an update of that resource which is not over yet.
+	owner   string
+	instead *replacedAssociation
+}
+
+// replacedAssociation is an association that an update may still go back to.
+type replacedAssociation struct {
+	id    string
+	table *routeTable
 }
 
 func (t *routeTable) isMain() bool {
