@@ -51,8 +51,11 @@ func TestAnInstanceRunsItsMachine(t *testing.T) {
 		t.Errorf("left behind: %v", kept)
 	}
 	w.eventually("four events", func() bool { return len(w.published("EC2 Instance State-change Notification")) == 4 })
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.eventually("four changes of state", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.states) == 4
+	})
 	want := []string{*i.InstanceId + " pending", *i.InstanceId + " running", *i.InstanceId + " shutting-down", *i.InstanceId + " terminated"}
 	if !slices.Equal(w.states, want) {
 		t.Errorf("watched %v", w.states)
