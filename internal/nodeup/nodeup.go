@@ -122,7 +122,7 @@ func tasksOf(role bundle.Role) []task {
 
 // Waits between tries.
 const (
-	firstRetry = time.Second
+	firstRetry = 250 * time.Millisecond
 	lastRetry  = 15 * time.Second
 )
 

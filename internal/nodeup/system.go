@@ -100,7 +100,7 @@ func (b *boot) writeAuthorizedKeys(context.Context) (string, error) {
 	account, err := b.account(b.bundle.SSH.User)
 	if err != nil {
 		b.Log.Warn("nobody can log in to this machine", "error", err)
-		return "none", nil //nolint:nilerr // It is a node all the same.
+		return "none", nil
 	}
 	folder := filepath.Join(account.home, ".ssh")
 	if err := os.MkdirAll(b.files.path(folder), 0o700); err != nil {
