@@ -193,3 +193,12 @@ func (r *region) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Describ
 	list, _, err := describe(r, r.addresses, wanted{ids: ids, filters: in.Filters}, fields, r.describeAddress)
 	return &ec2.DescribeAddressesOutput{Addresses: list}, err
 }
+
+// describeAddressesAttribute answers that no address has a name of its user's.
+func (r *region) describeAddressesAttribute(in *ec2.DescribeAddressesAttributeInput) (*ec2.DescribeAddressesAttributeOutput, error) {
+	w := wanted{ids: in.AllocationIds, max: in.MaxResults, token: in.NextToken}
+	list, next, err := describe(r, r.addresses, w, Fields[*address]{}, func(a *address) types.AddressAttribute {
+		return types.AddressAttribute{AllocationId: aws.String(a.id), PublicIp: aws.String(a.ip.String())}
+	})
+	return &ec2.DescribeAddressesAttributeOutput{Addresses: list, NextToken: next}, err
+}

@@ -414,3 +414,17 @@ func (r *region) describeVpcEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.D
 	list, next, err := describe(r, r.endpoints, wanted{in.VpcEndpointIds, in.Filters, in.MaxResults, in.NextToken}, fields, r.describeEndpoint)
 	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: list, NextToken: next}, err
 }
+
+func (r *region) getManagedPrefixListEntries(in *ec2.GetManagedPrefixListEntriesInput) (*ec2.GetManagedPrefixListEntriesOutput, error) {
+	for _, l := range r.prefixLists() {
+		if *l.PrefixListId != aws.ToString(in.PrefixListId) {
+			continue
+		}
+		out := &ec2.GetManagedPrefixListEntriesOutput{}
+		for _, cidr := range l.Cidrs {
+			out.Entries = append(out.Entries, types.PrefixListEntry{Cidr: aws.String(cidr)})
+		}
+		return out, nil
+	}
+	return nil, noID(aws.ToString(in.PrefixListId))
+}

@@ -67,6 +67,8 @@ func TestRanges(t *testing.T) {
 	refused(n, "a VPC that is not there", n.CreateSubnet, &ec2.CreateSubnetInput{VpcId: aws.String("vpc-1"), CidrBlock: aws.String("10.0.9.0/24")}, "InvalidVpcID.NotFound")
 	refused(n, "IPv6", n.CreateVpc, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), AmazonProvidedIpv6CidrBlock: aws.Bool(true)}, "UnsupportedOperation")
 
+	refused(n, "what is not there in part", n.ModifySubnetAttribute, &ec2.ModifySubnetAttributeInput{SubnetId: aws.String("subnet-1"), EnableLniAtDeviceIndex: aws.Int32(1)}, "UnsupportedOperation")
+
 	second := must(n, n.AssociateVpcCidrBlock, &ec2.AssociateVpcCidrBlockInput{VpcId: v, CidrBlock: aws.String("10.1.0.0/16")}).CidrBlockAssociation
 	in2 := n.subnet(v, "10.1.0.0/24", "a")
 	refused(n, "a range with a subnet", n.DisassociateVpcCidrBlock, &ec2.DisassociateVpcCidrBlockInput{AssociationId: second.AssociationId}, "InvalidCidrBlock.InUse")
@@ -189,6 +191,14 @@ func TestRulesOfGroups(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, list.IpPermissions, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".noSmithyDocumentSerde" }, cmp.Ignore())); diff != "" {
 		t.Error(diff)
+	}
+	must(n, n.ModifySecurityGroupRules, &ec2.ModifySecurityGroupRulesInput{GroupId: g, SecurityGroupRules: []types.SecurityGroupRuleUpdate{{
+		SecurityGroupRuleId: added[0].SecurityGroupRuleId,
+		SecurityGroupRule:   &types.SecurityGroupRuleRequest{IpProtocol: aws.String("tcp"), FromPort: aws.Int32(23), ToPort: aws.Int32(23), ReferencedGroupId: g},
+	}}})
+	rules := must(n, n.DescribeSecurityGroupRules, &ec2.DescribeSecurityGroupRulesInput{SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}}).SecurityGroupRules
+	if len(rules) != 1 || *rules[0].FromPort != 23 || *rules[0].ReferencedGroupInfo.GroupId != *g {
+		t.Errorf("modified %+v", rules)
 	}
 	must(n, n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}})
 	refused(n, "a rule that is gone", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")

@@ -181,3 +181,54 @@ func (r *region) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesIn
 	list, next, err := describe(r, rules, w, fields, r.describeRule)
 	return &ec2.DescribeSecurityGroupRulesOutput{SecurityGroupRules: list, NextToken: next}, err
 }
+
+// modifySecurityGroupRules changes what rules say, which keep their ids: all or none.
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifySecurityGroupRules.html
+func (r *region) modifySecurityGroupRules(in *ec2.ModifySecurityGroupRulesInput) (*ec2.ModifySecurityGroupRulesOutput, error) {
+	g, err := r.groups.get(in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	rules := slices.Clone(g.rules)
+	for _, u := range in.SecurityGroupRules {
+		i := slices.IndexFunc(rules, func(x rule) bool { return x.id == aws.ToString(u.SecurityGroupRuleId) })
+		if i < 0 {
+			return nil, noID(aws.ToString(u.SecurityGroupRuleId))
+		}
+		if u.SecurityGroupRule == nil {
+			return nil, missing("securityGroupRule")
+		}
+		p := permissionOf(u.SecurityGroupRule)
+		fresh, err := r.rulesOf(g, &p, rules[i].egress)
+		if err != nil {
+			return nil, err
+		}
+		if len(fresh) != 1 {
+			return nil, wire.Errorf("InvalidParameterCombination", "A rule has exactly one peer")
+		}
+		if k := slices.IndexFunc(rules, func(o rule) bool { return o.same(&fresh[0]) }); k >= 0 && k != i {
+			return nil, wire.Errorf("InvalidPermission.Duplicate", "the specified rule \"%s\" already exists", fresh[0].String())
+		}
+		fresh[0].id = rules[i].id
+		rules[i] = fresh[0]
+	}
+	g.rules = rules
+	return &ec2.ModifySecurityGroupRulesOutput{Return: yes()}, nil
+}
+
+func permissionOf(q *types.SecurityGroupRuleRequest) types.IpPermission {
+	p := types.IpPermission{IpProtocol: q.IpProtocol, FromPort: q.FromPort, ToPort: q.ToPort}
+	if q.CidrIpv4 != nil {
+		p.IpRanges = []types.IpRange{{CidrIp: q.CidrIpv4, Description: q.Description}}
+	}
+	if q.CidrIpv6 != nil {
+		p.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: q.CidrIpv6, Description: q.Description}}
+	}
+	if q.PrefixListId != nil {
+		p.PrefixListIds = []types.PrefixListId{{PrefixListId: q.PrefixListId, Description: q.Description}}
+	}
+	if q.ReferencedGroupId != nil {
+		p.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: q.ReferencedGroupId, Description: q.Description}}
+	}
+	return p
+}

@@ -129,6 +129,9 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 		if f := reflect.ValueOf(in).Elem().FieldByName("DryRun"); f.IsValid() && f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().Bool() {
 			return nil, wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(412)
 		}
+		if err := refuse(in); err != nil {
+			return nil, err
+		}
 		r, unlock := s.lock(place.Of(ctx))
 		defer unlock()
 		return once(r, in, fn)
