@@ -196,15 +196,26 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	props.AutoScalingGroupName = r.PhysicalID
 	in := props.input(r)
 	desired := 0
-	if err := p.on(r, func(g *group) error { desired = g.desired; return nil }); err != nil {
+	targets := append(slices.Clone(in.TargetGroupARNs), sources(in.TrafficSources)...)
+	added := slices.Clone(targets)
+	err = p.on(r, func(g *group) error {
+		desired = g.desired
+		added = slices.DeleteFunc(added, func(arn string) bool { return slices.Contains(g.targetGroups, arn) })
+		return nil
+	})
+	if err != nil {
 		return resource.Result{}, err
 	}
 	set, desired, err := ofCreate(in).apply(newSettings(), desired, false)
 	if err == nil {
 		set.tags, err = ownTags(r.PhysicalID, in.Tags)
 	}
+	reg := p.s.regions.At(place.OfResource(r))
 	if err == nil {
-		err = p.s.checkPlaces(p.s.regions.At(place.OfResource(r)), set)
+		err = p.s.checkPlaces(reg, set)
+	}
+	if err == nil {
+		err = p.s.checkTargets(reg, added)
 	}
 	if err != nil {
 		return resource.Result{}, property.HandlerError(handlerService, err)
@@ -222,7 +233,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 		}
 		g.update(p.s.now(), set, desired)
 		g.tags, g.metrics = set.tags, props.enabledMetrics()
-		g.targetGroups = append(slices.Clone(in.TargetGroupARNs), sources(in.TrafficSources)...)
+		g.targetGroups = targets
 		result = g.result()
 		return nil
 	})

@@ -48,6 +48,9 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 	if err := s.checkPlaces(r, set); err != nil {
 		return nil, err
 	}
+	if err := s.checkTargets(r, set.targetGroups); err != nil {
+		return nil, err
+	}
 	now := s.now()
 	g := &group{name: name, region: r, created: now, settings: set, desired: desired, suspended: map[string]string{}}
 	g.arn = r.ARN(s.partition(), "autoscaling", "autoScalingGroup:"+uuid.NewString()+":autoScalingGroupName/"+name)
@@ -87,8 +90,13 @@ func (s *Service) checkPlaces(r *region, set settings) error {
 			return validation("You must use a valid fully-formed launch template. %s", sentence(err))
 		}
 	}
-	for _, arn := range set.targetGroups {
-		if parts := strings.Split(arn, ":"); len(parts) < 6 || parts[2] != "elasticloadbalancing" || !strings.HasPrefix(parts[5], "targetgroup/") {
+	return nil
+}
+
+// checkTargets errs when there is no such target group.
+func (s *Service) checkTargets(r *region, arns []string) error {
+	for _, arn := range arns {
+		if !s.options.Balancers.Exists(r.Account, r.Region, arn) {
 			return validation("Provided Target Groups may not be valid. Please ensure they exist and try again.")
 		}
 	}

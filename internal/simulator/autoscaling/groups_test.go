@@ -396,6 +396,11 @@ func TestRefusedGroups(t *testing.T) {
 				}}
 			}, "does not support weighted capacity",
 		},
+		"the target group does not exist": {
+			func(in *awsas.CreateAutoScalingGroupInput) {
+				in.TargetGroupARNs = []string{"arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/x/0123456789abcdef"}
+			}, "Provided Target Groups may not be valid. Please ensure they exist and try again.",
+		},
 		"a termination policy is unknown": {
 			func(in *awsas.CreateAutoScalingGroupInput) { in.TerminationPolicies = []string{"Random"} }, "Invalid termination policy: Random",
 		},

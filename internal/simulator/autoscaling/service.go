@@ -18,6 +18,8 @@ import (
 
 // Balancers are the target groups that instances are registered with.
 type Balancers interface {
+	// Exists reports whether there is a target group.
+	Exists(account, region, targetGroup string) bool
 	// Register adds an instance to a target group; it errs when there is no such
 	// group.
 	Register(account, region, targetGroup, instanceID string) error

@@ -3,7 +3,6 @@ package autoscaling
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -12,18 +11,17 @@ import (
 
 // attach adds target groups to a group; its instances are registered next.
 func (s *Service) attach(ctx context.Context, name *string, arns []string) error {
+	if err := s.checkTargets(s.at(ctx), arns); err != nil {
+		return err
+	}
 	return s.change(ctx, name, func(g *group) error {
-		set := g.settings
-		set.targetGroups = slices.Clone(set.targetGroups)
+		all := slices.Clone(g.targetGroups)
 		for _, arn := range arns {
-			if !strings.Contains(arn, ":targetgroup/") {
-				return validation("Provided Target Groups may not be valid. Please ensure they exist and try again.")
-			}
-			if !slices.Contains(set.targetGroups, arn) {
-				set.targetGroups = append(set.targetGroups, arn)
+			if !slices.Contains(all, arn) {
+				all = append(all, arn)
 			}
 		}
-		g.settings = set
+		g.targetGroups = all
 		return nil
 	})
 }

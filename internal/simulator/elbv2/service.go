@@ -152,6 +152,15 @@ func (s *Service) tell(t *target) {
 	}
 }
 
+// Exists reports whether there is a target group.
+func (s *Service) Exists(account, region, targetGroup string) bool {
+	r := s.regions.At(place.Place{Account: account, Region: region})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.groups[targetGroup]
+	return ok
+}
+
 // Register adds an instance to a target group, on the group's port. It errs when
 // there is no such target group or the instance cannot be a target of it.
 func (s *Service) Register(account, region, targetGroup, instanceID string) error {
