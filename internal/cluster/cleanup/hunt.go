@@ -82,7 +82,7 @@ func (h *hunt) interfaces(ctx context.Context) error {
 			found := &page.NetworkInterfaces[i]
 			id := aws.ToString(found.NetworkInterfaceId)
 			switch {
-			case !h.mine(tagsOf(found.TagSet)):
+			case !h.mine(tagsOf(found.TagSet)) || goesWithInstance(found):
 			case found.Status != types.NetworkInterfaceStatusAvailable:
 				h.waits = append(h.waits, id)
 			default:
@@ -94,6 +94,12 @@ func (h *hunt) interfaces(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// goesWithInstance says that EC2 removes an interface with the instance it is attached to, as it does a
+// bastion's with the base stack, which is still there.
+func goesWithInstance(found *types.NetworkInterface) bool {
+	return found.Attachment != nil && aws.ToBool(found.Attachment.DeleteOnTermination)
 }
 
 // groups removes security groups, and first the rules of others that name them.
