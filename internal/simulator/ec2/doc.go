@@ -14,11 +14,19 @@
 // from [Service.InterruptSpot] and [Service.RecommendRebalance].
 //
 // Where it is simpler than AWS:
+//   - no quota holds until one is set, and every zone has every instance type but
+//     for what is taken from it;
+//   - public images are those of Ubuntu 22.04 and 24.04, one for each serial that a
+//     public parameter is asked for;
+//   - a volume and a snapshot are complete as soon as they are made;
+//   - a volume that cannot be encrypted is refused, where EC2 makes and loses it;
 //   - a state changes as soon as the machine has booted or ended, unless [Options]
 //     ask for latency;
 //   - stopping an instance ends its machine, and its root volume starts afresh
 //     when it is started again;
 //   - the hop limit of the metadata service is kept but not enforced;
-//   - prices, placement groups, dedicated hosts, fleets and reserved capacity are
+//   - a machine that ends by itself leaves its instance running, and there is no
+//     console output;
+//   - IPv6, prices, placement groups, dedicated hosts, fleets and reserved capacity are
 //     refused.
 package ec2

@@ -307,6 +307,19 @@ func TestSpotInstancesAreToldBeforeTheyAreInterrupted(t *testing.T) {
 	}
 }
 
+func TestAnImageMayBeNamedByAPublicParameter(t *testing.T) {
+	w := start(t)
+	in := w.request()
+	want := *in.ImageId
+	in.ImageId = aws.String("resolve:ssm:/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id")
+	if i := w.launch(in); *i.ImageId != want {
+		t.Errorf("launched from %s", *i.ImageId)
+	}
+	in.ImageId, in.ClientToken = aws.String("resolve:ssm:/mine"), nil // the SDK made one
+	_, err := w.RunInstances(t.Context(), in)
+	wiretest.WantCode(t, err, "InvalidParameterValue")
+}
+
 func TestARepeatedRequestLaunchesOnce(t *testing.T) {
 	w := start(t)
 	in := w.request()

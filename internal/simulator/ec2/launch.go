@@ -128,7 +128,7 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 	if d.ImageId == nil {
 		return missing("ImageId")
 	}
-	if l.image, err = s.images.find(r.Region, *d.ImageId); err != nil {
+	if l.image, err = s.imageOf(r.Region, *d.ImageId); err != nil {
 		return err
 	}
 	if d.InstanceType == "" {
@@ -164,6 +164,20 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 	l.spot = d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType == types.MarketTypeSpot
 	l.profile, err = s.profileOf(r.Account, d.IamInstanceProfile)
 	return err
+}
+
+// imageOf finds an image by its id or by a public parameter that names it.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/create-launch-template.html#use-an-ssm-parameter-instead-of-an-ami-id
+func (s *Service) imageOf(regionName, id string) (*types.Image, error) {
+	name, byName := strings.CutPrefix(id, "resolve:ssm:")
+	if !byName {
+		return s.images.find(regionName, id)
+	}
+	named, ok := s.PublicParameter(regionName, name)
+	if !ok {
+		return nil, invalid("Invalid value '%s' for ImageId: the simulator resolves public parameters of machine images only.", id)
+	}
+	return s.images.find(regionName, named)
 }
 
 // profileOf finds the instance profile of a launch.
