@@ -158,3 +158,56 @@ func TestAGroupWithoutQuotaDoesNotStabilize(t *testing.T) {
 		t.Errorf("left: %+v %v", out, err)
 	}
 }
+
+const heldStack = `
+Parameters:
+  Image: {Type: String}
+  Subnets: {Type: CommaDelimitedList}
+Resources:
+  Template:
+    Type: AWS::EC2::LaunchTemplate
+    Properties:
+      LaunchTemplateData: {ImageId: !Ref Image, InstanceType: m6i.large}
+  Group:
+    Type: AWS::AutoScaling::AutoScalingGroup
+    Properties:
+      MinSize: "1"
+      MaxSize: "1"
+      VPCZoneIdentifier: !Ref Subnets
+      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}
+      LifecycleHookSpecificationList:
+        - LifecycleHookName: boot
+          LifecycleTransition: autoscaling:EC2_INSTANCE_LAUNCHING
+          HeartbeatTimeout: 7200
+`
+
+func TestAStackIsDeletedWhileItsGroupIsMade(t *testing.T) {
+	w := start(t)
+	ctx := t.Context()
+	made, err := w.cfn.CreateStack(ctx, &awscfn.CreateStackInput{
+		StackName: aws.String("held"), TemplateBody: aws.String(heldStack), Parameters: w.parameters(nil),
+	})
+	id := *must(t, made, err).StackId
+	waiting := func() []string {
+		out, err := w.DescribeAutoScalingInstances(ctx, &awsas.DescribeAutoScalingInstancesInput{})
+		var ids []string
+		for _, i := range must(t, out, err).AutoScalingInstances {
+			if *i.LifecycleState == string(types.LifecycleStatePendingWait) {
+				ids = append(ids, *i.InstanceId)
+			}
+		}
+		return ids
+	}
+	w.eventually("an instance that is held", func() bool { return len(waiting()) == 1 })
+	instance := waiting()[0]
+	if s := w.stack("held"); s.StackStatus != cfntypes.StackStatusCreateInProgress {
+		t.Errorf("the stack is %s before its instance is in service", s.StackStatus)
+	}
+	if _, err := w.cfn.DeleteStack(ctx, &awscfn.DeleteStackInput{StackName: &id}); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(id, cfntypes.StackStatusDeleteComplete)
+	if i, ok := w.compute.Instance(account, region, instance); ok && i.State != "terminated" {
+		t.Errorf("the instance is %s", i.State)
+	}
+}
