@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +82,8 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t, played(), func(string, string) time.Duration { return 20 * time.Millisecond })
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(cluster, group)
-	for range 6 {
+	const restarts = 6
+	for range restarts {
 		w.start()
 		pause(t, 400*time.Millisecond)
 		w.stop()
@@ -88,8 +92,9 @@ func TestRestart(t *testing.T) {
 	w.complete(account, region, demoStacks...)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.stop()
-	if made := w.sim.Calls()["cloudformation/CreateStack"]; made > 6 {
-		t.Errorf("%d stacks were made for five and the events' own", made)
+	// Each start asks for the events' stack; of the others each may be asked for once more than it was made.
+	if asked := w.sim.Calls()["cloudformation/CreateStack"]; asked > restarts+1+2*len(demoStacks) {
+		t.Errorf("%d stacks were asked for", asked)
 	}
 	w.start()
 	if err := w.client.Delete(t.Context(), cluster); err != nil {
@@ -180,6 +185,22 @@ func TestTwoAccounts(t *testing.T) {
 	w.nothingIsLeft(other, "eu-west-1")
 }
 
+// TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into,
+// and lets go of it.
+func TestRoleThatIsNotTo(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.sim.Faults().Add(fault.Rule{Service: "sts", Operation: "AssumeRole", Deny: true})
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::210987654321:role/nobody"}
+	w.create(cluster)
+	w.condition(cluster, "Synced", metav1.ConditionFalse, "RoleNotAssumable")
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+}
+
 // TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.
 func TestPaused(t *testing.T) {
 	w := newWorld(t, nil, nil)
@@ -224,4 +245,66 @@ func TestRefusalsOfAWS(t *testing.T) {
 	})
 	lift()
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+}
+
+// TestExistingVPC adopts a VPC: it gets our tags, and keeps those that were there when the cluster goes.
+func TestExistingVPC(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	client := ec2.NewFromConfig(w.awsConfig(account, region))
+	vpc, err := client.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := aws.ToString(vpc.Vpc.VpcId)
+	subnet := func(cidr, zone string) string {
+		made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: &id, CidrBlock: &cidr, AvailabilityZone: &zone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return aws.ToString(made.Subnet.SubnetId)
+	}
+	public, private := subnet("10.9.0.0/20", "eu-central-1a"), subnet("10.9.16.0/20", "eu-central-1a")
+	_, err = client.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{public}, Tags: []types.Tag{
+		{Key: aws.String("kubernetes.io/role/elb"), Value: aws.String("1")}, {Key: aws.String("team"), Value: aws.String("network")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := func() map[string]string {
+		out, err := client.DescribeTags(t.Context(), &ec2.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("resource-id"), Values: []string{id, public, private}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, tag := range out.Tags {
+			found[aws.ToString(tag.ResourceId)+" "+aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+		}
+		return found
+	}
+	before := tags()
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	cluster.Spec.Network = v1alpha1.Network{VPC: id, Topology: v1alpha1.TopologyPrivate, Subnets: []v1alpha1.Subnet{
+		{ID: public, Zone: "eu-central-1a", Role: v1alpha1.SubnetPublic}, {ID: private, Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate},
+	}}
+	w.create(cluster)
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+	adopted := tags()
+	for _, resource := range []string{id, public, private} {
+		if adopted[resource+" kubernetes.io/cluster/demo"] != "shared" {
+			t.Errorf("%s is not marked as shared: %v", resource, adopted)
+		}
+	}
+	if adopted[private+" kubernetes.io/role/internal-elb"] != "1" {
+		t.Errorf("the private subnet is not marked for load balancers: %v", adopted)
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+	if after := tags(); !maps.Equal(before, after) {
+		t.Errorf("the tags were %v and are %v", before, after)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -51,6 +52,24 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if s.options.Events != nil {
 		s.options.Events.Listen(target)
 	}
+	return operatorkit.Done()
+}
+
+// findAgain finds the account of a Cluster that is being deleted, if its status was lost or never
+// written. In an account that the operator was never let into it has made nothing: then the account
+// stays unknown, and there is nothing to delete in AWS.
+func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if cluster.Status.Account != "" {
+		return operatorkit.Done()
+	}
+	account, err := s.account(ctx, cluster, s.target(cluster))
+	if err != nil {
+		if explained := awsapi.Explain(err); explained.Transient() {
+			return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+		}
+		return operatorkit.Done()
+	}
+	cluster.Status.Account = account
 	return operatorkit.Done()
 }
 

@@ -54,6 +54,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 
 // EnsureDeleted deletes the base stack.
 func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if cluster.Status.Account == "" {
+		return operatorkit.Done()
+	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
 	s.settled.drop(stackKey{cluster.UID, name})

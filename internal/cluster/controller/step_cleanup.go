@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -33,8 +34,22 @@ func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 
 func (o *operator) cleanupBeforeNodes() cleanupStep {
 	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), o.options.Workload.Get(keyOf(cluster)))
+		connection := o.options.Workload.Get(keyOf(cluster))
+		if connection == nil && cluster.Status.Version != "" { // The operator was restarted meanwhile.
+			if connection, _ = (apiStep{o}).connect(ctx, cluster); connection != nil && !o.waited(cluster) {
+				return operatorkit.Wait(connectTime, "Connecting", "The operator connects to the cluster, to have it take down its load balancers.")
+			}
+		}
+		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), connection)
 	}}
+}
+
+// connectTime is how long a cluster that is being deleted gets to answer.
+const connectTime = 5 * time.Second
+
+// waited reports whether a cluster has been being deleted for longer than connecting takes.
+func (o *operator) waited(cluster *v1alpha1.Cluster) bool {
+	return o.options.Clock.Since(cluster.DeletionTimestamp.Time) > connectTime
 }
 
 func (o *operator) cleanupAfterNodes() cleanupStep {

@@ -54,7 +54,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 
 // EnsureDeleted takes our tags off an existing VPC, and nothing else.
 func (s networkStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if cluster.Spec.Network.VPC == "" {
+	if cluster.Spec.Network.VPC == "" || cluster.Status.Account == "" {
 		return operatorkit.Done()
 	}
 	if err := s.abandon(ctx, cluster); err != nil {

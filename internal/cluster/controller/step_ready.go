@@ -44,10 +44,11 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
 }
 
-// EnsureDeleted takes back what was said of a cluster that is going.
-func (s readyStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// EnsureDeleted begins the deletion: it takes back what was said of the cluster, and makes sure that it
+// is known where it stands.
+func (s readyStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	for _, conditionType := range []string{conditionNetwork, conditionControlPlane, conditionAPI, conditionNodes} {
 		operatorkit.RemoveCondition(cluster, conditionType)
 	}
-	return operatorkit.Done()
+	return accountStep(s).findAgain(ctx, cluster)
 }

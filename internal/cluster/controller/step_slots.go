@@ -167,6 +167,9 @@ func userDataFor(resolved *model.Cluster, architecture v1alpha1.Architecture, no
 
 // EnsureDeleted deletes the stacks of all slots, also of those that the status does not know.
 func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if cluster.Status.Account == "" {
+		return operatorkit.Done()
+	}
 	var outcomes []operatorkit.Outcome
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)

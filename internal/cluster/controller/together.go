@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -55,17 +56,43 @@ func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	}
 }
 
-// messages joins what outcomes say, each thing once.
+// messages joins what outcomes say, each thing once: "Stacks a, b: …".
 func messages(outcomes []operatorkit.Outcome) string {
-	var told []string
-	seen := map[string]bool{}
+	var said []string
+	stacks := map[string][]string{}
 	for _, one := range outcomes {
-		if !seen[one.Message()] {
-			told = append(told, one.Message())
+		stack, text := ofStack(one.Message())
+		if _, ok := stacks[text]; !ok {
+			said = append(said, text)
+			stacks[text] = nil
 		}
-		seen[one.Message()] = true
+		if stack != "" && !slices.Contains(stacks[text], stack) {
+			stacks[text] = append(stacks[text], stack)
+		}
 	}
-	return strings.Join(told, " ")
+	for i, text := range said {
+		switch names := stacks[text]; len(names) {
+		case 0:
+		case 1:
+			said[i] = about(names[0], text)
+		default:
+			said[i] = "Stacks " + strings.Join(names, ", ") + ": " + text
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// ofStack splits what about made.
+func ofStack(message string) (stack, text string) {
+	rest, ok := strings.CutPrefix(message, "Stack ")
+	if !ok {
+		return "", message
+	}
+	stack, text, ok = strings.Cut(rest, ": ")
+	if !ok {
+		return "", message
+	}
+	return stack, text
 }
 
 // capital begins a sentence.

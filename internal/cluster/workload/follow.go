@@ -19,6 +19,9 @@ const (
 	longestRetrySoon = 2 * time.Second
 	longestRetry     = 15 * time.Second
 	soon             = 3 * time.Minute
+	// unreachableAfter is how many tries in a row must fail: a load balancer that loses one of its targets
+	// cuts connections, and the next try goes to another.
+	unreachableAfter = 3
 	// listTimeout bounds the list, watchTimeout is when a watch is begun anew.
 	listTimeout  = 20 * time.Second
 	watchTimeout = 8 * time.Minute
@@ -31,11 +34,11 @@ var errStale = errors.New("the watch is behind")
 // follow lists and watches the nodes until the context ends.
 func (c *Cluster) follow(ctx context.Context) {
 	began := c.owner.options.Clock.Now()
-	delay := firstRetry
+	delay, failures := firstRetry, 0
 	for ctx.Err() == nil {
 		version, err := c.list(ctx)
 		if err == nil {
-			delay = firstRetry
+			delay, failures = firstRetry, 0
 			c.setReachable(true, "")
 			err = c.watch(ctx, version)
 		}
@@ -44,7 +47,9 @@ func (c *Cluster) follow(ctx context.Context) {
 		}
 		if !errors.Is(err, errStale) {
 			c.owner.options.Logger.V(1).Info("A cluster's API does not answer", "cluster", c.key.String(), "error", err.Error())
-			c.setReachable(false, problem(err))
+			if failures++; failures >= unreachableAfter {
+				c.setReachable(false, problem(err))
+			}
 		}
 		longest := longestRetry
 		if c.owner.options.Clock.Since(began) < soon {
