@@ -22,3 +22,18 @@ func New(Options) (*Host, error) { return nil, Supported() }
 
 // Console is empty.
 func (*Host) Console(string) ([]byte, error) { return nil, Supported() }
+
+// Kubeadm is empty: there is no machine image.
+func (*Host) Kubeadm() string { return "" }
+
+// Kubelet is empty: there is no machine image.
+func (*Host) Kubelet() string { return "" }
+
+// Dir is empty.
+func (*Host) Dir() string { return "" }
+
+// Running says no.
+func (*Host) Running(string) bool { return false }
+
+// CACertificate is empty.
+func (*Host) CACertificate() []byte { return nil }
