@@ -16,13 +16,15 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency; empty for all")
+	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency, clusters, fleet; empty for all")
 	objects := flag.Int("objects", 1000, "how many queues the first measurements use")
 	many := flag.Int("many", 10000, "how many idle queues memory is measured with")
+	some := flag.Int("clusters", 100, "how many clusters are made first")
+	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &bench{binary: *binary, objects: *objects, many: *many, only: *only}
+	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, only: *only}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
@@ -38,6 +40,7 @@ func main() {
 type bench struct {
 	binary        string
 	objects, many int
+	some, fleet   int
 	only          string
 	report        report
 }
@@ -47,20 +50,30 @@ func (b *bench) wants(name string) bool {
 }
 
 func (b *bench) run(ctx context.Context) error {
-	if b.only == "" || b.only != "latency" {
+	if slices.ContainsFunc([]string{"create", "edit", "idle", "restart", "memory"}, b.wants) {
 		if err := b.zeroLatency(ctx); err != nil {
 			return err
 		}
 	}
 	if b.wants("latency") {
-		return b.realisticLatency(ctx)
+		if err := b.realisticLatency(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants("clusters") {
+		if err := b.clusters(ctx, b.some, 0); err != nil {
+			return err
+		}
+	}
+	if b.wants("fleet") {
+		return b.clusters(ctx, b.fleet, 3*time.Minute)
 	}
 	return nil
 }
 
 func (b *bench) zeroLatency(ctx context.Context) error {
 	progress("starting a control plane, a simulator without latency and the operator")
-	w, err := newWorld(ctx, b.binary, simulator.Options{})
+	w, err := newWorld(ctx, b.binary, simulator.Options{}, queues)
 	if err != nil {
 		return err
 	}
@@ -300,7 +313,7 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 // realisticLatency measures how long after its stack is complete an object is ready.
 func (b *bench) realisticLatency(ctx context.Context) error {
 	progress("starting again with the latency of AWS")
-	w, err := newWorld(ctx, b.binary, simulator.Options{Latency: likeAWS})
+	w, err := newWorld(ctx, b.binary, simulator.Options{Latency: likeAWS}, queues)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (o *operator) start(ctx context.Context) error {
 	o.command = exec.CommandContext(ctx, o.binary, "operator",
 		"--kubeconfig="+o.kubeconfig, "--aws-endpoint-url="+o.endpoint, "--aws-region="+region,
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
-		"--log-level=warn")
+		"--nodeup-dir="+o.dir, "--log-level=warn")
 	o.command.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {

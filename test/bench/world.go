@@ -25,6 +25,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
@@ -40,7 +41,9 @@ var queues = schema.GroupVersionResource{Group: "service-operator.aws", Version:
 type world struct {
 	simulator *simulator.Simulator
 	operator  *operator
-	client    dynamic.ResourceInterface
+	// client is for the objects of the first kind, dynamic for all.
+	client  dynamic.ResourceInterface
+	dynamic dynamic.Interface
 
 	plane  *controlplane.ControlPlane
 	server *http.Server
@@ -53,8 +56,8 @@ type world struct {
 	cancel  context.CancelFunc
 }
 
-// newWorld starts everything; latency is that of AWS.
-func newWorld(ctx context.Context, binary string, options simulator.Options) (w *world, err error) {
+// newWorld starts everything and watches the objects of kinds, of which the first is what is made, edited and touched.
+func newWorld(ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource) (w *world, err error) {
 	w = &world{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
@@ -65,6 +68,13 @@ func newWorld(ctx context.Context, binary string, options simulator.Options) (w 
 		return w, fmt.Errorf("make a folder: %w", err)
 	}
 	if w.plane, err = controlplane.Start(ctx, controlplane.Options{Progress: os.Stderr}); err != nil {
+		return w, err
+	}
+	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
+	if err != nil {
+		return w, err
+	}
+	if err = environment.ApplyRelease(ctx, w.plane.RESTConfig(), local); err != nil {
 		return w, err
 	}
 	kubeconfig := filepath.Join(w.dir, "kubeconfig")
@@ -79,6 +89,11 @@ func newWorld(ctx context.Context, binary string, options simulator.Options) (w 
 	}
 	w.server = &http.Server{Handler: w.simulator.Handler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = w.server.Serve(listener) }()
+	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} { // Played machines do not run it.
+		if err = os.WriteFile(filepath.Join(w.dir, name), []byte("stands for nodeup"), 0o600); err != nil {
+			return w, fmt.Errorf("write what stands for nodeup: %w", err)
+		}
+	}
 	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), dir: w.dir}
 	if err = w.operator.start(ctx); err != nil {
 		return w, err
@@ -89,8 +104,15 @@ func newWorld(ctx context.Context, binary string, options simulator.Options) (w 
 	if err != nil {
 		return w, fmt.Errorf("make a client: %w", err)
 	}
-	w.client = client.Resource(queues).Namespace("default")
-	return w, w.watch(ctx)
+	w.client = client.Resource(kinds[0]).Namespace("default")
+	ctx, w.cancel = context.WithCancel(ctx)
+	for _, kind := range kinds {
+		if err := w.watch(ctx, client.Resource(kind).Namespace("default")); err != nil {
+			return w, err
+		}
+	}
+	w.dynamic = client
+	return w, nil
 }
 
 // close ends everything and removes what it left.
@@ -113,16 +135,15 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.dir)
 }
 
-// watch notes when each queue becomes ready.
-func (w *world) watch(ctx context.Context) error {
-	ctx, w.cancel = context.WithCancel(ctx)
-	list, err := w.client.List(ctx, metav1.ListOptions{})
+// watch notes when each object becomes ready.
+func (w *world) watch(ctx context.Context, client dynamic.ResourceInterface) error {
+	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list queues: %w", err)
+		return fmt.Errorf("list objects: %w", err)
 	}
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), listWatch{w.client})
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), listWatch{client})
 	if err != nil {
-		return fmt.Errorf("watch queues: %w", err)
+		return fmt.Errorf("watch objects: %w", err)
 	}
 	go func() {
 		for event := range watcher.ResultChan() {

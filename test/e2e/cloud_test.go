@@ -1,0 +1,342 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+var (
+	clusters  = schema.GroupVersionResource{Group: "cluster-operator.aws", Version: "v1alpha1", Resource: "clusters"}
+	groups    = schema.GroupVersionResource{Group: "cluster-operator.aws", Version: "v1alpha1", Resource: "instancegroups"}
+	resources = map[string]schema.GroupVersionResource{"Cluster": clusters, "InstanceGroup": groups}
+)
+
+// cloud is a namespace of the management cluster, an AWS of its own and an operator for both.
+type cloud struct {
+	t          *testing.T
+	namespace  string
+	kubeconfig string
+	client     dynamic.Interface
+	core       kubernetes.Interface
+	simulator  *simulator.Simulator
+	server     *httptest.Server
+	dir        string
+	console    *console
+
+	mutex    sync.Mutex
+	operator *exec.Cmd
+	exited   chan struct{}
+}
+
+// console keeps what played machines say.
+type console struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (c *console) write(_, line string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.lines = append(c.lines, line)
+}
+
+func (c *console) last(n int) string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return strings.Join(c.lines[max(0, len(c.lines)-n):], "\n")
+}
+
+// cloudOptions say what is special about a cloud; the zero value is played machines and no latency.
+type cloudOptions struct {
+	machines machine.Host
+	latency  time.Duration
+}
+
+func newCloud(t *testing.T, o cloudOptions) *cloud {
+	t.Helper()
+	plane := controlplanetest.SharedWithControllers(t)
+	console := &console{}
+	if o.machines == nil {
+		o.machines = fake.New(fake.Options{Log: funcr.New(console.write, funcr.Options{})})
+	}
+	client, err := dynamic.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cloud{
+		t: t, namespace: controlplanetest.Namespace(t, plane), console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()), dir: t.TempDir(),
+		simulator: simulator.New(simulator.Options{
+			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
+			Latency: func(string, string) time.Duration { return o.latency },
+		}),
+	}
+	c.server = httptest.NewServer(c.simulator.Handler())
+	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := environment.ApplyRelease(t.Context(), plane.RESTConfig(), local); err != nil {
+		t.Fatal(err)
+	}
+	c.write(plane)
+	c.start()
+	t.Cleanup(c.close)
+	return c
+}
+
+// write puts what the operator reads into the folder: a kubeconfig, and something to stand for nodeup.
+func (c *cloud) write(plane *controlplane.ControlPlane) {
+	c.t.Helper()
+	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
+	for name, data := range map[string][]byte{
+		"kubeconfig": plane.Kubeconfig(), "nodeup-linux-amd64": []byte("stands for nodeup"), "nodeup-linux-arm64": []byte("stands for nodeup, too"),
+	} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// start runs an operator.
+func (c *cloud) start() {
+	c.t.Helper()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	log, err := os.OpenFile(filepath.Join(c.dir, "operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	//nolint:noctx // It lives until kill.
+	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.dir,
+		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
+		"--watch-namespace="+c.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	command.Env = append(os.Environ(), asOperator+"=yes",
+		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.operator, c.exited = command, make(chan struct{})
+	go func(exited chan struct{}) {
+		_ = command.Wait() // It ends by SIGKILL, which Wait reports as an error.
+		close(exited)
+	}(c.exited)
+}
+
+// kill ends the operator as a power cut would, and returns when it is gone.
+func (c *cloud) kill() {
+	c.mutex.Lock()
+	command, exited := c.operator, c.exited
+	c.mutex.Unlock()
+	_ = command.Process.Signal(syscall.SIGKILL)
+	<-exited
+}
+
+func (c *cloud) close() {
+	c.kill()
+	c.server.CloseClientConnections()
+	c.server.Close()
+	c.simulator.Close()
+}
+
+// config reaches AWS as an account, in the region that the tests use there.
+func (c *cloud) config(as string) aws.Config {
+	where := region
+	if as == other {
+		where = "us-east-1"
+	}
+	return aws.Config{
+		Region: where, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(as, "e2e", ""),
+	}
+}
+
+// decode reads the objects of a manifest.
+func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) > 0 {
+			all = append(all, object)
+		}
+	}
+}
+
+// of returns the client for an object's kind.
+func (c *cloud) of(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	return c.client.Resource(resources[object.GetKind()]).Namespace(c.namespace)
+}
+
+// apply applies a manifest, as soon as the kinds are served.
+func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
+	c.t.Helper()
+	objects := decode(c.t, manifest)
+	for _, object := range objects {
+		var last error
+		c.await(time.Minute, func() string { return fmt.Sprintf("%s %s to be applied: %v", object.GetKind(), object.GetName(), last) }, func() bool {
+			_, last = c.of(object).Apply(c.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "e2e", Force: true})
+			return last == nil || apierrors.IsInvalid(last)
+		})
+		if last != nil {
+			c.t.Fatal(last)
+		}
+	}
+	return objects
+}
+
+// await waits until done says so, and fails the test with all that can be known when it never does.
+func (c *cloud) await(limit time.Duration, what func() string, done func() bool) {
+	c.t.Helper()
+	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, limit, true, func(context.Context) (bool, error) { return done(), nil })
+	if err != nil {
+		c.t.Fatalf("waited %s in vain for %s\n%s", limit, what(), c.story())
+	}
+}
+
+// story is what the objects and the operator say.
+func (c *cloud) story() string {
+	var text bytes.Buffer
+	for _, resource := range resources {
+		list, err := c.client.Resource(resource).Namespace(c.namespace).List(context.WithoutCancel(c.t.Context()), metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		for n := range list.Items {
+			object := &list.Items[n]
+			fmt.Fprintf(&text, "%s %s:\n", object.GetKind(), object.GetName())
+			conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+			for _, condition := range conditions {
+				line, _ := json.Marshal(condition)
+				fmt.Fprintf(&text, "  %s\n", line)
+			}
+			stacks, _, _ := unstructured.NestedSlice(object.Object, "status", "stacks")
+			for _, stack := range stacks {
+				line, _ := json.Marshal(stack)
+				fmt.Fprintf(&text, "  %.600s\n", line)
+			}
+		}
+	}
+	fmt.Fprintf(&text, "the machines' last words:\n%s\n", c.console.last(20))
+	log, _ := os.ReadFile(filepath.Join(c.dir, "operator.log"))
+	lines := slices.DeleteFunc(strings.Split(string(log), "\n"), func(line string) bool { return strings.Contains(line, "Starting ") })
+	fmt.Fprintf(&text, "the operator's last words:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
+	return text.String()
+}
+
+// awaitReady waits until all objects are ready as their specs now are.
+func (c *cloud) awaitReady(limit time.Duration, objects ...*unstructured.Unstructured) {
+	c.t.Helper()
+	var waitsFor string
+	c.await(limit, func() string { return waitsFor + " to be Ready" }, func() bool {
+		for _, wanted := range objects {
+			waitsFor = wanted.GetKind() + " " + wanted.GetName()
+			object, err := c.of(wanted).Get(c.t.Context(), wanted.GetName(), metav1.GetOptions{})
+			if err != nil || !isReady(object) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func isReady(object *unstructured.Unstructured) bool {
+	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	return condition(object, "Ready") == "True" && observed == object.GetGeneration()
+}
+
+// get returns an object as it is now.
+func (c *cloud) get(object *unstructured.Unstructured) *unstructured.Unstructured {
+	c.t.Helper()
+	found, err := c.of(object).Get(c.t.Context(), object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return found
+}
+
+// remove deletes the Clusters among the objects and waits until all objects are gone: a Cluster takes its groups with it.
+func (c *cloud) remove(limit time.Duration, objects ...*unstructured.Unstructured) {
+	c.t.Helper()
+	for _, object := range objects {
+		if object.GetKind() != "Cluster" {
+			continue
+		}
+		if err := c.of(object).Delete(c.t.Context(), object.GetName(), metav1.DeleteOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for _, object := range objects {
+		c.await(limit, func() string { return object.GetKind() + " " + object.GetName() + " to go" }, func() bool {
+			_, err := c.of(object).Get(c.t.Context(), object.GetName(), metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		})
+	}
+}
+
+// workload opens a cluster by its kubeconfig Secret, as a person would.
+func (c *cloud) workload(name string) kubernetes.Interface {
+	c.t.Helper()
+	secret, err := c.core.CoreV1().Secrets(c.namespace).Get(c.t.Context(), name+"-kubeconfig", metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+// nodes lists a cluster's nodes.
+func (c *cloud) nodes(name string) []corev1.Node {
+	c.t.Helper()
+	list, err := c.workload(name).CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return list.Items
+}
