@@ -95,11 +95,11 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err != nil {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The group's bundle cannot be made: %s.", err))
 	}
-	nodeup, err := s.nodeup.find(shape.Spec.Architecture)
+	nodeup, err := s.nodeupFor(group.Status.Stack, made.Hash(), shape.Spec.Architecture)
 	if err != nil {
 		return lackingNodeup(err)
 	}
-	userData, err := userDataFor(resolved, shape.Spec.Architecture, nodeup.hash, made.Hash())
+	userData, err := userDataFor(resolved, shape.Spec.Architecture, nodeup, made.Hash())
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -108,11 +108,11 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
 	}
 	if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
-		if _, err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
+		if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
 			return failed(err)
 		}
 	}
-	if err := s.storeBundle(ctx, cluster, group.Status.Stack, made); err != nil {
+	if err := s.storeBundle(ctx, cluster, group.Status.Stack, made, nodeup); err != nil {
 		return failed(err)
 	}
 	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted, s.hold(group, shape.Spec.UpdatePolicy))

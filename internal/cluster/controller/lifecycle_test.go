@@ -285,6 +285,7 @@ func TestExistingVPC(t *testing.T) {
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1
+	cluster.Spec.API.Access = v1alpha1.APIInternal // The VPC has no internet gateway.
 	cluster.Spec.Network = v1alpha1.Network{VPC: id, Topology: v1alpha1.TopologyPrivate, Subnets: []v1alpha1.Subnet{
 		{ID: public, Zone: "eu-central-1a", Role: v1alpha1.SubnetPublic}, {ID: private, Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate},
 	}}

@@ -67,11 +67,18 @@ func (n *nodeupFiles) find(architecture v1alpha1.Architecture) (nodeupFile, erro
 	return nodeupFile{}, missingNodeupError{architecture: architecture, dir: n.dir}
 }
 
-// hash returns the hash for an architecture if it was needed before, "" otherwise.
-func (n *nodeupFiles) hash(architecture v1alpha1.Architecture) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.known[architecture].hash
+// nodeupFor returns the hash of the nodeup that a stack's machines boot with. It stays as long as their
+// bundle does: a new operator brings a new nodeup, and must not replace every machine by that.
+func (o *operator) nodeupFor(status *v1alpha1.StackStatus, bundle string, architecture v1alpha1.Architecture) (string, error) {
+	known, err := recall(status)
+	if err != nil {
+		return "", err
+	}
+	if known.Nodeup != "" && status.Bundle == bundle {
+		return known.Nodeup, nil
+	}
+	file, err := o.nodeup.find(architecture)
+	return file.hash, err
 }
 
 func (f nodeupFile) open() (*os.File, error) {

@@ -28,6 +28,8 @@ type remembered struct {
 	// Token is the ID of the bootstrap token, TokenRenewal when it is to be replaced; with the base stack only.
 	Token        string     `json:"bootstrapToken,omitempty"`
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
+	// Nodeup is the hash of the nodeup that the stack's machines boot with.
+	Nodeup string `json:"nodeup,omitempty"`
 	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
 	Retries int        `json:"retries,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`

@@ -62,7 +62,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	connection, err := s.options.Workload.Connect(key, kubeconfig)
+	connection, err := s.options.Workload.Connect(key, kubeconfig) //nolint:contextcheck // the connection outlives the reconcile
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}

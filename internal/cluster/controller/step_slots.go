@@ -78,11 +78,11 @@ func (s slotsStep) ensureSlot(ctx context.Context, cluster *v1alpha1.Cluster, re
 	if err != nil {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of slot %d cannot be made: %s.", slot, err))
 	}
-	nodeup, err := s.nodeup.find(resolved.ControlPlaneArchitecture)
+	nodeup, err := s.nodeupFor(stackOf(cluster, name), made.Hash(), resolved.ControlPlaneArchitecture)
 	if err != nil {
 		return lackingNodeup(err)
 	}
-	userData, err := userDataFor(resolved, resolved.ControlPlaneArchitecture, nodeup.hash, made.Hash())
+	userData, err := userDataFor(resolved, resolved.ControlPlaneArchitecture, nodeup, made.Hash())
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -93,7 +93,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, cluster *v1alpha1.Cluster, re
 	if busy := s.mustYield(cluster, resolved, slot, wanted); busy != "" {
 		return operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(name, busy))
 	}
-	if err := s.storeBundle(ctx, cluster, stackOf(cluster, name), made); err != nil {
+	if err := s.storeBundle(ctx, cluster, stackOf(cluster, name), made, nodeup); err != nil {
 		return failed(err)
 	}
 	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, s.hold(cluster, cluster.Spec.UpdatePolicy))
@@ -139,18 +139,23 @@ func (s slotsStep) serves(cluster *v1alpha1.Cluster, slot int) bool {
 	return false
 }
 
-// storeBundle stores the bundle of a stack, unless it is known to be there.
-func (o *operator) storeBundle(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, made *bootstrap.Bundle) error {
+// storeBundle stores the bundle of a stack, unless it is known to be there, and remembers the nodeup that
+// goes with it.
+func (o *operator) storeBundle(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, made *bootstrap.Bundle, nodeup string) error {
+	known, err := recall(status)
+	if err != nil {
+		return err
+	}
 	document := made.JSON()
 	hash := bundle.HashOf(document)
-	if status.Bundle == hash {
+	if status.Bundle == hash && known.Nodeup == nodeup {
 		return nil
 	}
 	if err := o.bucketOf(cluster).put(ctx, model.BundleKey(hash), "application/json", bytes.NewReader(document)); err != nil {
 		return err
 	}
-	status.Bundle = hash
-	return nil
+	status.Bundle, known.Nodeup = hash, nodeup
+	return keep(status, known)
 }
 
 // userDataFor returns what a machine boots with.
@@ -193,5 +198,5 @@ const deleteComplete = "DELETE_COMPLETE"
 // isGone reports whether a stack was deleted for good.
 func isGone(status *v1alpha1.StackStatus) bool {
 	known, err := recall(status)
-	return err == nil && known.Deleting && known.Record.Status == deleteComplete
+	return err == nil && known.Deleting && known.Status == deleteComplete
 }

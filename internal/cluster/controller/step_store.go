@@ -99,8 +99,7 @@ func (s storeStep) upload(ctx context.Context, to bucket, architecture v1alpha1.
 			return err
 		}
 	}
-	_, err := s.putNodeup(ctx, to, architecture)
-	return err
+	return s.putNodeup(ctx, to, architecture)
 }
 
 // EnsureDeleted empties the bucket, so that the base stack can delete it: no machine is left that

@@ -72,23 +72,23 @@ func (b bucket) has(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// putNodeup stores nodeup for an architecture unless it is there, and returns its hash.
-func (o *operator) putNodeup(ctx context.Context, b bucket, architecture v1alpha1.Architecture) (string, error) {
+// putNodeup stores nodeup for an architecture unless it is there.
+func (o *operator) putNodeup(ctx context.Context, b bucket, architecture v1alpha1.Architecture) error {
 	file, err := o.nodeup.find(architecture)
 	if err != nil {
-		return "", err
+		return err
 	}
 	key := model.NodeupKey(file.hash, architecture)
 	there, err := b.has(ctx, key)
 	if there || err != nil {
-		return file.hash, err
+		return err
 	}
 	body, err := file.open()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = body.Close() }() // It was only read.
-	return file.hash, b.put(ctx, key, "application/octet-stream", body)
+	return b.put(ctx, key, "application/octet-stream", body)
 }
 
 // digestFiles hashes names and contents.

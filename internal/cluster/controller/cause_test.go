@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+func TestCauseOf(t *testing.T) {
+	for reason, c := range map[string]struct{ words, want string }{
+		"a quota of vCPUs, as Auto Scaling tells it":  {"You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to. Launching EC2 instance failed.", causeQuota},
+		"a quota of addresses":                        {"The maximum number of addresses has been reached. (Service: AmazonEC2; Error Code: AddressLimitExceeded)", causeQuota},
+		"no capacity":                                 {"We currently do not have sufficient m6i.large capacity in the Availability Zone you requested (eu-central-1a).", causeCapacity},
+		"an image that is gone":                       {"You must use a valid fully-formed launch template. The image id '[ami-0123456789abcdef0]' does not exist", causeImage},
+		"an image parameter that is gone":             {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
+		"a type that the zone does not offer":         {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
+		"a permission":                                {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
+		"a conflict that only the person can resolve": {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
+		"nothing": {"", ""},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			if got := causeOf(c.words); got != c.want {
+				t.Errorf("want %q, have %q", c.want, got)
+			}
+		})
+	}
+}
+
+func TestTogether(t *testing.T) {
+	wait := func(stack, text string) operatorkit.Outcome {
+		return operatorkit.Wait(time.Minute, "CreateInProgress", about(stack, text))
+	}
+	for reason, c := range map[string]struct {
+		outcomes []operatorkit.Outcome
+		want     operatorkit.Outcome
+	}{
+		"all done": {
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().LookAgain(time.Hour)}, operatorkit.Done().LookAgain(time.Hour),
+		},
+		"what is said of several stacks is said once": {
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Done(), wait("b", "It is made."), wait("c", "It goes.")},
+			operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is made. Stack c: It goes."),
+		},
+		"trouble gives the reason": {
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "Stack b: No.").Troubled()},
+			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Troubled(),
+		},
+		"a person is asked when all else is at rest": {
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "Stack b: No.")}, operatorkit.Stall("CreateFailed", "Stack b: No."),
+		},
+		"and not before": {
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "Stack b: No.")},
+			operatorkit.Wait(time.Minute, "CreateInProgress", "Stack a: It is made. Stack b: No."),
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			got := together(c.outcomes)
+			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsTroubled() != c.want.IsTroubled() {
+				t.Errorf("want %s after %s, have %s after %s", c.want, c.want.After(), got, got.After())
+			}
+		})
+	}
+}
