@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/filelock"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
@@ -60,6 +61,7 @@ type Environment struct {
 	cluster  *controlplane.ControlPlane
 	programs nodebuild.Programs
 	machines machine.Host
+	release  func() (*v1alpha1.Release, error)
 	aws      *awsServer
 	operator *process.Process
 }
@@ -132,8 +134,8 @@ func (e *Environment) start(ctx context.Context) error {
 		name  string
 		start func(context.Context) (string, error)
 	}{
-		{"cluster", e.startCluster},
 		{"machines", e.startMachines},
+		{"cluster", e.startCluster},
 		{"AWS", e.startAWS},
 		{"release", e.applyRelease},
 		{"operator", e.startOperator},

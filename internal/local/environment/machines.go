@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -111,5 +113,9 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},
 	})
+	host, _ := e.machines.(*process.Host)
+	// It hashes some 200 MB, which can be done while the cluster starts.
+	e.release = sync.OnceValues(func() (*v1alpha1.Release, error) { return LocalRelease(host) })
+	go func() { _, _ = e.release() }()
 	return line, err
 }

@@ -86,8 +86,7 @@ func sumOf(path string) (string, error) {
 // applyRelease puts the local release into the cluster before an operator starts,
 // which installs only those built-in ones that are not there.
 func (e *Environment) applyRelease(ctx context.Context) (string, error) {
-	host, _ := e.machines.(*process.Host)
-	local, err := LocalRelease(host)
+	local, err := e.release()
 	if err != nil {
 		return "", err
 	}

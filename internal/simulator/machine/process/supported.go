@@ -22,21 +22,27 @@ var supported = sync.OnceValue(func() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: they need root, this is user %d", ErrUnsupported, os.Geteuid())
 	}
-	if err := namespacesWork(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnsupported, err)
-	}
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		return fmt.Errorf("%w: user data needs /bin/sh", ErrUnsupported)
+	}
+	if err := namespacesWork(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	return curlSigns()
 })
 
-// namespacesWork makes one namespace of each kind, in a child that ends at once.
+// mounts are what process 1 of a machine needs to be allowed. Containers that have
+// root may lack it.
+const mounts = `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mkdir /tmp/p /tmp/s &&
+mount -t proc proc /tmp/p && mount -t sysfs -o ro sysfs /tmp/s`
+
+// namespacesWork makes one namespace of each kind and mounts in them, in a child
+// that ends at once and takes both with it.
 func namespacesWork() error {
-	cmd := exec.Command("/bin/true") //nolint:noctx // ends at once
+	cmd := exec.Command("/bin/sh", "-c", mounts) //nolint:noctx // ends at once
 	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: cloneFlags | unix.CLONE_NEWNET}
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the kernel does not let namespaces be made: %w", err)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the kernel does not let namespaces be made and mounted in: %w %s", err, strings.TrimSpace(string(out)))
 	}
 	hub, err := newNamespace()
 	if err != nil {
