@@ -28,10 +28,7 @@ binary:
 STATIC := CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags='-s -w'
 
 .PHONY: node
-node: # nodeup and what simulated machines are made of, for this machine's architecture.
-	@mkdir -p bin
-	$(STATIC) -o bin/nodeup-linux-$$($(GO) env GOARCH) ./cmd/nodeup
-	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
+node: nodeup # What simulated machines are made of, beside nodeup.
 	$(STATIC) -o bin/machine ./cmd/machine
 
 .PHONY: nodeup
@@ -39,6 +36,7 @@ nodeup: ## Build bin/nodeup-linux-amd64 and bin/nodeup-linux-arm64, which the op
 	@mkdir -p bin
 	GOARCH=amd64 $(STATIC) -o bin/nodeup-linux-amd64 ./cmd/nodeup
 	GOARCH=arm64 $(STATIC) -o bin/nodeup-linux-arm64 ./cmd/nodeup
+	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
 
 .PHONY: demo
 demo: build ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.

@@ -37,7 +37,11 @@
 // host's kernel, clock, memory and processors, whatever their instance type
 // says. A volume is a folder: mkfs.ext4, blkid and mount are stand-ins that
 // treat it as a disk with a file system. Sysctls other than net.* and kernel
-// modules are left alone. Only the architecture of the host boots.
+// modules are left alone. Only the architecture of the host boots. A machine that
+// is booted again begins with its image and its user data, as if its root volume
+// were new; other volumes keep their data. A machine's root cannot do everything
+// that the host's can, but this is no boundary of security: user data runs as root
+// of this host.
 //
 // # What is left behind
 //
