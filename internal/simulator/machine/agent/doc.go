@@ -23,7 +23,7 @@
 // (ec2:DescribeInstances).
 //
 // It differs from a kubelet in what nothing here needs: no port 10250 (no logs, no
-// exec), no container runtime, no volumes, no image pulls, no eviction; a Node is
+// exec), no renewal of its certificate, which lasts a year, no container runtime, no volumes, no image pulls, no eviction; a Node is
 // Ready without a network plugin. Of the kubelet's configuration file only what
 // says where things are counts.
 package agent

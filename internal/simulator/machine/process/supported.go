@@ -33,8 +33,8 @@ var supported = sync.OnceValue(func() error {
 
 // mounts are what process 1 of a machine needs to be allowed. Containers that have
 // root may lack it.
-const mounts = `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && mkdir /tmp/p /tmp/s &&
-mount -t proc proc /tmp/p && mount -t sysfs -o ro sysfs /tmp/s`
+const mounts = `mount --make-rprivate / && mount -t tmpfs none /tmp && mkdir /tmp/p /tmp/s &&
+mount -t proc none /tmp/p && mount -t sysfs -o ro none /tmp/s`
 
 // namespacesWork makes one namespace of each kind and mounts in them, in a child
 // that ends at once and takes both with it.
