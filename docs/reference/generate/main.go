@@ -1,5 +1,6 @@
-// Command generate writes docs/reference/kinds.md from the built-in models, so
-// that the reference cannot say anything else than the API server.
+// Command generate writes docs/reference/kinds.md from the built-in models and
+// docs/reference/clusters.md from the kinds of clusters, so that the reference
+// cannot say anything else than the API server.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md
+//go:generate go run . ../kinds.md ../clusters.md
 
 const head = `# Built-in kinds
 
@@ -27,7 +28,7 @@ Group and version: ` + "`service-operator.aws/v1alpha1`" + `. All are namespaced
 
 Every kind also has ` + "`spec.rollbackCount`" + ` (how many times a stack that fails to be created is tried; 3 when it is 0),
 ` + "`spec.cloudFormationTemplateName` and `spec.cloudFormationTemplateNamespace`" + ` (a CloudFormationTemplate to use in
-place of the kind's own), and the same [status](status.md).
+place of the kind's own), and the same [status](status.md). The kinds of clusters are on [a page of their own](clusters.md).
 `
 
 func main() {
@@ -38,8 +39,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: generate FILE")
+	if len(args) != 2 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -60,7 +61,18 @@ stays in the cluster: nothing is uploaded. ` + "`output.url`" + ` is where the A
 Such a template receives, each only if it declares it, the parameters ` + "`Namespace`, `ResourceVersion`, `ResourceName`," + `
 ` + "`ClusterName`" + ` and the fields of the object's spec in PascalCase.
 `)
-	if err := os.WriteFile(args[0], page.Bytes(), 0o644); err != nil { //nolint:gosec // A page of documentation is for everybody.
+	if err := save(args[0], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writeClusters(&page); err != nil {
+		return err
+	}
+	return save(args[1], &page)
+}
+
+func save(file string, page *bytes.Buffer) error {
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil { //nolint:gosec // A page of documentation is for everybody.
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
