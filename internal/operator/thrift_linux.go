@@ -57,7 +57,7 @@ func constantParts(path string) func(offset uint64) bool {
 			writable = append(writable, part.ProgHeader)
 		}
 	}
-	page := uint64(os.Getpagesize()) //nolint:gosec // it is positive
+	page := uint64(os.Getpagesize())  //nolint:gosec // it is positive
 	return func(offset uint64) bool { // of the beginning of a mapping, which is a whole number of pages
 		for i := range writable {
 			if begin := writable[i].Off / page * page; offset >= begin && offset < writable[i].Off+writable[i].Filesz {

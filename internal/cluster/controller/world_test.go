@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +45,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 func TestMain(m *testing.M) {
@@ -69,6 +71,7 @@ type world struct {
 	sim       *simulator.Simulator
 	endpoint  string
 	nodeup    string
+	metrics   *prometheus.Registry // of the operator that was started last
 	stop      func()
 }
 
@@ -149,8 +152,14 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	engine := stack.New(stack.Options{Clients: clients, RetryDelay: 50 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond})
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	w.metrics = prometheus.NewRegistry()
+	metrics, err := operatorkit.NewMetrics("test", w.metrics)
+	if err != nil {
+		return nil, err
+	}
 	err = controller.Setup(ctx, mgr, controller.Options{
-		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Metrics: metrics,
+		Engine:  engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
@@ -371,4 +380,26 @@ func (w *world) calls() int {
 		}
 	}
 	return sum
+}
+
+// looks returns how many looks at Clusters ended well, and how long they took together.
+func (w *world) looks() (count uint64, took time.Duration) {
+	w.t.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			of := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				of[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == "test_reconcile_duration_seconds" && of["kind"] == "Cluster" && of["outcome"] == "done" {
+				count += metric.GetHistogram().GetSampleCount()
+				took += time.Duration(metric.GetHistogram().GetSampleSum() * float64(time.Second))
+			}
+		}
+	}
+	return count, took
 }
