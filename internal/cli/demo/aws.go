@@ -12,6 +12,8 @@ import (
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamodbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -117,11 +119,47 @@ func (s *stage) showNothingLeft(ctx context.Context, endpoint string) error {
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	if len(left) > 0 {
+	machines, err := s.machinesLeft(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	if left = append(left, machines...); len(left) > 0 {
 		return fmt.Errorf("left behind: %s", strings.Join(left, ", "))
 	}
-	s.say("no stack, no table, no queue, no topic, no ConfigMap of the quick start")
+	s.say("no stack, no table, no queue, no topic, no machine, no volume, no VPC, no ConfigMap of the quick start")
 	return nil
+}
+
+// machinesLeft lists what of a cluster is left in EC2.
+func (s *stage) machinesLeft(ctx context.Context, endpoint string) ([]string, error) {
+	client := ec2.NewFromConfig(awsConfig(endpoint))
+	var left []string
+	instances, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{
+		Name: aws.String("instance-state-name"), Values: []string{"pending", "running", "shutting-down", "stopping", "stopped"},
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("list the instances: %w", err)
+	}
+	for i := range instances.Reservations {
+		for j := range instances.Reservations[i].Instances {
+			left = append(left, "instance "+aws.ToString(instances.Reservations[i].Instances[j].InstanceId))
+		}
+	}
+	volumes, err := client.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{})
+	if err != nil {
+		return nil, fmt.Errorf("list the volumes: %w", err)
+	}
+	for i := range volumes.Volumes {
+		left = append(left, "volume "+aws.ToString(volumes.Volumes[i].VolumeId))
+	}
+	networks, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+	if err != nil {
+		return nil, fmt.Errorf("list the VPCs: %w", err)
+	}
+	for i := range networks.Vpcs {
+		left = append(left, "VPC "+aws.ToString(networks.Vpcs[i].VpcId))
+	}
+	return left, nil
 }
 
 // isQuickStart tells the stacks of objects from the operator's own.

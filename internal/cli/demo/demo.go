@@ -18,7 +18,10 @@ import (
 )
 
 // within is how long the whole demo may take once the environment is up.
-const within = 2 * time.Minute
+const within = 6 * time.Minute
+
+// latency is long enough to see stacks at work, and short enough not to wait for.
+const latency = 500 * time.Millisecond
 
 // Command returns the verb.
 func Command() *cobra.Command {
@@ -26,7 +29,8 @@ func Command() *cobra.Command {
 		Use:   "demo",
 		Short: "Show the operator at work on this machine, from nothing to nothing",
 		Long: `Start a cluster, AWS and the operator on this machine, apply examples/quickstart,
-show the objects becoming Ready and what AWS says about them, delete them, and stop.
+show the objects becoming Ready, what AWS says about them and what is in the new
+Kubernetes cluster among them, delete them, and stop.
 Nothing is left running and no file is left behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +50,7 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	}
 	heading(out, "Start a cluster, AWS and the operator on loopback")
 	env, err := environment.Up(ctx, environment.Options{
-		Dir: dir, Operator: self, Latency: environment.DefaultLatency, Out: out, Progress: progress,
+		Dir: dir, Operator: self, Latency: latency, Out: out, Progress: progress,
 	})
 	if err != nil {
 		return err
@@ -80,6 +84,9 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 		{"kubectl apply -f examples/quickstart", s.apply},
 		{"kubectl get aws --watch", s.awaitReady},
 		{"What the objects say now", s.showOutputs},
+		{"Inside the new cluster, by the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
+			return s.lookIntoClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)
+		}},
 		{"What AWS says, asked with the AWS SDK", func(ctx context.Context, _ []*object) error {
 			return s.lookIntoAWS(ctx, env.State().AWS)
 		}},

@@ -25,7 +25,7 @@ func TestDemoGoesFromNothingToNothing(t *testing.T) {
 	if code := cli.Main([]string{"demo"}, &out, &errOut); code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", code, &out, &errOut)
 	}
-	for _, want := range []string{"True    CREATE_COMPLETE", "table/dynamo-table", "1 message in billing", "no file is left"} {
+	for _, want := range []string{"True    CREATE_COMPLETE", "table/dynamo-table", "3/3 nodes", "1 message in billing", "no file is left"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo did not show %q:\n%s", want, &out)
 		}

@@ -88,14 +88,25 @@ func summarize(o *object) summary {
 			now.stalled = condition["status"] == "True"
 		}
 	}
+	if nodes, _, _ := unstructured.NestedString(o.Object, "status", "nodes", "summary"); nodes != "" {
+		status = nodes + " nodes"
+	}
 	if status == "" {
 		status = "-"
 	}
 	if now.ready = word == "True"; now.ready {
 		message = ""
 	}
+	now.ready = now.ready && allNodes(o)
 	now.line = strings.TrimRight(fmt.Sprintf("%-7s %-20s %s", word, status, message), " ")
 	return now
+}
+
+// allNodes says whether a Cluster's nodes are all ready; of other objects it is true.
+func allNodes(o *object) bool {
+	desired, found, _ := unstructured.NestedInt64(o.Object, "status", "nodes", "desired")
+	ready, _, _ := unstructured.NestedInt64(o.Object, "status", "nodes", "ready")
+	return !found || ready >= desired
 }
 
 // showOutputs tells what the objects carry, and the ConfigMaps beside them.

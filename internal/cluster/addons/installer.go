@@ -108,13 +108,23 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 		i.condition(cluster, metav1.ConditionTrue, "Installed", told(wanted))
 		return operatorkit.Done()
 	case s.running != "":
-		i.condition(cluster, metav1.ConditionFalse, "Installing", "Addons are being installed.")
-		return operatorkit.Wait(0, "InstallingAddons", "Addons are being installed.")
+		return i.underWay(cluster, wanted)
 	case s.failed == digest && now.Before(s.next):
 		i.condition(cluster, metav1.ConditionFalse, "AddonFailed", s.why)
 		return operatorkit.Wait(s.next.Sub(now), "AddonFailed", s.why).Troubled()
 	}
 	i.begin(s, key, to.Config(), wanted, digest, wake)
+	return i.underWay(cluster, wanted)
+}
+
+// underWay says what is being done. A cluster whose addons were in place before the operator started is only being
+// looked at: what was ready stays so, unless the look finds otherwise. So it is with one that wants none.
+func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operatorkit.Outcome {
+	last := operatorkit.FindCondition(cluster, ConditionAddonsReady)
+	if len(wanted) == 0 || last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation {
+		i.condition(cluster, metav1.ConditionTrue, "Installed", told(wanted))
+		return operatorkit.Done()
+	}
 	i.condition(cluster, metav1.ConditionFalse, "Installing", "Addons are being installed.")
 	return operatorkit.Wait(0, "InstallingAddons", "Addons are being installed.")
 }

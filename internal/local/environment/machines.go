@@ -113,6 +113,14 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},
 	})
+	switch e.machines.(type) {
+	case *process.Host:
+		e.state.Machines = ProcessMachines
+	case *fake.Host:
+		e.state.Machines = FakeMachines
+	default:
+		e.state.Machines = NoMachines
+	}
 	host, _ := e.machines.(*process.Host)
 	// It hashes some 200 MB, which can be done while the cluster starts.
 	e.release = sync.OnceValues(func() (*v1alpha1.Release, error) { return LocalRelease(host) })

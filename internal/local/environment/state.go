@@ -32,6 +32,8 @@ type State struct {
 	// APIServer and AWS are the addresses of the two.
 	APIServer string `json:"apiServer,omitempty"`
 	AWS       string `json:"aws,omitempty"`
+	// Machines says what EC2 instances run on.
+	Machines Machines `json:"machines,omitempty"`
 	// OperatorPID is the operator's process, 0 when there is none.
 	OperatorPID int `json:"operatorPid,omitempty"`
 	// Metrics is the address of the operator's metrics.
