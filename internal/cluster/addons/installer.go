@@ -118,10 +118,10 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 }
 
 // underWay says what is being done. A cluster whose addons were in place before the operator started is only being
-// looked at: what was ready stays so, unless the look finds otherwise. So it is with one that wants none.
+// looked at: what was ready stays so, unless the look finds otherwise. So it is with a new one that wants none.
 func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operatorkit.Outcome {
 	last := operatorkit.FindCondition(cluster, ConditionAddonsReady)
-	if len(wanted) == 0 || last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation {
+	if last == nil && len(wanted) == 0 || last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation {
 		i.condition(cluster, metav1.ConditionTrue, "Installed", told(wanted))
 		return operatorkit.Done()
 	}

@@ -68,6 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.restart()
 	t.Cleanup(func() { // The API server is shared with the package's other tests.
 		w.release.Spec.Addons, w.cluster.Spec.Addons = nil, nil
+		w.cluster.Generation++
 		w.settle(operatorkit.KindDone)
 	})
 	return w
@@ -131,6 +132,7 @@ func TestInstallUpgradePinConfigureLeaveOut(t *testing.T) {
 	}
 	for _, step := range steps {
 		step.change()
+		w.cluster.Generation++
 		w.settle(operatorkit.KindDone)
 		if got := w.greeting(); got != step.want {
 			t.Fatalf("%s: the cluster says %q, want %q", step.what, got, step.want)
@@ -180,6 +182,7 @@ func TestAnInterruptedUpgradeIsTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.release.Spec.Addons[0].Version = "1.1.0"
+	w.cluster.Generation++
 	w.restart()
 	w.settle(operatorkit.KindDone)
 	if got := w.greeting(); got != "hello 1.1.0" {
