@@ -4,15 +4,19 @@
 //
 //	account      whose account it is; events of it are listened to
 //	network      what AWS says of an existing VPC; our tags on it
+//	sweep        at the end of a deletion: is anything left in AWS? (see [Cleanup])
 //	pki          the CAs exist, in Secrets
 //	base         the base stack; its outputs are the Cluster's
 //	store        CAs, nodeup and the issuer's documents are in the bucket
+//	cleanup-after-nodes
+//	             of a deletion: what the cluster made in AWS by itself goes before the network does
 //	slots        a bundle and a stack for each control-plane slot, all at once
 //	kubeconfig   the Secret that opens the cluster
 //	api          the Kubernetes API answers
-//	groups       what deletion waits for: a Cluster's InstanceGroups go first
 //	token        the token that workers join with, renewed when half its life is over
-//	nodes        labels that kubelets may not set; Nodes of machines that are gone
+//	groups       of a deletion: the Cluster's InstanceGroups go first
+//	cleanup      of a deletion: the cluster takes down its load balancers while it runs
+//	nodes        labels that kubelets may not set; Nodes of machines that are gone; how many there are
 //	addons       charts (see [Addons])
 //	ready        the control plane's nodes are ready
 //
