@@ -179,7 +179,7 @@ func (w *world) nothingCosts(cluster *v1alpha1.Cluster) {
 		w.t.Errorf("%d calls of AWS although nothing changed: %v", after-calls, w.sim.Calls())
 	}
 	countNow, tookNow := w.looks()
-	mean := (tookNow - took) / time.Duration(countNow-count) //nolint:gosec // there were some
+	mean := (tookNow - took) / time.Duration(countNow-count)
 	w.t.Logf("a look for which there is nothing to do takes %s", mean)
 	if mean > 5*time.Millisecond { // It should be a twentieth of that; other tests run beside this one.
 		w.t.Errorf("a look for which there is nothing to do takes %s", mean)
