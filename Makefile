@@ -77,7 +77,7 @@ verify: ## Fail when a generated file is not up to date.
 
 .PHONY: golden-update
 golden-update: ## Rewrite the golden files; read the diff before you commit it.
-	@packages=$$(grep -rlE 'flag\.Bool\("update"' --include=*_test.go . | xargs -rn1 dirname | sort -u); \
+	@packages=$$(grep -rlE 'flag\.Bool\("update"|internal/golden"' --include=*_test.go . | xargs -rn1 dirname | sort -u); \
 		test -z "$$packages" || $(GO) test $(TEST_FLAGS) $$packages -update
 
 .PHONY: bench
