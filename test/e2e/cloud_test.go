@@ -56,11 +56,13 @@ type cloud struct {
 	simulator  *simulator.Simulator
 	server     *httptest.Server
 	dir        string
+	nodeup     string
 	console    *console
 
 	mutex    sync.Mutex
 	operator *exec.Cmd
 	exited   chan struct{}
+	close    func()
 }
 
 // console keeps what played machines say.
@@ -85,6 +87,8 @@ func (c *console) last(n int) string {
 type cloudOptions struct {
 	machines machine.Host
 	latency  time.Duration
+	// nodeup is the folder of the programs that machines boot with, where they really run.
+	nodeup string
 }
 
 func newCloud(t *testing.T, o cloudOptions) *cloud {
@@ -98,8 +102,9 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := t.TempDir()
 	c := &cloud{
-		t: t, namespace: controlplanetest.Namespace(t, plane), console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()), dir: t.TempDir(),
+		t: t, dir: dir, nodeup: dir, namespace: controlplanetest.Namespace(t, plane), console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
 		simulator: simulator.New(simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
@@ -114,7 +119,11 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 		t.Fatal(err)
 	}
 	c.write(plane)
+	if o.nodeup != "" {
+		c.nodeup = o.nodeup
+	}
 	c.start()
+	c.close = sync.OnceFunc(c.end)
 	t.Cleanup(c.close)
 	return c
 }
@@ -143,20 +152,16 @@ func (c *cloud) start() {
 	}
 	defer func() { _ = log.Close() }()
 	//nolint:noctx // It lives until kill.
-	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.dir,
+	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
 		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
+	if c.exited, err = launch(command); err != nil {
 		c.t.Fatal(err)
 	}
-	c.operator, c.exited = command, make(chan struct{})
-	go func(exited chan struct{}) {
-		_ = command.Wait() // It ends by SIGKILL, which Wait reports as an error.
-		close(exited)
-	}(c.exited)
+	c.operator = command
 }
 
 // kill ends the operator as a power cut would, and returns when it is gone.
@@ -168,7 +173,7 @@ func (c *cloud) kill() {
 	<-exited
 }
 
-func (c *cloud) close() {
+func (c *cloud) end() {
 	c.kill()
 	c.server.CloseClientConnections()
 	c.server.Close()

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -286,14 +287,30 @@ func (l *life) start() {
 	command.Env = append(os.Environ(), asOperator+"=yes",
 		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
+	if l.exited, err = launch(command); err != nil {
 		panic(err)
 	}
-	l.operator, l.exited = command, make(chan struct{})
-	go func(exited chan struct{}) {
-		_ = command.Wait() // It ends by SIGKILL, which Wait reports as an error.
+	l.operator = command
+}
+
+// launch starts an operator that ends with the test binary, also when that is killed; exited is closed when it
+// has ended.
+func launch(command *exec.Cmd) (exited chan struct{}, err error) {
+	command.SysProcAttr = withParent()
+	exited = make(chan struct{})
+	started := make(chan error)
+	go func() {
+		// The kernel takes the thread that starts a process for its parent.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait() // It ends by SIGKILL, which Wait reports as an error.
+		}
 		close(exited)
-	}(l.exited)
+	}()
+	return exited, <-started
 }
 
 // kill ends the operator as a power cut would, and returns when it is gone.

@@ -67,7 +67,7 @@ func (c *cloud) secrets(name string) map[string]string {
 		}
 	}
 	parameter, err := ssm.NewFromConfig(c.config(account)).GetParameter(c.t.Context(), &ssm.GetParameterInput{
-		Name: aws.String("/aws-operator/" + name + "/bootstrap-token"), WithDecryption: aws.Bool(true),
+		Name: aws.String("/cluster-operator/" + name + "/bootstrap-token"), WithDecryption: aws.Bool(true),
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package e2e
+
+import "syscall"
+
+// withParent changes nothing: only Linux ends a process with its parent.
+func withParent() *syscall.SysProcAttr { return nil }
