@@ -44,7 +44,7 @@ kubectl apply -f examples/kinesisstream.yaml
 kubectl wait --for=condition=Ready --timeout=60s kinesisstream/clicks
 like "a kind of one's own explains itself" "$(kubectl explain kinesisstream.spec)" 'retentionPeriodHours'
 
-kubectl delete --timeout=60s -f examples/kinesisstream.yaml -f examples/quickstart
+kubectl delete --timeout=180s -f examples/kinesisstream.yaml -f examples/quickstart
 kubectl delete --timeout=60s -f examples/modeldefinition.yaml
 kubectl api-resources --cached=false >/dev/null # forget the kind that is gone
 is "nothing is left" "$(kubectl get aws -o name)" ""

@@ -8,7 +8,7 @@ import (
 // Release is a named, immutable set of component versions and of the templates' version.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=aws
+// +kubebuilder:resource:scope=Cluster
 // +kubebuilder:printcolumn:name="KUBERNETES",type=string,JSONPath=`.spec.kubernetes`
 // +kubebuilder:printcolumn:name="RESOURCESET",type=string,JSONPath=`.spec.resourceSet`
 // +kubebuilder:printcolumn:name="STATE",type=string,JSONPath=`.spec.state`
