@@ -108,14 +108,14 @@ func orDefault[N int | time.Duration](value, standard N) N {
 // transient (throttling, network): Result is filled in beside it, and the caller tries again with backoff.
 func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desired, record Record) (Result, error) {
 	key := stackKey{target: target, name: desired.Name}
-	owner := digestMap(desired.owner()) + desired.Salt
-	record = e.journal.newest(key, owner, record)
+	caller := claimant{tags: digestMap(desired.owner()), salt: desired.Salt}
+	record = e.journal.newest(key, caller, record)
 	digest := desired.Digest()
 	if e.untouched(&desired, digest, &record) {
 		return e.unchanged(target, &desired, digest, record), nil
 	}
 	v := &visit{
-		engine: e, target: target, key: key, owner: owner, goal: Present,
+		engine: e, target: target, key: key, owner: caller, goal: Present,
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
@@ -129,9 +129,10 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 // Delete brings the stack one step nearer to being gone and says where it stands. It never gives up silently.
 func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, record Record, options DeleteOptions) (Result, error) {
 	key := stackKey{target: target, name: name}
-	record = e.journal.newest(key, "", record)
+	caller := claimant{salt: options.Salt}
+	record = e.journal.newest(key, caller, record)
 	v := &visit{
-		engine: e, target: target, key: key, goal: Absent,
+		engine: e, target: target, key: key, owner: caller, goal: Absent,
 		desired: Desired{Name: name}, deletion: options, before: record, record: record,
 	}
 	if !v.record.Deleting {

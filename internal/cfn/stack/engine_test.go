@@ -224,6 +224,24 @@ func TestASweepFindsWhatNoEventTold(t *testing.T) {
 	}
 }
 
+// Two objects claim one name. What the engine keeps of the stack's owner is not the other's, which would delete the stack by it.
+func TestAStackIsNotDeletedByTheOtherWhoClaimsItsName(t *testing.T) {
+	s := newScript(t)
+	first, second := desire(t, 1), desire(t, 1)
+	first.Salt, second.Salt = "uid-1", "uid-2"
+	second.Tags = map[string]string{owner: "default/other"}
+	e := s.engine()
+	record := ensured(t, s, e, first, Record{}, InProgress, "CreateStack").Record
+	refused := ensured(t, s, e, second, Record{}, Stalled, "CreateStack", "DescribeStacks")
+	e.Observe(s.end(types.StackStatusCreateComplete, ""))
+	ensured(t, s, e, first, record, Ready, "DescribeStacks") // and has not handed its record back
+	deletedBy(t, s, e, refused.Record, DeleteOptions{OwnerTags: second.Tags, Salt: second.Salt}, Gone, "DescribeStacks")
+	if got := alive(s); !slices.Equal(got, []string{"jobs CREATE_COMPLETE"}) {
+		t.Errorf("stacks %q, want the other's still there", got)
+	}
+	deletedBy(t, s, e, record, DeleteOptions{OwnerTags: first.Tags, Salt: first.Salt}, InProgress, "DeleteStack")
+}
+
 func TestAForeignStackIsLeftAlone(t *testing.T) {
 	s := newScript(t)
 	made(t, s)

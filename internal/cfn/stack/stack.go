@@ -123,6 +123,8 @@ type Result struct {
 type DeleteOptions struct {
 	// OwnerTags are the tags that a stack found by name must carry to be deleted.
 	OwnerTags map[string]string
+	// Salt is Desired.Salt: by it an object whose name another has taken is kept from deleting that other's stack.
+	Salt string
 	// RoleARN is the service role that CloudFormation assumes.
 	RoleARN string
 	// Retain names the resources (logical IDs) that may stay behind if they refuse to be deleted.

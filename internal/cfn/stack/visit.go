@@ -17,7 +17,7 @@ type visit struct {
 	engine   *Engine
 	target   awsapi.Target
 	key      stackKey
-	owner    string
+	owner    claimant
 	goal     Goal
 	desired  Desired
 	digest   string
@@ -169,7 +169,7 @@ func (v *visit) finish(result Result) Result {
 	if !sameRecord(v.before, v.record) {
 		v.record.Revision = v.before.Revision + 1
 		if result.State == Gone {
-			v.engine.journal.forget(v.key)
+			v.engine.journal.forget(v.key, v.owner)
 		} else {
 			v.engine.journal.keep(v.key, v.owner, v.record)
 		}

@@ -138,7 +138,7 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
 	}
-	return s.deleteStack(ctx, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: map[string]string{
+	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: map[string]string{
 		model.TagCluster: group.Spec.Cluster, model.TagNamespace: group.Namespace, model.TagOperator: s.options.ClusterName,
 		model.TagInstanceGroup: group.Name,
 	}})

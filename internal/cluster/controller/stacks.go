@@ -114,12 +114,13 @@ func (o *operator) ensureStack(
 // deleteStack brings a stack one step nearer to being gone. Status may be nil: then the stack is looked for by its name and
 // owner's tags.
 func (o *operator) deleteStack(
-	ctx context.Context, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
+	ctx context.Context, obj client.Object, target awsapi.Target, name string, status *v1alpha1.StackStatus, options stack.DeleteOptions,
 ) operatorkit.Outcome {
 	known, err := recall(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
+	options.Salt = string(obj.GetUID())
 	result, err := o.options.Engine.Delete(ctx, target, name, known.Record, options)
 	known.Record = result.Record
 	outcome := o.outcome(name, &known, result, err)

@@ -60,7 +60,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
 	s.settled.drop(stackKey{cluster.UID, name})
-	return s.deleteStack(ctx, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
+	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.ownerTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster, and whoever deletes that means it.
 		Clean: func(ctx context.Context, failure stack.ResourceFailure) error {

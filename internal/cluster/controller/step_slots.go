@@ -187,7 +187,7 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if status == nil {
 			status = stackOf(cluster, name)
 		}
-		outcomes = append(outcomes, s.deleteStack(ctx, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.ownerTags(cluster)}))
+		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.ownerTags(cluster)}))
 	}
 	return together(outcomes)
 }

@@ -40,7 +40,9 @@ func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSe
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: body, ContentType: aws.String(contentType),
 	}
 	if b.key != "" {
-		in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = types.ServerSideEncryptionAwsKms, aws.String(b.key), aws.Bool(true)
+		// Without a bucket key: the roles may decrypt what has the object's own ARN as its encryption context, and with a
+		// bucket key it would be the bucket's. https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
+		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, aws.String(b.key)
 	}
 	if _, err := b.client.PutObject(ctx, in); err != nil {
 		return fmt.Errorf("store %s in bucket %s: %w", key, b.name, err)

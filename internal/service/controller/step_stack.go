@@ -109,7 +109,7 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	k.service.directory.own(name, k.key(obj), obj.UID)
 	k.ready.drop(obj.UID)
 	result, err := k.service.options.Engine.Delete(ctx, k.service.options.Target, name, known, stack.DeleteOptions{
-		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName),
+		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID),
 	})
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
