@@ -12,6 +12,26 @@ func clusterRefusals() []refusal {
 			"stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter",
 		},
 		{
+			"a name that load balancers may not have", cluster, "metadata: {name: internal}", "",
+			"the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name",
+		},
+		{
+			"a name that begins as load balancers' may not", cluster, "metadata: {name: internal-api}", "",
+			"the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name",
+		},
+		{
+			"a name that security groups may not have", cluster, "metadata: {name: sg-1}", "",
+			"security groups are named after the cluster, and AWS refuses those whose names begin with sg-: take another name",
+		},
+		{
+			"a name that buckets may not have", cluster, "metadata: {name: sthree}", "",
+			"a bucket is named after the cluster, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-: take another name",
+		},
+		{
+			"a name that hides AWS's own zone", cluster, "metadata: {name: compute}", "",
+			"the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of machines: take another name",
+		},
+		{
 			"no release", cluster, `spec: {release: ""}`, "",
 			"spec.release in body should be at least 1 chars long",
 		},

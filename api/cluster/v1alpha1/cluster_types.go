@@ -22,7 +22,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="stacks, a zone and a bucket are named after the cluster: take a name of at most 40 lower-case letters, digits and hyphens that begins with a letter"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^internal(-.*)?$')",message="the API's load balancer is named after the cluster, and AWS refuses load balancers whose names begin with internal-: take another name"
 // +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^sg(-.*)?$')",message="security groups are named after the cluster, and AWS refuses those whose names begin with sg-: take another name"
-// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(xn--|sthree-|amzn-s3-demo-)')",message="a bucket is named after the cluster, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-: take another name"
+// +kubebuilder:validation:XValidation:rule="!self.metadata.name.matches('^(xn--.*|(sthree|amzn-s3-demo)(-.*)?)$')",message="a bucket is named after the cluster, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-: take another name"
 // +kubebuilder:validation:XValidation:rule="!(self.metadata.name in ['ec2', 'compute'])",message="the cluster's zone would be ec2.internal or compute.internal, which would hide AWS's own names of machines: take another name"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`

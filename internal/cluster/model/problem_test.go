@@ -14,6 +14,22 @@ func TestProblemsOfClusters(t *testing.T) {
 			`metadata.name: "1demo" cannot name a stack and a bucket; take at most 40 lower-case letters, digits and hyphens, beginning with a letter`,
 		},
 		{
+			"a name that load balancers may not have", newVPC, `metadata: {name: internal}`,
+			`metadata.name: the API's load balancer would be named internal-…, and AWS refuses load balancers whose names begin with internal-; take another name`,
+		},
+		{
+			"a name that security groups may not have", newVPC, `metadata: {name: sg-1}`,
+			`metadata.name: security groups would be named sg-1-…, and AWS refuses those whose names begin with sg-; take another name`,
+		},
+		{
+			"a name that buckets may not have", newVPC, `metadata: {name: xn--d}`,
+			`metadata.name: the bucket would be named xn--d-…, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-; take another name`,
+		},
+		{
+			"a name that hides AWS's own zone", newVPC, `metadata: {name: ec2}`,
+			`metadata.name: the cluster's zone would be ec2.internal, which would hide AWS's own names of machines; take another name`,
+		},
+		{
 			"no such release", newVPC, `spec: {release: v1.0.0}`,
 			`spec.release: there is no release "v1.0.0"; name one that kubectl get releases shows`,
 		},

@@ -47,9 +47,33 @@ func (c *Cluster) checkName(problems *Problems) {
 		problems.add("metadata.name", fmt.Sprintf("take at most %d lower-case letters, digits and hyphens, beginning with a letter", maxClusterName),
 			"%q cannot name a stack and a bucket", c.Name)
 	}
+	if reason := nameTaken(c.Name); reason != "" {
+		problems.add("metadata.name", "take another name", "%s", reason)
+	}
 	if c.Region == "" {
 		problems.add("spec.region", "name the AWS region, as eu-central-1", "there is no region")
 	}
+}
+
+// nameTaken says why AWS would refuse what is named after a cluster of that name, empty if it would
+// not. CloudFormation begins the names that it makes up with the stack's.
+func nameTaken(cluster string) string {
+	begins := func(prefix string) bool { return strings.HasPrefix(cluster+"-", prefix) }
+	switch {
+	case begins("internal-"):
+		// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html
+		return "the API's load balancer would be named " + cluster + "-…, and AWS refuses load balancers whose names begin with internal-"
+	case begins("sg-"):
+		// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html
+		return "security groups would be named " + cluster + "-…, and AWS refuses those whose names begin with sg-"
+	case begins("xn--"), begins("sthree-"), begins("amzn-s3-demo-"):
+		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+		return "the bucket would be named " + cluster + "-…, and AWS refuses buckets whose names begin with xn--, sthree- or amzn-s3-demo-"
+	case cluster == "ec2", cluster == "compute":
+		// https://docs.aws.amazon.com/vpc/latest/userguide/vpc-dns.html
+		return "the cluster's zone would be " + ZoneName(cluster) + ", which would hide AWS's own names of machines"
+	}
+	return ""
 }
 
 // isLabel reports whether s is a DNS label.
