@@ -147,3 +147,41 @@ func TestBuiltinAddonsHaveValuesThatCanBeFilled(t *testing.T) {
 		}
 	}
 }
+
+// What needs AWS must be where the machine's role is (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-IMDS-existing-instances.html:
+// with a hop limit of 1 the answer does not reach a pod in a network of its own). Where the charts put it:
+// https://github.com/kubernetes/cloud-provider-aws/blob/master/charts/aws-cloud-controller-manager/templates/daemonset.yaml,
+// https://github.com/kubernetes/autoscaler/blob/master/charts/cluster-autoscaler/templates/deployment.yaml,
+// https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/charts/aws-ebs-csi-driver/values.schema.json.
+func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
+	toleration := []any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}}
+	want := map[string]map[string]any{
+		"aws-cloud-controller-manager": {"hostNetworking": true},
+		"cluster-autoscaler": {
+			"hostNetwork": true, "nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""}, "tolerations": toleration,
+		},
+		"aws-ebs-csi-driver": {"controller": map[string]any{"region": "eu-central-1", "k8sTagClusterId": "demo"}},
+		"metrics-server":     {"args": []any{"--kubelet-insecure-tls"}},
+	}
+	for name, one := range builtin(t) {
+		if err := release.FillAddons(one.Spec.Addons, release.Facts{Cluster: "demo", Region: "eu-central-1"}); err != nil {
+			t.Fatal(err)
+		}
+		for addon, values := range want {
+			i := slices.IndexFunc(one.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == addon })
+			if i < 0 {
+				t.Errorf("%s has no addon %s", name, addon)
+				continue
+			}
+			got := map[string]any{}
+			if err := json.Unmarshal(one.Spec.Addons[i].Values.Raw, &got); err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range values {
+				if !reflect.DeepEqual(got[key], value) {
+					t.Errorf("%s: %s: %s is %v, want %v", name, addon, key, got[key], value)
+				}
+			}
+		}
+	}
+}
