@@ -4,9 +4,14 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /aws-operator ./cmd/aws-operator
+ENV CGO_ENABLED=0
+RUN go build -trimpath -ldflags "-s -w" -o /out/aws-operator ./cmd/aws-operator
+# What the machines of clusters run, of either architecture: the operator puts it into their buckets.
+RUN for arch in amd64 arm64; do \
+      GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w" -o /out/nodeup-linux-$arch ./cmd/nodeup || exit 1; \
+    done
 
 FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /aws-operator /aws-operator
+COPY --from=build /out/ /
 ENTRYPOINT ["/aws-operator"]
 CMD ["operator"]

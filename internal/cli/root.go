@@ -60,11 +60,13 @@ func Main(args []string, out, errOut io.Writer) int {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "aws-operator",
-		Short: "AWS services as Kubernetes resources, through CloudFormation",
-		Long: `AWS services as Kubernetes resources, through CloudFormation.
+		Short: "Kubernetes clusters and AWS services as Kubernetes resources, through CloudFormation",
+		Long: `Kubernetes clusters and AWS services as Kubernetes resources, through CloudFormation.
 
-A manifest of kind DynamoDB, SQSQueue, S3Bucket … becomes a CloudFormation stack,
-and the stack's outputs come back to the object and into a ConfigMap.`,
+A manifest of kind Cluster with its InstanceGroups becomes a running Kubernetes
+cluster, and its kubeconfig a Secret. A manifest of kind DynamoDB, SQSQueue,
+S3Bucket … becomes a CloudFormation stack, and the stack's outputs come back to the
+object and into a ConfigMap.`,
 		Example: `  # See it work on this machine, without an AWS account:
   aws-operator demo
 
