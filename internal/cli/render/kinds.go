@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
@@ -92,10 +91,6 @@ func (d *definitions) override(object *servicev1alpha1.Object) (*render.Override
 
 // render returns the stack of an object, and nil for what makes no stack.
 func (d *definitions) render(m manifest, facts render.Facts) (*render.Desired, error) {
-	if m.group == clusterv1alpha1.Group && m.kind != "Release" {
-		return nil, fmt.Errorf("%s: the stacks of a %s cannot be printed: they are made from what its Release and its network in AWS are; "+
-			"render prints those of AWS services", m.file, m.kind)
-	}
 	if m.group != servicev1alpha1.Group || m.kind == "ModelDefinition" || m.kind == "CloudFormationTemplate" {
 		return nil, nil //nolint:nilnil // no stack is a valid answer
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/service/render"
@@ -65,6 +66,11 @@ func (f *flags) run(in io.Reader, out io.Writer) error {
 		errs = append(errs, given.define(manifest))
 	}
 	for _, manifest := range manifests {
+		if manifest.group == clusterv1alpha1.Group {
+			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed: they depend on its Release and on what is in AWS already\n", manifest.file, manifest.kind)
+			errs = append(errs, err)
+			continue
+		}
 		stack, err := given.render(manifest, f.facts)
 		if err != nil {
 			errs = append(errs, err)
