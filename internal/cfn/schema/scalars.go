@@ -114,15 +114,17 @@ func (c *check) enum(n *template.Node, text string, p *Property, path []string) 
 	if p.Const != nil {
 		allowed = []any{p.Const}
 	}
-	if len(allowed) == 0 {
+	// Instance types are a thousand names, so what is right is found without making a list.
+	matches := func(one any) bool {
+		name := enumName(one)
+		return same(name, text) || sameNumber(name, text)
+	}
+	if len(allowed) == 0 || slices.ContainsFunc(allowed, matches) {
 		return
 	}
 	names := make([]string, len(allowed))
 	for i, one := range allowed {
-		names[i], _ = template.FromInterface(one).Scalar()
-		if same(names[i], text) || sameNumber(names[i], text) {
-			return
-		}
+		names[i] = enumName(one)
 	}
 	list := strings.Join(names[:min(len(names), 12)], ", ")
 	if len(names) > 12 {
@@ -131,7 +133,18 @@ func (c *check) enum(n *template.Node, text string, p *Property, path []string) 
 	c.problem(n.Pos, path, c.subject(path)+" must be one of "+list+", not "+strconv.Quote(shorten(text)), template.Closest(text, names))
 }
 
+func enumName(value any) string {
+	if name, ok := value.(string); ok {
+		return name
+	}
+	name, _ := template.FromInterface(value).Scalar()
+	return name
+}
+
 func sameNumber(a, b string) bool {
+	if a == "" || b == "" || a[0] > '9' || b[0] > '9' { // ParseFloat makes an error for every word.
+		return false
+	}
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && x == y

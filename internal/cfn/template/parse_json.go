@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,8 +14,9 @@ type jsonReader struct {
 	*parser
 	data    []byte
 	decoder *json.Decoder
-	// offset, line and lineStart locate the last position asked for.
-	offset, line, lineStart int
+	// offset, line and column locate the last position asked for; a document in one
+	// line is gone through once, too.
+	offset, line, column int
 }
 
 // errJSON stops the reader; the problem is noted already.
@@ -24,7 +26,7 @@ var errJSON = errors.New("malformed JSON")
 func (p *parser) jsonRoot(data []byte) (*Node, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	r := &jsonReader{parser: p, data: data, decoder: decoder, line: 1}
+	r := &jsonReader{parser: p, data: data, decoder: decoder, line: 1, column: 1}
 	if !utf8.Valid(data) {
 		p.problem(Position{File: p.file, Line: 1, Column: 1}, "", "the template is not valid UTF-8", "")
 		return nil, true
@@ -43,17 +45,19 @@ func (p *parser) jsonRoot(data []byte) (*Node, bool) {
 // next returns the position of the next token.
 func (r *jsonReader) next() Position {
 	at := int(r.decoder.InputOffset())
-	for at < len(r.data) && bytes.IndexByte([]byte(" \t\r\n,:"), r.data[at]) >= 0 {
+	for at < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[at]) >= 0 {
 		at++
 	}
 	for ; r.offset < at; r.offset++ {
-		if r.data[r.offset] == '\n' {
+		switch {
+		case r.data[r.offset] == '\n':
 			r.line++
-			r.lineStart = r.offset + 1
+			r.column = 1
+		case utf8.RuneStart(r.data[r.offset]):
+			r.column++
 		}
 	}
-	column := utf8.RuneCount(r.data[min(r.lineStart, at):at]) + 1
-	return Position{File: r.file, Line: r.line, Column: column}
+	return Position{File: r.file, Line: r.line, Column: r.column}
 }
 
 func (r *jsonReader) token() (json.Token, Position, error) {
