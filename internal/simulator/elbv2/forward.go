@@ -165,6 +165,9 @@ func (f *forwarder) forward(client net.Conn) {
 		server, err := f.s.options.Host.Dial(ctx, t.machine, int(t.port))
 		cancel()
 		if err != nil {
+			f.r.mu.Lock()
+			f.s.doubt(t)
+			f.r.mu.Unlock()
 			continue
 		}
 		f.track(t, server)

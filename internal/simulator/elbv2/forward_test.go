@@ -8,12 +8,15 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	awselb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 )
 
 func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
@@ -239,5 +242,37 @@ func TestAStackOfALoadBalancer(t *testing.T) {
 	settled(*s.StackId, cfntypes.StackStatusDeleteComplete)
 	if cards := w.interfaces(); len(cards) != 0 {
 		t.Errorf("interfaces are left: %v", cards)
+	}
+}
+
+func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
+	const patience = 200 * time.Millisecond
+	h := newHost()
+	w := startWith(t, elbv2.Options{Host: h, Patience: patience})
+	w.host = h
+	b := w.balancer("api")
+	group := w.targetGroup("api", nil)
+	w.listener(*b.LoadBalancerArn, group, 6443)
+	one := w.launch(0)
+	w.host.listen(t, one)
+	w.register(group, one)
+	w.becomes(group, one, "healthy")
+
+	<-h.asked // The one that made it healthy.
+	before := time.Now()
+	<-h.asked
+	if passed := time.Since(before); passed < 5*patience {
+		t.Errorf("the next check came after %s", passed)
+	}
+
+	// The target ends. Whoever wants to reach it is the first to know.
+	w.host.shut(one)
+	before = time.Now()
+	if _, _, err := w.visit(*b.DNSName, 6443); err == nil {
+		t.Fatal("a dead target answers")
+	}
+	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
+	if passed := time.Since(before); passed > 9*patience {
+		t.Errorf("a target that refused a connection was found out after %s", passed)
 	}
 }

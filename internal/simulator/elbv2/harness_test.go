@@ -1,6 +1,7 @@
 package elbv2_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,12 +48,23 @@ type host struct {
 	mu     sync.Mutex
 	open   map[string]net.Listener
 	served map[netip.AddrPort]func(net.Conn)
+	asked  chan struct{}
+}
+
+func newHost() *host {
+	return &host{open: map[string]net.Listener{}, served: map[netip.AddrPort]func(net.Conn){}, asked: make(chan struct{}, 64)}
 }
 
 func (h *host) Dial(ctx context.Context, id string, _ int) (net.Conn, error) {
 	h.mu.Lock()
 	l := h.open[id]
 	h.mu.Unlock()
+	if l != nil {
+		select {
+		case h.asked <- struct{}{}:
+		default: // Few tests listen.
+		}
+	}
 	if l == nil {
 		return nil, errors.New("connection refused")
 	}
@@ -127,7 +139,7 @@ func start(t *testing.T, machines bool) *world {
 	if !machines {
 		return startWith(t, elbv2.Options{})
 	}
-	h := &host{open: map[string]net.Listener{}, served: map[netip.AddrPort]func(net.Conn){}}
+	h := newHost()
 	w := startWith(t, elbv2.Options{Host: h})
 	w.host = h
 	return w
@@ -140,7 +152,7 @@ func startWith(t *testing.T, o elbv2.Options) *world {
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})
-	o.Compute, o.Networks, o.Patience = w.compute, networks, 20*time.Millisecond
+	o.Compute, o.Networks, o.Patience = w.compute, networks, cmp.Or(o.Patience, 20*time.Millisecond)
 	balancers := elbv2.New(env, o)
 	engine := cloudformation.New(cloudformation.Options{Env: env, Providers: balancers.Providers(), Faults: fault.New()})
 	t.Cleanup(func() { balancers.Close(); w.compute.Close() })

@@ -2,6 +2,7 @@ package elbv2
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -38,6 +39,8 @@ type target struct {
 	// epoch tells checks that were begun before a target was stopped.
 	epoch int
 	conns map[net.Conn]struct{}
+	// sessions is the TLS session of the last check.
+	sessions tls.ClientSessionCache
 }
 
 func (t *target) key() string { return t.id + ":" + strconv.Itoa(int(t.port)) }
@@ -116,6 +119,7 @@ func (g *targetGroup) add(t *target) {
 func (s *Service) newTarget(r *region, kind types.TargetTypeEnum, vpcID string, w types.TargetDescription) (*target, error) {
 	id := deref(w.Id)
 	t := &target{id: id, machine: id, port: deref(w.Port), state: types.TargetHealthStateEnumUnused, conns: map[net.Conn]struct{}{}}
+	t.sessions = tls.NewLRUClientSessionCache(1)
 	if kind == types.TargetTypeEnumIp {
 		address, err := netip.ParseAddr(id)
 		if err != nil || !address.Is4() {
