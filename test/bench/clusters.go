@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +31,14 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 		return err
 	}
 	defer w.close()
+	profiles := &profiles{dir: b.profiles}
+	if err := profiles.begin(ctx, w.operator); err != nil {
+		return err
+	}
+	before, err := spentNow()
+	if err != nil {
+		return err
+	}
 	start := now()
 	if err := w.createClusters(ctx, n); err != nil {
 		return err
@@ -37,11 +47,20 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 		return err
 	}
 	b.report.duration(fmt.Sprintf("%d clusters of 3 + 5 played machines, apply to all Ready", n), time.Since(start), goal, "")
-	spent, err := w.operator.cpu()
+	after, err := spentNow()
 	if err != nil {
 		return err
 	}
-	b.report.note("of it, the operator's own CPU time", round(spent).String())
+	if err := profiles.end(ctx, w.operator); err != nil {
+		return err
+	}
+	if err := profiles.server(ctx, w.plane.RESTConfig()); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		each := (after[name] - before[name]) / time.Duration(n)
+		b.report.note("of it, time on processors per cluster: "+name, each.Round(time.Millisecond/10).String())
+	}
 	calls, err := w.operator.sumOf(ctx, "aws_operator_api_requests_total")
 	if err != nil {
 		return err

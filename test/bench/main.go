@@ -21,10 +21,11 @@ func main() {
 	many := flag.Int("many", 10000, "how many idle queues memory is measured with")
 	some := flag.Int("clusters", 100, "how many clusters are made first")
 	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
+	dir := flag.String("profiles", "", "the folder to write Go profiles of the clusters' measurements into; none by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, only: *only}
+	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, only: *only, profiles: *dir}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
@@ -42,6 +43,7 @@ type bench struct {
 	objects, many int
 	some, fleet   int
 	only          string
+	profiles      string
 	report        report
 }
 

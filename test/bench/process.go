@@ -24,8 +24,8 @@ type operator struct {
 	binary, kubeconfig, endpoint string
 	dir                          string
 
-	metrics string
-	command *exec.Cmd
+	metrics, profiles string
+	command           *exec.Cmd
 }
 
 // start runs the operator and returns once it is ready.
@@ -38,6 +38,9 @@ func (o *operator) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.profiles, err = freeAddress(); err != nil {
+		return err
+	}
 	log, err := os.OpenFile(filepath.Join(o.dir, "operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the operator's log: %w", err)
@@ -48,6 +51,7 @@ func (o *operator) start(ctx context.Context) error {
 	o.command = exec.CommandContext(ctx, o.binary, "operator",
 		"--kubeconfig="+o.kubeconfig, "--aws-endpoint-url="+o.endpoint, "--aws-region="+region,
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
+		"--pprof-bind-address="+o.profiles,
 		"--nodeup-dir="+o.dir, "--log-level=warn")
 	o.command.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
 	o.command.Stdout, o.command.Stderr = log, log
@@ -145,18 +149,8 @@ func (o *operator) cpu() (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the operator's CPU time: %w", err)
 	}
-	// Fields 14 and 15, counted after the command's closing parenthesis; see proc(5).
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read the operator's CPU time: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / 100, nil
+	of, err := parseStat(string(stat))
+	return of.cpu, err
 }
 
 // sumOf adds up the samples of one metric whose labels contain all of with.

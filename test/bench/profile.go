@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// profiles writes Go profiles of one measurement into a folder: of this program, which holds the simulator and the
+// played machines, and of the operator. Without a folder it does nothing.
+type profiles struct {
+	dir  string
+	file *os.File
+	done chan error
+	stop context.CancelFunc
+}
+
+// begin starts profiling both programs' processors.
+func (p *profiles) begin(ctx context.Context, o *operator) error {
+	if p.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(p.dir, 0o750); err != nil {
+		return fmt.Errorf("make the folder for profiles: %w", err)
+	}
+	var err error
+	if p.file, err = os.Create(filepath.Join(p.dir, "simulator-cpu.pprof")); err != nil {
+		return fmt.Errorf("make a profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(p.file); err != nil {
+		return fmt.Errorf("start a profile: %w", err)
+	}
+	ctx, p.stop = context.WithCancel(ctx)
+	p.done = make(chan error, 1)
+	go func() { p.done <- p.operatorCPU(ctx, o) }()
+	return nil
+}
+
+// end writes them, and what both programs hold in memory.
+func (p *profiles) end(ctx context.Context, o *operator) error {
+	if p.dir == "" {
+		return nil
+	}
+	pprof.StopCPUProfile()
+	p.stop()
+	heap, err := os.Create(filepath.Join(p.dir, "simulator-heap.pprof"))
+	if err != nil {
+		return fmt.Errorf("make a profile: %w", err)
+	}
+	runtime.GC() // The profile is as of the last collection.
+	return errors.Join(<-p.done, p.file.Close(), pprof.WriteHeapProfile(heap), heap.Close(),
+		p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1"), p.fetch(ctx, o, "operator-allocations.pprof", "allocs"))
+}
+
+// server writes what the API server counts: who asked it for what, and how often.
+func (p *profiles) server(ctx context.Context, config *rest.Config) error {
+	if p.dir == "" {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	body, err := client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the API server what it counts: %w", err)
+	}
+	return os.WriteFile(filepath.Join(p.dir, "server-metrics.txt"), body, 0o600)
+}
+
+// operatorCPU fetches one profile after another, ten seconds each, until ctx ends.
+func (p *profiles) operatorCPU(ctx context.Context, o *operator) error {
+	for i := 0; ctx.Err() == nil; i++ {
+		if err := p.fetch(ctx, o, fmt.Sprintf("operator-cpu-%02d.pprof", i), "profile?seconds=10"); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *profiles) fetch(ctx context.Context, o *operator, name, page string) error {
+	response, err := get(ctx, "http://"+o.profiles+"/debug/pprof/"+page)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("read a profile of the operator: %w", err)
+	}
+	return os.WriteFile(filepath.Join(p.dir, name), body, 0o600)
+}
+
+// spent is the time that programs have had on processors, by their names.
+type spent map[string]time.Duration
+
+// spentNow returns what this program ("simulator") and each program it started have used until now.
+func spentNow() (spent, error) {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	all, self := spent{}, os.Getpid()
+	for _, path := range stats {
+		stat, err := os.ReadFile(path) //nolint:gosec // It is /proc.
+		if err != nil {
+			continue // It ended meanwhile.
+		}
+		process, err := parseStat(string(stat))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		switch {
+		case process.id == self:
+			all["simulator and machines"] += process.cpu
+		case process.parent == self:
+			all[programOf(path, process.name)] += process.cpu
+		}
+	}
+	return all, nil
+}
+
+// programOf tells apart what one binary plays: "kube kube-apiserver".
+func programOf(stat, name string) string {
+	line, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline")) //nolint:gosec // It is /proc.
+	arguments := strings.Split(string(line), "\x00")
+	if err != nil || len(arguments) < 2 {
+		return name
+	}
+	return name + " " + arguments[1]
+}
+
+// process is what /proc tells of one.
+type process struct {
+	id, parent int
+	name       string
+	cpu        time.Duration
+}
+
+// parseStat reads /proc/<id>/stat; see proc(5).
+func parseStat(stat string) (process, error) {
+	head, rest, ok := strings.Cut(stat, ") ")
+	id, name, _ := strings.Cut(head, " (")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 13 {
+		return process{}, errors.New("not what /proc/<id>/stat looks like")
+	}
+	p := process{name: name}
+	var err error
+	if p.id, err = strconv.Atoi(id); err != nil {
+		return process{}, fmt.Errorf("the process's number: %w", err)
+	}
+	if p.parent, err = strconv.Atoi(fields[1]); err != nil {
+		return process{}, fmt.Errorf("the parent's number: %w", err)
+	}
+	for _, field := range fields[11:13] {
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return process{}, fmt.Errorf("the time on processors: %w", err)
+		}
+		p.cpu += time.Duration(ticks) * time.Second / 100
+	}
+	return p, nil
+}
