@@ -106,6 +106,10 @@ func readsAs(text, jsonType string) bool {
 
 func dynamic(text string) bool { return strings.HasPrefix(text, "{{resolve:") }
 
+// offering is how long a list is at least that says what AWS offers today: instance types, for example. AWS adds to
+// those without notice, so AWS decides, not the list.
+const offering = 100
+
 func (c *check) enum(n *template.Node, text string, p *Property, path []string) {
 	allowed, same := p.Enum, func(a, b string) bool { return a == b }
 	if len(p.EnumCaseInsensitive) > 0 {
@@ -114,7 +118,9 @@ func (c *check) enum(n *template.Node, text string, p *Property, path []string) 
 	if p.Const != nil {
 		allowed = []any{p.Const}
 	}
-	// Instance types are a thousand names, so what is right is found without making a list.
+	if len(allowed) >= offering {
+		return
+	}
 	matches := func(one any) bool {
 		name := enumName(one)
 		return same(name, text) || sameNumber(name, text)

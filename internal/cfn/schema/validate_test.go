@@ -38,6 +38,7 @@ func TestValidateOneResource(t *testing.T) {
 		{"a scalar for a list, which CloudFormation refuses", "AWS::SQS::Queue", `{Tags: a}`, `t:1:61: AWS::SQS::Queue property Tags must be a list, not the string "a"`},
 		{"a property that AWS sets", "AWS::SQS::Queue", `{Arn: a}`, `t:1:55: AWS::SQS::Queue property Arn is read-only: AWS sets it`},
 		{"an enum, with the likely value", "AWS::S3::Bucket", `{VersioningConfiguration: {Status: Enable}}`, `t:1:89: AWS::S3::Bucket property VersioningConfiguration/Status must be one of Enabled, Suspended, not "Enable"; did you mean Enabled?`},
+		{"an instance type that is newer than the schemas", "AWS::EC2::LaunchTemplate", `{LaunchTemplateData: {InstanceType: m99.large}}`, ""},
 		{"what is required", "AWS::DynamoDB::Table", `{TableName: tab}`, `t:1:59: AWS::DynamoDB::Table requires property KeySchema`},
 		{"what is required of an element", "AWS::SQS::Queue", `{Tags: [{Key: a}]}`, `t:1:62: AWS::SQS::Queue requires property Value in Tags/0`},
 		{"AWS::NoValue is not given", "AWS::DynamoDB::Table", `{KeySchema: !Ref AWS::NoValue}`, `t:1:59: AWS::DynamoDB::Table requires property KeySchema`},
