@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,12 @@ type Allow struct {
 	Replace bool
 	// Remove consents to the removal of stateful resources.
 	Remove bool
+	// Annotation is where consent is given, for the messages; empty is
+	// AllowAnnotation.
+	Annotation string
 }
+
+func (a Allow) annotation() string { return cmp.Or(a.Annotation, AllowAnnotation) }
 
 // ParseAllow reads the value of AllowAnnotation. It errs on words it does not
 // know, since a misspelt consent is none; the words it knows still count.
@@ -113,7 +119,7 @@ func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message st
 		return "", ""
 	}
 	return StatefulReplacement, fmt.Sprintf("%s (%s) would be replaced by an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), AllowAnnotation, AllowReplace)
+		change.LogicalID, change.Type, because(change), fate(change), allow.annotation(), AllowReplace)
 }
 
 func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, message string) {
@@ -121,7 +127,7 @@ func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, mes
 		return "", ""
 	}
 	return StatefulMayBeReplaced, fmt.Sprintf("%s (%s) may be replaced by an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), AllowAnnotation, AllowReplace)
+		change.LogicalID, change.Type, because(change), fate(change), allow.annotation(), AllowReplace)
 }
 
 // statefulIsNotRemoved lets resources go whose DeletionPolicy keeps them.
@@ -130,7 +136,7 @@ func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message str
 		return "", ""
 	}
 	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Put it back, or accept the removal with the annotation %s: %s.",
-		change.LogicalID, change.Type, fate(change), AllowAnnotation, AllowRemove)
+		change.LogicalID, change.Type, fate(change), allow.annotation(), AllowRemove)
 }
 
 // because names the properties that are the cause.

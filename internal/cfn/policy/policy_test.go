@@ -37,6 +37,11 @@ func TestCheck(t *testing.T) {
 			policy.Allow{},
 			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced by an empty one because FifoQueue and QueueName change, and its data lost. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
 		},
+		{
+			"consent is given where the caller reads it", "Q: {Type: AWS::SQS::Queue}", keep,
+			policy.Allow{Annotation: "example.com/allow"},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulRemoval, Message: "Q (AWS::SQS::Queue) would be removed, and its data lost. Put it back, or accept the removal with the annotation example.com/allow: remove."}},
+		},
 		{"a person consents", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a}}", policy.Allow{Replace: true}, nil},
 		{
 			"consent to removal is not consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, UpdateReplacePolicy: Retain, Properties: {QueueName: a}}",

@@ -172,7 +172,7 @@ func failed(err error) operatorkit.Outcome {
 
 // allowed reads which dangerous changes the object's owner permits.
 func allowed(obj client.Object) policy.Allow {
-	var allow policy.Allow
+	allow := policy.Allow{Annotation: allowAnnotation}
 	for word := range strings.SplitSeq(obj.GetAnnotations()[allowAnnotation], ",") {
 		switch strings.TrimSpace(word) {
 		case "replace":
