@@ -65,7 +65,7 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
 		Metrics: p.metrics, Releases: releases,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
-		Cleanup: cleanup.New(p.clients, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
+		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})
 }
 

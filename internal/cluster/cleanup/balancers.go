@@ -89,7 +89,7 @@ func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
 			}
 		}
 	}
-	return h.tagged(ctx, arns)
+	return h.ownOf(ctx, arns)
 }
 
 // targetGroups removes target groups, once their load balancers are gone.
@@ -107,7 +107,7 @@ func (h *hunt) targetGroups(ctx context.Context) error {
 			}
 		}
 	}
-	own, err := h.tagged(ctx, arns)
+	own, err := h.ownOf(ctx, arns)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (h *hunt) targetGroups(ctx context.Context) error {
 	return nil
 }
 
-// tagged returns those that the cluster made itself.
-func (h *hunt) tagged(ctx context.Context, arns []string) ([]string, error) {
+// ownOf returns those that the cluster made itself.
+func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	var own []string
 	for some := range slices.Chunk(arns, describedTags) {
 		tags, err := h.balancers.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})

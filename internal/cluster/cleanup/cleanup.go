@@ -23,7 +23,7 @@ import (
 const (
 	// KeepSnapshotsAnnotation on a Cluster keeps the last snapshots of etcd's volumes.
 	KeepSnapshotsAnnotation = v1alpha1.Group + "/keep-etcd-snapshots"
-	// LeaveAnnotation on a Cluster lets its deletion end although something is left over.
+	// LeaveAnnotation on a Cluster lets its deletion go on although something is left over or cannot be removed.
 	LeaveAnnotation = v1alpha1.Group + "/leave-leftovers"
 )
 
@@ -32,8 +32,11 @@ const (
 	askedFor = 3 * time.Minute
 	// callTimeout bounds a call of the workload cluster.
 	callTimeout = 10 * time.Second
-	// lookAgain is when to look at what is going.
-	lookAgain = 3 * time.Second
+	// lookAgain is when to look at what is going, at first; patience is after what time of the deletion it is told
+	// that something does not go, and looked at more rarely.
+	lookAgain       = 3 * time.Second
+	lookAgainRarely = 30 * time.Second
+	patience        = 10 * time.Minute
 	// sweepAgain is when to look again for what should not be.
 	sweepAgain = 15 * time.Second
 )
@@ -48,14 +51,26 @@ type Clients interface {
 
 // Cleaner removes what clusters left. It keeps no state: each call looks at what there is.
 type Cleaner struct {
-	clients Clients
-	clock   clock.PassiveClock
-	log     logr.Logger
+	clients  Clients
+	operator string
+	clock    clock.PassiveClock
+	log      logr.Logger
 }
 
-// New returns a cleaner.
-func New(clients Clients, clk clock.PassiveClock, log logr.Logger) *Cleaner {
-	return &Cleaner{clients: clients, clock: clk, log: log}
+// New returns a cleaner. Operator is the operator's name as it is in the tags of the clusters' stacks.
+func New(clients Clients, operator string, clk clock.PassiveClock, log logr.Logger) *Cleaner {
+	return &Cleaner{clients: clients, operator: operator, clock: clk, log: log}
+}
+
+// hunt begins a look for what a cluster left.
+func (c *Cleaner) hunt(cluster *v1alpha1.Cluster, target awsapi.Target) *hunt {
+	return &hunt{
+		name: cluster.Name, namespace: cluster.Namespace, operator: c.operator,
+		vpc: cluster.Status.Outputs[model.OutputVPC], zone: cluster.Status.Outputs[model.OutputHostedZone],
+		deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete, keepSnapshots: cluster.Annotations[KeepSnapshotsAnnotation] == "true",
+		ec2: c.clients.Leftovers(target), balancers: c.clients.LoadBalancers(target),
+		classic: c.clients.ClassicLoadBalancers(target), records: c.clients.Records(target),
+	}
 }
 
 // BeforeNodes asks the cluster's own controllers to take down the load balancers of its Services, as long as
@@ -97,16 +112,15 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 	return operatorkit.Done()
 }
 
-// AfterNodes removes what is left of the cluster in AWS beside its stacks.
+// AfterNodes removes what is left of the cluster in AWS beside its stacks. A cluster that never had a network had no
+// machine that could have made anything; what carries its name may be another's, who has the name in AWS.
 func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := &hunt{
-		name: cluster.Name, vpc: cluster.Status.Outputs[model.OutputVPC], deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete,
-		ec2: c.clients.Leftovers(target), balancers: c.clients.LoadBalancers(target),
-		classic: c.clients.ClassicLoadBalancers(target), records: c.clients.Records(target),
+	h := c.hunt(cluster, target)
+	if h.vpc == "" {
+		return operatorkit.Done()
 	}
 	for _, step := range []func(context.Context) error{
-		h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes,
-		func(ctx context.Context) error { return h.names(ctx, cluster) },
+		h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names,
 	} {
 		if err := step(ctx); err != nil {
 			failure := awsapi.Explain(err)
@@ -116,25 +130,40 @@ func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, tar
 	for _, removed := range h.removed {
 		c.log.Info("Removed what the cluster had left.", "cluster", cluster.Name, "what", removed)
 	}
-	if len(h.waits) > 0 {
+	return c.remaining(cluster, h)
+}
+
+// remaining says what did not go, if anything did not.
+func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *hunt) operatorkit.Outcome {
+	late := cluster.DeletionTimestamp != nil && c.clock.Since(cluster.DeletionTimestamp.Time) > patience
+	switch {
+	case len(h.waits) == 0 && len(h.refused) == 0:
+		return operatorkit.Done()
+	case cluster.Annotations[LeaveAnnotation] == "true":
+		c.log.Info("What the cluster had left stays.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)))
+		return operatorkit.Done()
+	case len(h.refused) > 0:
+		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to remove what the cluster made by itself: "+list(h.refused)+"."+leaveAdvice).Troubled()
+	case late:
+		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "What the cluster made by itself is still in use, and so cannot be removed: "+list(h.waits)+"."+leaveAdvice).Troubled()
+	default:
 		return operatorkit.Wait(lookAgain, "RemovingLeftovers", "What the cluster made in AWS by itself is going: "+list(h.waits)+".")
 	}
-	return operatorkit.Done()
 }
+
+// leaveAdvice ends a message that something does not go.
+const leaveAdvice = " Remove it, or annotate the Cluster with " + LeaveAnnotation + "=true to leave it."
 
 // Sweep says what is left when the stacks are gone, and removes etcd's last snapshots.
 func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := &hunt{
-		name: cluster.Name, vpc: cluster.Status.Outputs[model.OutputVPC], ec2: c.clients.Leftovers(target), balancers: c.clients.LoadBalancers(target),
-		classic: c.clients.ClassicLoadBalancers(target),
-	}
-	if cluster.Annotations[KeepSnapshotsAnnotation] != "true" {
+	h := c.hunt(cluster, target)
+	if !h.keepSnapshots {
 		if err := h.snapshots(ctx, cluster); err != nil {
 			failure := awsapi.Explain(err)
 			return operatorkit.Fail(err).Explain(failure.Reason, "The snapshots of etcd's volumes cannot be removed: "+failure.Message)
 		}
 	}
-	left, err := h.leftOver(ctx, cluster.Spec.VolumePolicy)
+	left, err := h.leftOver(ctx)
 	if err != nil {
 		failure := awsapi.Explain(err)
 		return operatorkit.Fail(err).Explain(failure.Reason, "Whether anything is left in AWS cannot be told: "+failure.Message)
@@ -147,7 +176,7 @@ func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target a
 		c.log.Info(message, "cluster", cluster.Name)
 		return operatorkit.Done()
 	}
-	return operatorkit.Wait(sweepAgain, "LeftOver", message+" Remove it, or annotate the Cluster with "+LeaveAnnotation+"=true to leave it.").Troubled()
+	return operatorkit.Wait(sweepAgain, "LeftOver", message+leaveAdvice).Troubled()
 }
 
 // list tells things for people, cut at ten.

@@ -22,29 +22,45 @@ const stackTag = "aws:cloudformation:stack-id"
 
 // hunt is one look for what a cluster left.
 type hunt struct {
-	name string
-	// vpc is the cluster's: the load balancers of all others need not be asked for their tags.
-	vpc           string
-	deleteVolumes bool
+	name, namespace, operator string
+	// vpc is the cluster's: the load balancers of all others need not be asked for their tags. It is empty if the
+	// base stack was never seen to be made. Zone is its private zone.
+	vpc, zone                    string
+	deleteVolumes, keepSnapshots bool
 
 	ec2       awsapi.Leftovers
 	balancers awsapi.LoadBalancers
 	classic   awsapi.ClassicLoadBalancers
 	records   awsapi.Records
 
-	// removed and waits tell what was removed and what could not be removed yet.
-	removed, waits []string
+	// removed, waits and refused tell what was removed, what cannot be removed yet, and what AWS does not remove and why.
+	removed, waits, refused []string
+}
+
+// controllerTag is the tag that the AWS Load Balancer Controller puts on load balancers, target groups and security
+// groups that it makes, beside or in place of the cluster's:
+// https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/pkg/deploy/tracking/provider.go
+const controllerTag = "elbv2.k8s.aws/cluster"
+
+// inVPC are the searches for what is the cluster's in its VPC.
+func (h *hunt) inVPC() [][]types.Filter {
+	here := filter("vpc-id", h.vpc)
+	return [][]types.Filter{{here, h.owned()}, {here, filter("tag:"+controllerTag, h.name)}}
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
 }
 
 // owned is the filter for what belongs to the cluster.
 func (h *hunt) owned() types.Filter {
-	return types.Filter{Name: aws.String("tag:" + model.TagOwnedPrefix + h.name), Values: []string{model.TagOwned}}
+	return filter("tag:"+model.TagOwnedPrefix+h.name, model.TagOwned)
 }
 
 // mine says of tags whether they are on something that the cluster made itself.
 func (h *hunt) mine(tags map[string]string) bool {
 	_, stacks := tags[stackTag]
-	return tags[model.TagOwnedPrefix+h.name] == model.TagOwned && !stacks
+	return !stacks && (tags[model.TagOwnedPrefix+h.name] == model.TagOwned || tags[controllerTag] == h.name)
 }
 
 func tagsOf(tags []types.Tag) map[string]string {
@@ -55,7 +71,8 @@ func tagsOf(tags []types.Tag) map[string]string {
 	return all
 }
 
-// took notes how the removal of a thing went: one that is held by another is looked at again.
+// took notes how the removal of a thing went: one that is held by another is looked at again, and one that AWS refuses
+// to remove keeps none of the others. It returns what may pass.
 func (h *hunt) took(what string, err error) error {
 	switch code := awsapi.Code(err); {
 	case err == nil:
@@ -67,12 +84,16 @@ func (h *hunt) took(what string, err error) error {
 		h.waits = append(h.waits, what)
 		return nil
 	}
+	if failure := awsapi.Explain(err); !failure.Transient() {
+		h.refused = append(h.refused, what+" ("+strings.TrimSuffix(failure.Message, ".")+")")
+		return nil
+	}
 	return err
 }
 
 // interfaces removes network interfaces that nothing is attached to any more.
 func (h *hunt) interfaces(ctx context.Context) error {
-	pages := ec2.NewDescribeNetworkInterfacesPaginator(h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{h.owned()}})
+	pages := ec2.NewDescribeNetworkInterfacesPaginator(h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -104,34 +125,40 @@ func goesWithInstance(found *types.NetworkInterface) bool {
 
 // groups removes security groups, and first the rules of others that name them.
 func (h *hunt) groups(ctx context.Context) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(h.ec2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{h.owned()}})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err //nolint:wrapcheck // explained by the caller
-		}
-		for i := range page.SecurityGroups {
-			found := &page.SecurityGroups[i]
-			if !h.mine(tagsOf(found.Tags)) {
-				continue
+	for _, filters := range h.inVPC() {
+		pages := ec2.NewDescribeSecurityGroupsPaginator(h.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err //nolint:wrapcheck // explained by the caller
 			}
-			id := aws.ToString(found.GroupId)
-			if err := h.unname(ctx, id); err != nil {
-				return err
-			}
-			_, err := h.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &id})
-			if err := h.took(id, err); err != nil {
-				return err
+			for i := range page.SecurityGroups {
+				if err := h.group(ctx, &page.SecurityGroups[i]); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// unname revokes the rules by which other groups let this one in.
+func (h *hunt) group(ctx context.Context, found *types.SecurityGroup) error {
+	id := aws.ToString(found.GroupId)
+	if !h.mine(tagsOf(found.Tags)) || slices.Contains(h.waits, id) {
+		return nil
+	}
+	if err := h.unname(ctx, id); err != nil {
+		return err
+	}
+	_, err := h.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &id})
+	return h.took(id, err)
+}
+
+// unname revokes the rules by which the cluster's other groups let this one in, as its nodes' do. In groups that are
+// not the cluster's it changes nothing: they hold this one until their owner does.
 func (h *hunt) unname(ctx context.Context, id string) error {
 	naming, err := h.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
-		{Name: aws.String("ip-permission.group-id"), Values: []string{id}},
+		filter("ip-permission.group-id", id), filter("tag-key", model.TagOwnedPrefix+h.name, controllerTag),
 	}})
 	if err != nil {
 		return err //nolint:wrapcheck // explained by the caller
@@ -185,15 +212,11 @@ func (h *hunt) volumes(ctx context.Context) error {
 	return nil
 }
 
-// snapshots removes those of etcd's volumes, which CloudFormation makes of volumes that it deletes.
-func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	filter := func(name string, values ...string) types.Filter {
-		return types.Filter{Name: aws.String(name), Values: values}
-	}
-	// By their tags, also where the stack was deleted before anybody knew what it had made.
+// etcdSnapshots are the searches for the snapshots that CloudFormation makes of etcd's volumes when it deletes them: by
+// their tags, and by their volumes where those are known.
+func (h *hunt) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	searches := [][]types.Filter{{
-		filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
-		filter("tag-key", model.TagEtcdSlot),
+		h.owned(), filter("tag:"+model.TagNamespace, h.namespace), filter("tag:"+model.TagOperator, h.operator), filter("tag-key", model.TagEtcdSlot),
 	}}
 	var volumes []string
 	for slot := range int(max(cluster.Spec.ControlPlane.Replicas, 3)) {
@@ -204,7 +227,12 @@ func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if len(volumes) > 0 {
 		searches = append(searches, []types.Filter{filter("volume-id", volumes...)})
 	}
-	for _, filters := range searches {
+	return searches
+}
+
+// snapshots removes those of etcd's volumes.
+func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	for _, filters := range h.etcdSnapshots(cluster) {
 		if err := h.deleteSnapshots(ctx, filters); err != nil {
 			return err
 		}
@@ -232,8 +260,8 @@ func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) erro
 
 // names removes what machines published in the private zone: a zone with records is not deleted.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
-func (h *hunt) names(ctx context.Context, cluster *v1alpha1.Cluster) error {
-	zone := cluster.Status.Outputs[model.OutputHostedZone]
+func (h *hunt) names(ctx context.Context) error {
+	zone := h.zone
 	if zone == "" {
 		return nil
 	}
@@ -269,16 +297,35 @@ var sweptTypes = []string{
 }
 
 // leftOver lists what carries the cluster's tag.
-func (h *hunt) leftOver(ctx context.Context, policy v1alpha1.VolumePolicy) ([]string, error) {
-	kept, err := h.keptVolumes(ctx, policy)
+func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
+	expected, err := h.expected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var left []string
+	found, err := h.tagged(ctx, model.TagOwnedPrefix+h.name, model.TagOwned)
+	if err != nil {
+		return nil, err
+	}
+	if h.vpc == "" { // Nothing was made but by a stack, and what is of the stack says whose.
+		for key, value := range map[string]string{model.TagNamespace: h.namespace, model.TagOperator: h.operator} {
+			own, err := h.tagged(ctx, key, value)
+			if err != nil {
+				return nil, err
+			}
+			found = slices.DeleteFunc(found, func(id string) bool { return !slices.Contains(own, id) })
+		}
+		return slices.DeleteFunc(found, func(id string) bool { return expected[id] }), nil
+	}
+	found = slices.DeleteFunc(found, func(id string) bool { return expected[id] })
+	balancers, err := h.balancersLeft(ctx)
+	return append(found, balancers...), err
+}
+
+// tagged lists what has a tag.
+func (h *hunt) tagged(ctx context.Context, key, value string) ([]string, error) {
+	var found []string
 	pages := ec2.NewDescribeTagsPaginator(h.ec2, &ec2.DescribeTagsInput{Filters: []types.Filter{
-		{Name: aws.String("key"), Values: []string{model.TagOwnedPrefix + h.name}},
-		{Name: aws.String("value"), Values: []string{model.TagOwned}},
-		{Name: aws.String("resource-type"), Values: sweptTypes},
+		filter("key", key), filter("value", value), filter("resource-type", sweptTypes...),
 	}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -286,31 +333,42 @@ func (h *hunt) leftOver(ctx context.Context, policy v1alpha1.VolumePolicy) ([]st
 			return nil, err //nolint:wrapcheck // explained by the caller
 		}
 		for i := range page.Tags {
-			if id := aws.ToString(page.Tags[i].ResourceId); !kept[id] {
-				left = append(left, id)
+			found = append(found, aws.ToString(page.Tags[i].ResourceId))
+		}
+	}
+	return found, nil
+}
+
+// expected are the volumes of claims that stay by the cluster's policy, and etcd's snapshots where they are kept.
+func (h *hunt) expected(ctx context.Context) (map[string]bool, error) {
+	kept := map[string]bool{}
+	if !h.deleteVolumes {
+		pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{h.owned()}})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, err //nolint:wrapcheck // explained by the caller
+			}
+			for i := range page.Volumes {
+				if h.mine(tagsOf(page.Volumes[i].Tags)) {
+					kept[aws.ToString(page.Volumes[i].VolumeId)] = true
+				}
 			}
 		}
 	}
-	balancers, err := h.balancersLeft(ctx)
-	return append(left, balancers...), err
-}
-
-// keptVolumes are those of claims that stay by the cluster's policy.
-func (h *hunt) keptVolumes(ctx context.Context, policy v1alpha1.VolumePolicy) (map[string]bool, error) {
-	kept := map[string]bool{}
-	if policy == v1alpha1.VolumesDelete {
+	if !h.keepSnapshots {
 		return kept, nil
 	}
-	pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{h.owned()}})
+	pages := ec2.NewDescribeSnapshotsPaginator(h.ec2, &ec2.DescribeSnapshotsInput{
+		OwnerIds: []string{"self"}, Filters: []types.Filter{h.owned(), filter("tag-key", model.TagEtcdSlot)},
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // explained by the caller
 		}
-		for i := range page.Volumes {
-			if h.mine(tagsOf(page.Volumes[i].Tags)) {
-				kept[aws.ToString(page.Volumes[i].VolumeId)] = true
-			}
+		for i := range page.Snapshots {
+			kept[aws.ToString(page.Snapshots[i].SnapshotId)] = true
 		}
 	}
 	return kept, nil

@@ -163,7 +163,7 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
-		Cleanup:  cleanup.New(clients, clock.RealClock{}, logr.Discard()),
+		Cleanup:  cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,234 @@
+package cleanup_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// TestLoadBalancers removes what the cloud controller and the load balancer controller made, and what others made not.
+func TestLoadBalancers(t *testing.T) {
+	a := newAWS(t)
+	subnet := a.subnet()
+	classic := func(name string, tags map[string]string) {
+		all := make([]elbtypes.Tag, 0, len(tags))
+		for key, value := range tags {
+			all = append(all, elbtypes.Tag{Key: aws.String(key), Value: aws.String(value)})
+		}
+		_, err := a.classic.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
+			LoadBalancerName: &name, Subnets: []string{subnet}, Scheme: aws.String("internal"), Tags: all,
+			Listeners: []elbtypes.Listener{{LoadBalancerPort: 80, InstancePort: aws.Int32(30080), Protocol: aws.String("tcp")}},
+		})
+		must(t, err)
+	}
+	newer := func(name string, tags map[string]string) {
+		all := make([]elbv2types.Tag, 0, len(tags))
+		for key, value := range tags {
+			all = append(all, elbv2types.Tag{Key: aws.String(key), Value: aws.String(value)})
+		}
+		made, err := a.balancers.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+			Name: &name, Subnets: []string{subnet}, Type: elbv2types.LoadBalancerTypeEnumNetwork, Scheme: elbv2types.LoadBalancerSchemeEnumInternal, Tags: all,
+		})
+		must(t, err)
+		group, err := a.balancers.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
+			Name: &name, VpcId: &a.vpc, Protocol: elbv2types.ProtocolEnumTcp, Port: aws.Int32(30080), Tags: all,
+		})
+		must(t, err)
+		_, err = a.balancers.CreateListener(t.Context(), &elbv2.CreateListenerInput{
+			LoadBalancerArn: made.LoadBalancers[0].LoadBalancerArn, Protocol: elbv2types.ProtocolEnumTcp, Port: aws.Int32(80),
+			DefaultActions: []elbv2types.Action{{Type: elbv2types.ActionTypeEnumForward, TargetGroupArn: group.TargetGroups[0].TargetGroupArn}},
+		})
+		must(t, err)
+	}
+	classic("ours", owned("demo"))
+	classic("theirs", owned("demo-two"))
+	newer("ours", owned("demo"))
+	newer("controllers", map[string]string{"elbv2.k8s.aws/cluster": "demo", "service.k8s.aws/stack": "default/web"})
+	newer("theirs", map[string]string{"elbv2.k8s.aws/cluster": "demo-two"})
+	newer("nobodys", map[string]string{"team": "web"})
+
+	a.goes(a.cleaner.AfterNodes)
+
+	if got := a.balancerNames(); !slices.Equal(got, []string{"classic theirs", "group nobodys", "group theirs", "nobodys", "theirs"}) {
+		t.Errorf("left are %q", got)
+	}
+	a.done(a.cleaner.Sweep)
+}
+
+// TestSecurityGroups removes the groups of load balancers, though the nodes' group and they themselves name each other.
+func TestSecurityGroups(t *testing.T) {
+	a := newAWS(t)
+	nodes := a.group("nodes", map[string]string{"kubernetes.io/cluster/demo": "shared"})
+	balancer := a.group("k8s-elb", owned("demo"))
+	backend := a.group("k8s-traffic", map[string]string{"elbv2.k8s.aws/cluster": "demo"})
+	a.letIn(nodes, balancer)
+	a.letIn(nodes, backend)
+	a.letIn(backend, balancer)
+	a.letIn(balancer, backend)
+	a.letIn(balancer, balancer)
+
+	a.goes(a.cleaner.AfterNodes)
+
+	if got := a.groups(); !slices.Equal(got, []string{"nodes"}) {
+		t.Errorf("left are %q", got)
+	}
+	if rules := a.rules(nodes); rules != 0 {
+		t.Errorf("%d rules of the nodes' group still name groups that are gone", rules)
+	}
+}
+
+// TestWhatIsHeldByOthers waits for what a person has to let go of, says so after a while, and leaves it if told to.
+func TestWhatIsHeldByOthers(t *testing.T) {
+	a := newAWS(t)
+	held := a.group("k8s-elb", owned("demo"))
+	person := a.group("database", nil)
+	a.letIn(person, held)
+
+	outcome := a.cleaner.AfterNodes(t.Context(), a.cluster, target)
+	if outcome.Kind() != operatorkit.KindWait || outcome.Reason() != "RemovingLeftovers" || outcome.IsTroubled() {
+		t.Errorf("at first it says %s", outcome)
+	}
+	if rules := a.rules(person); rules != 1 {
+		t.Errorf("the group of somebody else has %d rules", rules)
+	}
+	a.clock.SetTime(a.clock.Now().Add(11 * time.Minute))
+	outcome = a.cleaner.AfterNodes(t.Context(), a.cluster, target)
+	if outcome.Reason() != "LeftoversInUse" || !outcome.IsTroubled() || outcome.After() < 10*time.Second ||
+		!strings.Contains(outcome.Message(), held) || !strings.Contains(outcome.Message(), cleanup.LeaveAnnotation+"=true") {
+		t.Errorf("later it says %s, and looks again after %s", outcome, outcome.After())
+	}
+	a.cluster.Annotations = map[string]string{cleanup.LeaveAnnotation: "true"}
+	a.done(a.cleaner.AfterNodes)
+	a.done(a.cleaner.Sweep)
+	if got := a.groups(); !slices.Contains(got, "k8s-elb") {
+		t.Errorf("left are %q", got)
+	}
+}
+
+// TestARefusalKeepsNothingElse removes all else though AWS refuses one removal, and gives AWS's words for that one.
+func TestARefusalKeepsNothingElse(t *testing.T) {
+	a := newAWS(t)
+	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
+	a.group("k8s-elb", owned("demo"))
+	a.volume(owned("demo"))
+	lift := a.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "DeleteSecurityGroup", Deny: true})
+
+	outcome := a.cleaner.AfterNodes(t.Context(), a.cluster, target)
+	if outcome.Reason() != "LeftoversRefused" || !outcome.IsTroubled() || !strings.Contains(outcome.Message(), "ec2:DeleteSecurityGroup") {
+		t.Errorf("it says %s", outcome)
+	}
+	if got := a.volumes(); len(got) != 0 {
+		t.Errorf("volumes are left: %q", got)
+	}
+	lift()
+	a.goes(a.cleaner.AfterNodes)
+}
+
+// TestInterfaces removes those that nothing is attached to.
+func TestInterfaces(t *testing.T) {
+	a := newAWS(t)
+	subnet := a.subnet()
+	a.networkInterface(subnet, owned("demo"))
+	other := a.networkInterface(subnet, nil)
+	a.goes(a.cleaner.AfterNodes)
+	if got := a.interfaces(); !slices.Equal(got, []string{other}) {
+		t.Errorf("left are %q", got)
+	}
+}
+
+// TestVolumes keeps the volumes of claims, unless the cluster's policy is to delete them; the sweep agrees.
+func TestVolumes(t *testing.T) {
+	a := newAWS(t)
+	claim := a.volume(owned("demo"))
+	a.volume(nil)
+	a.done(a.cleaner.AfterNodes)
+	a.done(a.cleaner.Sweep)
+	if got := a.volumes(); len(got) != 2 {
+		t.Errorf("left are %q", got)
+	}
+	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
+	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" || !strings.Contains(outcome.Message(), claim) {
+		t.Errorf("of a volume that should be gone, the sweep says %s", outcome)
+	}
+	a.goes(a.cleaner.AfterNodes)
+	a.done(a.cleaner.Sweep)
+	if got := a.volumes(); len(got) != 1 || got[0] == claim {
+		t.Errorf("left are %q", got)
+	}
+}
+
+// TestSnapshots removes etcd's last snapshots, or keeps them and does not count them as left over; those of other
+// clusters of the name are not touched, and people's are told of.
+func TestSnapshots(t *testing.T) {
+	a := newAWS(t)
+	etcd := func(namespace, operator string) map[string]string {
+		tags := owned("demo")
+		tags["cluster-operator.aws/namespace"], tags["cluster-operator.aws/operator"], tags["cluster-operator.aws/etcd-slot"] = namespace, operator, "0"
+		return tags
+	}
+	a.cluster.Annotations = map[string]string{cleanup.KeepSnapshotsAnnotation: "true"}
+	a.snapshot(etcd("default", "test"))
+	a.done(a.cleaner.Sweep)
+	if got := a.snapshots(); len(got) != 1 {
+		t.Fatalf("%d snapshots are kept", len(got))
+	}
+	a.cluster.Annotations = nil
+	a.done(a.cleaner.Sweep)
+	if got := a.snapshots(); len(got) != 0 {
+		t.Fatalf("snapshots are left: %q", got)
+	}
+	backup := a.snapshot(owned("demo"))
+	if outcome := a.cleaner.Sweep(t.Context(), a.cluster, target); outcome.Reason() != "LeftOver" || !strings.Contains(outcome.Message(), backup) {
+		t.Errorf("of a person's snapshot the sweep says %s", outcome)
+	}
+
+	// A cluster that never had a base stack, beside one of its name.
+	a.cluster.Status.Outputs = nil
+	a.snapshot(etcd("elsewhere", "test"))
+	a.snapshot(etcd("default", "another"))
+	a.done(a.cleaner.Sweep)
+	if got := a.snapshots(); len(got) != 3 {
+		t.Errorf("left are %q", got)
+	}
+}
+
+// TestANamesakeIsLeftAlone removes nothing in the name of a cluster that never had a network: the name is another's.
+func TestANamesakeIsLeftAlone(t *testing.T) {
+	a := newAWS(t)
+	a.cluster.Spec.VolumePolicy = v1alpha1.VolumesDelete
+	a.cluster.Status.Outputs = nil
+	a.group("k8s-elb", owned("demo"))
+	a.volume(owned("demo"))
+	a.networkInterface(a.subnet(), owned("demo"))
+	a.done(a.cleaner.AfterNodes)
+	a.done(a.cleaner.Sweep)
+	if len(a.groups()) != 1 || len(a.volumes()) != 1 || len(a.interfaces()) != 1 {
+		t.Errorf("left are %q, %q and %q", a.groups(), a.volumes(), a.interfaces())
+	}
+}
+
+// TestNames empties the private zone of what machines published there.
+func TestNames(t *testing.T) {
+	a := newAWS(t)
+	zone := a.zone("demo.internal")
+	a.cluster.Status.Outputs["HostedZone"] = zone
+	a.publish(zone, "etcd-0.demo.internal")
+	a.goes(a.cleaner.AfterNodes)
+	if got := a.names(zone); len(got) != 0 {
+		t.Errorf("left are %q", got)
+	}
+	a.removeZone(zone)
+	a.done(a.cleaner.AfterNodes) // also of a zone that is gone
+}
