@@ -73,8 +73,9 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 }
 
 // EnsureDeleted ends the deletion: nothing of the group is left to be remembered.
-func (s groupClusterStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+func (s groupClusterStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.forget(group.UID)
+	s.wakeNamesake(ctx, group)
 	s.clusters.Wake(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
 	return operatorkit.Done()
 }

@@ -48,6 +48,9 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 		return operatorkit.Done()
 	}
 	s.settled.drop(key)
+	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
+		return outcome
+	}
 	resolved, err := s.resolve(ctx, cluster, release)
 	if err != nil {
 		return s.clusterUnresolved(err)
