@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -86,5 +87,6 @@ func (o *operator) knownReleases() string {
 	for i := range list.Items {
 		names[i] = list.Items[i].Name
 	}
+	slices.Sort(names) // What is read from memory comes in another order each time.
 	return "there are " + strings.Join(names, ", ")
 }

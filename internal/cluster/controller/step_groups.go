@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,7 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 		}
 	}
 	if len(names) > 0 {
+		slices.Sort(names) // What is read from memory comes in another order each time.
 		return operatorkit.Wait(awaitAgain, "DeletingInstanceGroups", "The Cluster's instance groups go first: "+strings.Join(names, ", ")+".")
 	}
 	return operatorkit.Done()
