@@ -15,6 +15,8 @@ import (
 const (
 	// thriftInterval is how often memory is looked at.
 	thriftInterval = 20 * time.Second
+	// looksAtStart is at which look starting is over for certain, looksAnHour how many make an hour.
+	looksAtStart, looksAnHour = 3, int(time.Hour / thriftInterval)
 	// worthReturning is how many unused bytes are worth the work of returning them.
 	worthReturning = 16 << 20
 )
@@ -28,16 +30,18 @@ type thrift struct{ clock clock.WithTicker }
 func (t thrift) Start(ctx context.Context) error {
 	tick := t.clock.NewTicker(thriftInterval)
 	defer tick.Stop()
-	for {
+	for looks := 1; ; looks++ {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C():
-			if unused() > worthReturning {
-				schema.Default().Forget()
-				debug.FreeOSMemory()
-				returnProgram()
-			}
+		}
+		if unused() > worthReturning {
+			schema.Default().Forget()
+			debug.FreeOSMemory()
+			returnProgram()
+		} else if looks == looksAtStart || looks%looksAnHour == 0 {
+			returnProgram()
 		}
 	}
 }
