@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +61,8 @@ type account struct {
 	objects   map[string][]byte
 	volumes   []ec2types.Volume
 	names     map[string]string
-	attaching int // how often attaching is refused, with the volume held by another
+	tokens    []string // what the parameter holds before it holds the token
+	attaching int      // how often attaching is refused, with the volume held by another
 }
 
 func (a *account) GetMetadata(_ context.Context, in *imds.GetMetadataInput, _ ...func(*imds.Options)) (*imds.GetMetadataOutput, error) {
@@ -85,7 +89,11 @@ func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ .
 	if *in.Name != "/demo/token" || !*in.WithDecryption {
 		return nil, errors.New("ParameterNotFound")
 	}
-	return &ssm.GetParameterOutput{Parameter: &ssmtypes.Parameter{Value: aws.String(token)}}, nil
+	value := token
+	if len(a.tokens) > 0 {
+		value, a.tokens = a.tokens[0], a.tokens[1:]
+	}
+	return &ssm.GetParameterOutput{Parameter: &ssmtypes.Parameter{Value: aws.String(value)}}, nil
 }
 
 func (a *account) DescribeVolumes(_ context.Context, in *ec2.DescribeVolumesInput, _ ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
@@ -280,6 +288,32 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return out.Bytes()
 }
 
+// newAPI returns a cluster's API that lets machines join once it has been asked for that some times, and
+// knows the token.
+func newAPI(refusals int) *httptest.Server {
+	left := atomic.Int64{}
+	left.Store(int64(refusals))
+	return httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case left.Add(-1) >= 0:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/api/v1/namespaces/kube-public/configmaps/cluster-info" && r.Header.Get("Authorization") == "":
+		case r.URL.Path == "/api/v1/namespaces/kube-system/configmaps/kubeadm-config" && r.Header.Get("Authorization") == "Bearer "+token:
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+}
+
+// found returns an API as a bundle has it.
+func found(server *httptest.Server) *bundle.API {
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return &bundle.API{Server: server.URL, CACertificate: string(certificate)}
+}
+
+// ready is an API that is there; it ends with the tests.
+var ready = sync.OnceValue(func() *httptest.Server { return newAPI(0) })
+
 func worker() *bundle.Bundle {
 	return &bundle.Bundle{
 		Version: bundle.Version, Cluster: "demo", Role: bundle.Worker, Kubernetes: "v1.36.3", Architecture: "amd64",
@@ -288,6 +322,7 @@ func worker() *bundle.Bundle {
 		Units:          []string{"containerd"},
 		ExtraUserData:  "echo once >> \"$ROOT/extra\"\n",
 		TokenParameter: "/demo/token",
+		API:            found(ready()),
 		Kubeadm:        bundle.Kubeadm{Config: "token: ${BOOTSTRAP_TOKEN}\nname: ${NODE_NAME}\n"},
 		Kubelet: bundle.Kubelet{
 			Path:   "/usr/bin/kubelet",
@@ -300,7 +335,7 @@ func worker() *bundle.Bundle {
 
 func slot() *bundle.Bundle {
 	b := worker()
-	b.Role, b.TokenParameter = bundle.ControlPlane, ""
+	b.Role, b.TokenParameter, b.API = bundle.ControlPlane, "", nil
 	b.Kubeadm = bundle.Kubeadm{Config: "advertiseAddress: ${PRIVATE_IP}\n", Addons: []string{"coredns"}}
 	b.PKI = []bundle.PKIFile{
 		{Key: "pki/ca.crt", Path: "/etc/kubernetes/pki/ca.crt", Mode: "0644"},

@@ -2,11 +2,8 @@ package nodeup
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
@@ -35,7 +32,7 @@ var kubeconfigs = []string{"admin.conf", "super-admin.conf", "kubelet.conf", "co
 // rights: kubeadm makes it with super-admin.conf when a phase first asks for a client.
 func controlPlanePhases() []task {
 	return []task{
-		{"kubeadm configuration", (*boot).writeKubeadmConfig},
+		{"kubeadm configuration", (*boot).writeKubeadmConfig, lastRetry},
 		phase("kubeadm certs", (*boot).removeLeafs, "certs", "all"),
 		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
 		phase("kubeadm etcd", nil, "etcd", "local"),
@@ -44,7 +41,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm upload-config", nil, "upload-config", "all"),
 		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
 		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
-		{"kubeadm addons", (*boot).installAddons},
+		{"kubeadm addons", (*boot).installAddons, lastRetry},
 		phase("kubeadm finalize", nil, "kubelet-finalize", "all"),
 	}
 }
@@ -53,7 +50,7 @@ func controlPlanePhases() []task {
 // before. A run that was cut short leaves half a file, at which kubeadm would stop for good: undo
 // removes what the phase makes before it is tried again.
 func phase(name string, undo func(*boot) error, args ...string) task {
-	return task{name: name, run: func(b *boot, ctx context.Context) (string, error) {
+	return task{name: name, longest: lastRetry, run: func(b *boot, ctx context.Context) (string, error) {
 		if b.done() {
 			return "nothing, it was done before", nil
 		}
@@ -113,28 +110,4 @@ func (b *boot) installAddons(ctx context.Context) (string, error) {
 		}
 	}
 	return strings.Join(b.bundle.Kubeadm.Addons, ", "), nil
-}
-
-// join makes a worker a node. The token is read at each try: the operator renews it.
-func (b *boot) join(ctx context.Context) (string, error) {
-	if b.files.exists(kubeletKubeconfig) {
-		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, kubeadmFile)
-	}
-	decrypt := true
-	found, err := b.AWS.Parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &b.bundle.TokenParameter, WithDecryption: &decrypt})
-	if err != nil {
-		return "", fmt.Errorf("read the bootstrap token from the parameter %s: %w", b.bundle.TokenParameter, err)
-	}
-	if found.Parameter == nil || found.Parameter.Value == nil {
-		return "", fmt.Errorf("the parameter %s has no value", b.bundle.TokenParameter)
-	}
-	b.values[bundle.BootstrapToken] = strings.TrimSpace(*found.Parameter.Value)
-	if _, err := b.writeKubeadmConfig(ctx); err != nil {
-		return "", err
-	}
-	if _, err := b.command(ctx, "kubeadm", "join", "--config", b.files.path(kubeadmFile)); err != nil {
-		return "", err
-	}
-	// It has the token in it.
-	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile)
 }

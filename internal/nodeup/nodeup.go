@@ -66,6 +66,8 @@ type boot struct {
 type task struct {
 	name string
 	run  func(*boot, context.Context) (did string, err error)
+	// longest is the longest wait between tries.
+	longest time.Duration
 }
 
 // Run carries the bundle out. It returns when the machine is a node of its cluster, when a
@@ -74,8 +76,8 @@ func Run(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	started := b.Clock.Now()
 	first := []task{
-		{"metadata", (*boot).readMetadata},
-		{"bundle", (*boot).readBundle},
+		{"metadata", (*boot).readMetadata, lastRetry},
+		{"bundle", (*boot).readBundle, lastRetry},
 	}
 	if err := b.runAll(ctx, first); err != nil {
 		return err
@@ -90,33 +92,36 @@ func Run(ctx context.Context, options Options) error {
 // tasksOf returns what a machine of a role does, in order; docs/design/boot.md says why in this one.
 func tasksOf(role bundle.Role) []task {
 	tasks := []task{
-		{"start at each boot", (*boot).installSelf},
-		{"artifacts", (*boot).installArtifacts},
-		{"kernel", (*boot).setUpKernel},
-		{"files", (*boot).writeFiles},
-		{"ssh keys", (*boot).writeAuthorizedKeys},
-		{"units", (*boot).startUnits},
+		{"start at each boot", (*boot).installSelf, lastRetry},
+		{"artifacts", (*boot).installArtifacts, lastRetry},
+		{"kernel", (*boot).setUpKernel, lastRetry},
+		{"files", (*boot).writeFiles, lastRetry},
+		{"ssh keys", (*boot).writeAuthorizedKeys, lastRetry},
+		{"units", (*boot).startUnits, lastRetry},
 	}
 	if role == bundle.ControlPlane {
 		tasks = append(tasks,
-			task{"etcd volume", (*boot).attachVolume},
-			task{"etcd file system", (*boot).mountVolume},
-			task{"etcd name", (*boot).publishName},
-			task{"authorities", (*boot).fetchPKI},
+			task{"etcd volume", (*boot).attachVolume, lastRetry},
+			task{"etcd file system", (*boot).mountVolume, lastRetry},
+			task{"etcd name", (*boot).publishName, lastRetry},
+			task{"authorities", (*boot).fetchPKI, lastRetry},
 		)
 	}
 	tasks = append(tasks,
-		task{"extra user data", (*boot).runExtraUserData},
-		task{"kubelet unit", (*boot).writeKubeletUnit},
+		task{"extra user data", (*boot).runExtraUserData, lastRetry},
+		task{"kubelet unit", (*boot).writeKubeletUnit, lastRetry},
 	)
 	if role == bundle.ControlPlane {
 		tasks = append(tasks, controlPlanePhases()...)
 	} else {
-		tasks = append(tasks, task{"join", (*boot).join})
+		tasks = append(tasks,
+			task{"API", (*boot).awaitAPI, apiRetry},
+			task{"join", (*boot).join, joinRetry},
+		)
 	}
 	return append(tasks,
-		task{"kubelet", (*boot).enableKubelet},
-		task{"done", (*boot).markDone},
+		task{"kubelet", (*boot).enableKubelet, lastRetry},
+		task{"done", (*boot).markDone, lastRetry},
 	)
 }
 
@@ -124,6 +129,10 @@ func tasksOf(role bundle.Role) []task {
 const (
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = 15 * time.Second
+	// Workers wait for the control plane more often than for anything else, so they look often. Of SSM,
+	// which has a budget for the whole account, they ask when the API is there.
+	apiRetry  = time.Second
+	joinRetry = 2 * time.Second
 )
 
 func (b *boot) runAll(ctx context.Context, tasks []task) error {
@@ -160,7 +169,7 @@ func (b *boot) runOne(ctx context.Context, t task) error {
 		case <-ctx.Done():
 		case <-b.Clock.After(wait):
 		}
-		last, wait = err, min(2*wait, lastRetry)
+		last, wait = err, min(2*wait, t.longest)
 	}
 }
 

@@ -3,16 +3,21 @@ package nodeup_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/nodeup"
 )
 
@@ -82,6 +87,61 @@ func TestWorkerJoins(t *testing.T) {
 	}
 	if strings.Contains(m.tree(t)+m.log.String(), token) {
 		t.Error("the token is left on the machine or in the log")
+	}
+}
+
+// kubeadm waits five seconds for what it does not find; it is not called before it finds everything.
+func TestWorkerWaitsForTheClusterAndItsToken(t *testing.T) {
+	for reason, c := range map[string]struct {
+		refusals int
+		says     string
+	}{
+		"there is no cluster yet":    {3, "the API answers 503 Service Unavailable for /api/v1/namespaces/kube-public/configmaps/cluster-info"},
+		"the token is not known yet": {0, "try the bootstrap token: the API answers 401"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			b := worker()
+			server := newAPI(c.refusals)
+			t.Cleanup(server.Close)
+			b.API = found(server)
+			m := newMachine(t, b)
+			if c.refusals == 0 {
+				m.account.tokens = []string{"fedcba.0123456789abcdef", "fedcba.0123456789abcdef"}
+			}
+			if err := nodeup.Run(t.Context(), m.options); err != nil {
+				t.Fatal(err)
+			}
+			if joins := strings.Count(m.calls(t), "kubeadm join"); joins != 1 || !strings.Contains(m.log.String(), c.says) {
+				t.Errorf("kubeadm was called %d times; the log is\n%s", joins, m.log)
+			}
+		})
+	}
+}
+
+// Whoever has the API's address but no certificate of the cluster's CA is not shown the token.
+func TestTokenIsForTheClusterOnly(t *testing.T) {
+	asked := atomic.Int64{}
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(other.Close)
+	authorities, err := pki.New(clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := worker()
+	b.API = &bundle.API{Server: other.URL, CACertificate: string(authorities.CACertificate())}
+	m := newMachine(t, b)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m.options.Log = slogTo(m.log, func(message string) {
+		if message == "API" {
+			cancel()
+		}
+	})
+	if err := nodeup.Run(ctx, m.options); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	if asked.Load() > 0 || !strings.Contains(m.log.String(), "certificate signed by unknown authority") {
+		t.Errorf("the impostor was asked %d times; the log is\n%s", asked.Load(), m.log)
 	}
 }
 

@@ -72,7 +72,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 }
 
 // Worker returns what an instance group's machines boot from. base are the outputs of the cluster's
-// base stack, caCertPEM is the certificate of the cluster's CA, whose hash the machine trusts. It errs
+// base stack, caCertPEM is the certificate of the cluster's CA, which the machine trusts. It errs
 // when an output that it needs is missing, and when an extra argument is not a person's to set.
 func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM []byte) (*Bundle, error) {
 	outputs, err := require(base, model.OutputAPIAddress)
@@ -85,14 +85,21 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 	}
 	b.ExtraUserData = g.Spec.ExtraUserData
 	b.TokenParameter = c.TokenParameter
-	if b.Kubeadm.Config, err = workerConfig(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
+	if b.API, err = api(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
+		return nil, err
+	}
+	if b.Kubeadm.Config, err = workerConfig(); err != nil {
+		return nil, err
+	}
+	where, err := discovery(b.API)
+	if err != nil {
 		return nil, err
 	}
 	patch, err := kubeletPatch(c)
 	if err != nil {
 		return nil, err
 	}
-	b.Files = append(b.Files, patch)
+	b.Files = append(b.Files, where, patch)
 	taints := make([]string, 0, len(g.Spec.Taints))
 	for _, taint := range g.Spec.Taints {
 		taints = append(taints, taint.Key+"="+taint.Value+":"+string(taint.Effect))

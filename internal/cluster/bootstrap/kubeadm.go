@@ -1,9 +1,9 @@
 package bootstrap
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"crypto/x509"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -26,6 +26,9 @@ const (
 	etcdDataDir    = "/var/lib/etcd"
 	// encryption is the kind of key that kubeadm makes; the authorities' own are of the same kind.
 	encryption = "ECDSA-P256"
+	// leafValidity is how long the certificates that kubeadm makes hold: three years. A machine that is
+	// replaced gets new ones, and a version of Kubernetes is supported for little more than one.
+	leafValidity = "26280h0m0s"
 )
 
 // Names in a release's components.
@@ -145,13 +148,15 @@ func clusterConfiguration(c *model.Cluster, slot model.Slot, apiAddress string) 
 		return nil, err
 	}
 	configuration := map[string]any{
-		"apiVersion":           kubeadmVersion,
-		"kind":                 "ClusterConfiguration",
-		"clusterName":          c.Name,
-		"kubernetesVersion":    release.Kubernetes,
-		"imageRepository":      imageRepository(release),
-		"encryptionAlgorithm":  encryption,
-		"controlPlaneEndpoint": net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
+		"apiVersion":          kubeadmVersion,
+		"kind":                "ClusterConfiguration",
+		"clusterName":         c.Name,
+		"kubernetesVersion":   release.Kubernetes,
+		"imageRepository":     imageRepository(release),
+		"encryptionAlgorithm": encryption,
+		// kubeadm's year would end a control plane that nobody has touched for so long, without a word.
+		"certificateValidityPeriod": leafValidity,
+		"controlPlaneEndpoint":      net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
 		"networking": map[string]any{
 			"podSubnet": c.Spec.Network.PodCIDR, "serviceSubnet": c.Spec.Network.ServiceCIDR, "dnsDomain": "cluster.local",
 		},
@@ -226,12 +231,11 @@ func peerURL(slot model.Slot) string {
 	return "https://" + net.JoinHostPort(slot.EtcdDNS, strconv.Itoa(model.PortEtcdPeer))
 }
 
+// discoveryFile tells kubeadm where the API is and whom to trust.
+const discoveryFile = "/etc/kubernetes/discovery.conf"
+
 // workerConfig returns kubeadm's configuration for a worker.
-func workerConfig(apiAddress string, caCertPEM []byte) (string, error) {
-	hash, err := caHash(caCertPEM)
-	if err != nil {
-		return "", err
-	}
+func workerConfig() (string, error) {
 	return documents(map[string]any{
 		"apiVersion": kubeadmVersion,
 		"kind":       "JoinConfiguration",
@@ -242,28 +246,43 @@ func workerConfig(apiAddress string, caCertPEM []byte) (string, error) {
 		// Preflight asks for an empty machine; nodeup has to be able to start over.
 		"skipPhases": []any{"preflight"},
 		"patches":    map[string]any{"directory": patchDirectory},
-		"discovery": map[string]any{"bootstrapToken": map[string]any{
-			"apiServerEndpoint": net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
-			"caCertHashes":      []any{hash},
-			"token":             bundle.Placeholder(bundle.BootstrapToken),
-		}},
+		// The machine knows the CA, so the cluster need not sign for itself with the token, and kubeadm need
+		// not wait until it has.
+		"discovery": map[string]any{
+			"file":              map[string]any{"kubeConfigPath": discoveryFile},
+			"tlsBootstrapToken": bundle.Placeholder(bundle.BootstrapToken),
+		},
 		// nodeup tries again, with the token as it is then: the operator renews it.
 		"timeouts": map[string]any{"discovery": "1m0s", "tlsBootstrap": "2m0s"},
 	})
 }
 
-// caHash is how kubeadm names a CA: the SHA-256 of its public key.
-func caHash(certificatePEM []byte) (string, error) {
-	block, _ := pem.Decode(certificatePEM)
-	if block == nil {
-		return "", errors.New("the cluster's CA certificate is not PEM")
+// api returns where the cluster's API is. It errs when the certificate is none.
+func api(apiAddress string, caCertPEM []byte) (*bundle.API, error) {
+	block, rest := pem.Decode(caCertPEM)
+	if block == nil || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("the cluster's CA certificate is not one PEM block")
 	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("read the cluster's CA certificate: %w", err)
+	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		return nil, fmt.Errorf("read the cluster's CA certificate: %w", err)
 	}
-	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return &bundle.API{
+		Server:        "https://" + net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
+		CACertificate: string(pem.EncodeToMemory(block)),
+	}, nil
+}
+
+// discovery returns the file that tells kubeadm the same. It is of the form of the ConfigMap
+// cluster-info: a kubeconfig with one cluster that has no name, and nothing else.
+func discovery(api *bundle.API) (bundle.File, error) {
+	text, err := documents(map[string]any{
+		"apiVersion": "v1", "kind": "Config",
+		"clusters": []any{map[string]any{"name": "", "cluster": map[string]any{
+			"server":                     api.Server,
+			"certificate-authority-data": base64.StdEncoding.EncodeToString([]byte(api.CACertificate)),
+		}}},
+	})
+	return bundle.File{Path: discoveryFile, Mode: "0644", Content: text}, err
 }
 
 // clusterDNS returns the address of the cluster's DNS: the tenth of the services' range, as kubeadm

@@ -42,10 +42,10 @@ umask 77
 mkdir -p /var/lib/nodeup
 cd /var/lib/nodeup
 m=http://169.254.169.254/latest
-i() { curl -sf -m 9 -H "X-aws-ec2-metadata-token: $t" $m/meta-data/iam/security-credentials/$1; }
+i() { curl -sSf -m 9 -H "X-aws-ec2-metadata-token: $t" $m/meta-data/iam/security-credentials/$1; }
 v() { echo "$j" | sed -n 's/.*"'$1'" *: *"\([^"]*\)".*/\1/p'; }
 f() {
-t=$(curl -sf -m 9 -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 300" $m/api/token) &&
+t=$(curl -sSf -m 9 -X PUT -H "X-aws-ec2-metadata-token-ttl-seconds: 300" $m/api/token) &&
 p=$(i) && j=$(i $p) &&
 printf 'user=%%s:%%s\nheader="x-amz-security-token: %%s"\n' $(v AccessKeyId) $(v SecretAccessKey) $(v Token) |
 curl -sSf -m 300 -K - --aws-sigv4 aws:amz:$r:s3 -o nodeup https://$b.s3.$r.$s/nodeup/$n/nodeup-linux-$a &&

@@ -18,6 +18,9 @@ func TestUserDataIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(text, "curl -sf") {
+		t.Errorf("a curl that fails does not say why:\n%s", text)
+	}
 	if len(text) >= 1024 {
 		t.Errorf("user data has %d bytes", len(text))
 	}

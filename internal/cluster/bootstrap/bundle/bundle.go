@@ -47,6 +47,8 @@ type Bundle struct {
 	PKI []PKIFile `json:"pki,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
+	// API is where a worker finds the cluster that it joins.
+	API *API `json:"api,omitempty"`
 	// Kubeadm is what kubeadm is told.
 	Kubeadm Kubeadm `json:"kubeadm"`
 	// Kubelet is the kubelet's command line.
@@ -113,6 +115,14 @@ type Etcd struct {
 	DNSName      string `json:"dnsName"`
 	// Members are the DNS names of all members, by member name.
 	Members map[string]string `json:"members"`
+}
+
+// API is the cluster's Kubernetes API.
+type API struct {
+	// Server is its address, https://host:port.
+	Server string `json:"server"`
+	// CACertificate is the certificate of the cluster's CA, PEM, which its certificate is signed by.
+	CACertificate string `json:"caCertificate"`
 }
 
 // PKIFile is a file of the cluster's authorities.
