@@ -47,7 +47,7 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 	}
 	tags := s.tags(r.Place)
 	if len(c.filters) > 0 {
-		ids = slices.DeleteFunc(ids, func(id string) bool { return !passes(c.items[id], tags.Get(id)) })
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !passes(c.items[id], tags.Of(id)) })
 	}
 	ids, next, err := vpc.Page(ids, func(id string) string { return id }, c.most, c.token)
 	if err != nil {

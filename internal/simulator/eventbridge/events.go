@@ -41,10 +41,7 @@ type event struct {
 // own services do. An event whose detail cannot be encoded is dropped.
 func (s *Service) Publish(ctx context.Context, account, region, source, detailType string, resources []string, detail any) {
 	r := s.regions.At(place.Place{Account: account, Region: region})
-	r.mu.RLock()
-	idle := len(r.buses[defaultBus].rules) == 0
-	r.mu.RUnlock()
-	if idle {
+	if !r.awaited(map[string]any{"source": source, "detail-type": detailType, "account": account, "region": region}) {
 		return
 	}
 	encoded, err := json.Marshal(detail)
@@ -55,6 +52,19 @@ func (s *Service) Publish(ctx context.Context, account, region, source, detailTy
 		Version: "0", ID: uuid.NewString(), DetailType: detailType, Source: source, Account: account, Region: region,
 		Time: formatTime(s.env.Clock.Now()), Resources: orEmpty(resources), Detail: encoded,
 	}, 0)
+}
+
+// awaited reports whether a rule of the default bus may match an event of which so much
+// is known. Of what AWS's services tell, most is for nobody, and need not be encoded.
+func (r *region) awaited(known map[string]any) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, found := range r.buses[defaultBus].rules {
+		if found.enabled && found.pattern != nil && found.pattern.MayMatch(known) {
+			return true
+		}
+	}
+	return false
 }
 
 func orEmpty(list []string) []string {

@@ -112,6 +112,17 @@ func parseField(name string, value any) (field, error) {
 // matches.
 func (p *Pattern) Match(document map[string]any) bool { return p.root.match(document) }
 
+// MayMatch reports whether a document may match of which only some fields are
+// known, all of them at its top: none of those speaks against it.
+func (p *Pattern) MayMatch(known map[string]any) bool {
+	for name, value := range known {
+		if f, ok := p.root.fields[name]; ok && !f.match(value, true) {
+			return false
+		}
+	}
+	return true
+}
+
 // MatchJSON reports whether a JSON object matches; text that is none does not.
 func (p *Pattern) MatchJSON(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))

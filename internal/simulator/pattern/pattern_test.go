@@ -80,3 +80,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestMayMatch(t *testing.T) {
+	p, err := pattern.Parse(`{"source": ["aws.ec2"], "detail-type": [{"prefix": "EC2 Instance"}], "detail": {"state": ["running"]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reason, c := range map[string]struct {
+		known map[string]any
+		may   bool
+	}{
+		"nothing is known":                 {nil, true},
+		"what is known fits":               {map[string]any{"source": "aws.ec2", "detail-type": "EC2 Instance State-change Notification"}, true},
+		"one field fits, the other cannot": {map[string]any{"source": "aws.ec2", "detail-type": "EBS Volume Notification"}, false},
+		"nobody asks for the field":        {map[string]any{"region": "eu-central-1"}, true},
+		"the nested part speaks against":   {map[string]any{"detail": map[string]any{"state": "pending"}}, false},
+	} {
+		if p.MayMatch(c.known) != c.may {
+			t.Errorf("%s: %v", reason, !c.may)
+		}
+	}
+}

@@ -21,8 +21,10 @@ type Fields[T any] map[string]func(T) []string
 
 // one is a condition of a filter.
 type one struct {
-	name   string
-	values []*regexp.Regexp
+	name string
+	// plain are the values that stand for themselves, patterns the others.
+	plain    []string
+	patterns []*regexp.Regexp
 }
 
 // Compile returns what tells the resources that pass all filters, given each and
@@ -39,12 +41,21 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 		}
 		c := one{name: name}
 		for _, value := range filter.Values {
-			c.values = append(c.values, wildcards(value))
+			if strings.ContainsAny(value, `*?\`) {
+				c.patterns = append(c.patterns, wildcards(value))
+			} else {
+				c.plain = append(c.plain, value)
+			}
 		}
 		conditions = append(conditions, c)
 	}
 	return func(resource T, tags map[string]string) bool {
-		return !slices.ContainsFunc(conditions, func(c one) bool { return !c.pass(f.valuesOf(c.name, resource, tags)) })
+		for i := range conditions {
+			if c := &conditions[i]; !c.pass(f.valuesOf(c.name, resource, tags)) {
+				return false
+			}
+		}
+		return true
 	}, nil
 }
 
@@ -70,7 +81,10 @@ func (f Fields[T]) valuesOf(name string, resource T, tags map[string]string) []s
 }
 
 func (c *one) pass(values []string) bool {
-	return slices.ContainsFunc(c.values, func(want *regexp.Regexp) bool { return slices.ContainsFunc(values, want.MatchString) })
+	return slices.ContainsFunc(values, func(value string) bool {
+		return slices.Contains(c.plain, value) ||
+			slices.ContainsFunc(c.patterns, func(want *regexp.Regexp) bool { return want.MatchString(value) })
+	})
 }
 
 // wildcards makes a pattern of a filter's value: * is any characters, ? is one,

@@ -105,7 +105,7 @@ func describe[T item, O any](r *region, t table[T], w wanted, fields Fields[T], 
 			all = append(all, x)
 		}
 	}
-	found := slices.DeleteFunc(all, func(x T) bool { return !pass(x, r.tags.Get(x.ident())) })
+	found := slices.DeleteFunc(all, func(x T) bool { return !pass(x, r.tags.Of(x.ident())) })
 	page, next, err := Page(found, T.ident, w.max, w.token)
 	if err != nil {
 		return nil, nil, err

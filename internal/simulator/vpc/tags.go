@@ -22,6 +22,8 @@ type Tags struct {
 	ids map[string]*tagged
 }
 
+// tagged is what an id has. Its map is never changed, only replaced, so that it can
+// be read without the lock.
 type tagged struct {
 	kind types.ResourceType
 	tags map[string]string
@@ -47,17 +49,25 @@ func (t *Tags) Forget(id string) {
 
 // Get returns a copy of the tags of an id.
 func (t *Tags) Get(id string) map[string]string {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if e, ok := t.ids[id]; ok {
-		return maps.Clone(e.tags)
+	if tags := maps.Clone(t.Of(id)); tags != nil {
+		return tags
 	}
 	return map[string]string{}
 }
 
+// Of returns the tags of an id as they are now, for reading only.
+func (t *Tags) Of(id string) map[string]string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if e, ok := t.ids[id]; ok {
+		return e.tags
+	}
+	return nil
+}
+
 // List returns the tags of an id as EC2's answers have them, sorted.
 func (t *Tags) List(id string) []types.Tag {
-	tags := t.Get(id)
+	tags := t.Of(id)
 	list := make([]types.Tag, 0, len(tags))
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
@@ -70,6 +80,7 @@ func (t *Tags) Set(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
+		e.tags = maps.Clone(e.tags)
 		maps.Copy(e.tags, tags)
 	}
 }
@@ -79,7 +90,8 @@ func (t *Tags) Replace(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
-		e.tags = maps.Clone(tags)
+		e.tags = map[string]string{}
+		maps.Copy(e.tags, tags)
 	}
 }
 
@@ -88,6 +100,7 @@ func (t *Tags) Delete(id string, keys ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
+		e.tags = maps.Clone(e.tags)
 		for _, key := range keys {
 			delete(e.tags, key)
 		}
