@@ -246,7 +246,7 @@ func TestAStackOfALoadBalancer(t *testing.T) {
 }
 
 func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
-	const patience = 200 * time.Millisecond
+	const patience = 50 * time.Millisecond
 	h := newHost()
 	w := startWith(t, elbv2.Options{Host: h, Patience: patience})
 	w.host = h
@@ -258,11 +258,15 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 	w.register(group, one)
 	w.becomes(group, one, "healthy")
 
-	<-h.asked // The one that made it healthy.
-	before := time.Now()
-	<-h.asked
-	if passed := time.Since(before); passed < 5*patience {
-		t.Errorf("the next check came after %s", passed)
+	// Five checks are due at AWS's pace, shortened; then there is a pause.
+	before, longest := time.Now(), time.Duration(0)
+	for longest < 20*patience {
+		<-h.asked
+		longest = max(longest, time.Since(before))
+		before = time.Now()
+		if t.Context().Err() != nil {
+			t.Fatal("it is asked as often as ever")
+		}
 	}
 
 	// The target ends. Whoever wants to reach it is the first to know.
@@ -272,7 +276,7 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 		t.Fatal("a dead target answers")
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
-	if passed := time.Since(before); passed > 9*patience {
+	if passed := time.Since(before); passed > 25*patience {
 		t.Errorf("a target that refused a connection was found out after %s", passed)
 	}
 }

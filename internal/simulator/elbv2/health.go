@@ -134,16 +134,23 @@ func (s *Service) probe(t *target, epoch int) {
 }
 
 // until is how long it is to a target's next check. Patience shortens the way to being
-// healthy and to being unhealthy; a target that stays healthy is asked ten times less
-// often, because a thousand clusters' targets are asked day and night. Who forwards a
-// connection in vain has it asked at once.
+// healthy and to being unhealthy. A target that stays healthy is asked [steady] times
+// less often, be it less often than AWS asks: the targets of a thousand clusters would
+// be asked hundreds of times a second. An instance that ends is known of at once, and
+// whoever forwards a connection in vain has its target asked at once.
 func (s *Service) until(t *target, c check) time.Duration {
-	patience := s.options.Patience
-	if t.state == types.TargetHealthStateEnumHealthy && t.bad == 0 {
-		patience *= 10
+	if s.options.Patience > 0 && t.state == types.TargetHealthStateEnumHealthy && t.good >= c.healthy {
+		return steady * s.options.Patience
 	}
-	return bounded(time.Duration(c.interval)*time.Second, patience)
+	return bounded(time.Duration(c.interval)*time.Second, s.options.Patience)
 }
+
+// steady is how much more rarely targets are asked that stay healthy.
+const steady = 30
+
+// leastTimeout is what a target has at least to answer in: it shares the processors with
+// the simulator and much else, and being slow for it is no sign of anything.
+const leastTimeout = 20 * time.Second
 
 // doubt has a healthy target checked at once. The caller holds the lock.
 func (s *Service) doubt(t *target) {
@@ -173,7 +180,7 @@ func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string
 
 // ask makes one health check; no reason means that it passed.
 func (s *Service) ask(c check, machine string, port int, sessions tls.ClientSessionCache) (reason types.TargetHealthReasonEnum, text string) {
-	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(c.timeout)*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, max(time.Duration(c.timeout)*time.Second, leastTimeout))
 	defer cancel()
 	conn, err := s.options.Host.Dial(ctx, machine, port)
 	if err != nil {
