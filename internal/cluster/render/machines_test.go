@@ -128,27 +128,3 @@ func TestWhatIsAskedOfTheBaseStack(t *testing.T) {
 		t.Error("there is a slot 7")
 	}
 }
-
-// BenchmarkCluster renders a cluster with three slots and two instance groups:
-// the goal is less than 20 ms, most of which is checking.
-func BenchmarkCluster(b *testing.B) {
-	t := &testing.T{}
-	f := read(t, "testdata/private.yaml")
-	c, groups := f.resolve(t, setRelease("1.1.0"))
-	for b.Loop() {
-		s, err := render.Base(c)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, slot := range c.Slots {
-			if _, err := render.Slot(c, slot.Index, outputs(s), "#!/bin/sh\n"); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for _, g := range groups {
-			if _, err := render.Group(c, g, outputs(s), "#!/bin/sh\n"); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
