@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +64,7 @@ type cloud struct {
 	mutex    sync.Mutex
 	operator *exec.Cmd
 	exited   chan struct{}
+	assumed  map[string]string // external IDs by the roles that were assumed with them
 	close    func()
 }
 
@@ -110,7 +113,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 			Latency: func(string, string) time.Duration { return o.latency },
 		}),
 	}
-	c.server = httptest.NewServer(c.simulator.Handler())
+	c.server = httptest.NewServer(c.noting(c.simulator.Handler()))
 	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +129,28 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	c.close = sync.OnceFunc(c.end)
 	t.Cleanup(c.close)
 	return c
+}
+
+// noting remembers with which external IDs roles are assumed: the simulator lets everyone assume every role.
+func (c *cloud) noting(next http.Handler) http.Handler {
+	c.assumed = map[string]string{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Authorization"), "/sts/") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if form, err := url.ParseQuery(string(body)); err == nil && form.Get("Action") == "AssumeRole" {
+			c.mutex.Lock()
+			c.assumed[form.Get("RoleArn")] = form.Get("ExternalId")
+			c.mutex.Unlock()
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // write puts what the operator reads into the folder: a kubeconfig, and something to stand for nodeup.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/aws-operator/aws-operator/examples"
 )
@@ -82,6 +84,11 @@ func TestTwoAccounts(t *testing.T) {
 	if len(c.inventory(other)) == len(before[other]) {
 		t.Error("nothing was made in the second account")
 	}
+	c.mutex.Lock()
+	if diff := cmp.Diff(map[string]string{"arn:aws:iam::" + other + ":role/cluster-operator": "abroad"}, c.assumed); diff != "" {
+		t.Errorf("external IDs by role (-want +got):\n%s", diff)
+	}
+	c.mutex.Unlock()
 	c.remove(gone, objects...)
 	for _, as := range []string{account, other} {
 		if diff := cmp.Diff(before[as], c.inventory(as)); diff != "" {
@@ -344,8 +351,8 @@ func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume 
 			c.t.Fatal(err)
 		}
 	}
-	ctx, outputs := c.t.Context(), map[string]string{}
-	outputs, _, _ = unstructured.NestedStringMap(cluster.Object, "status", "outputs")
+	ctx := c.t.Context()
+	outputs, _, _ := unstructured.NestedStringMap(cluster.Object, "status", "outputs")
 	api := ec2.NewFromConfig(c.config(account))
 	tag := ec2types.Tag{Key: aws.String("kubernetes.io/cluster/" + cluster.GetName()), Value: aws.String("owned")}
 	group, err := api.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
@@ -389,40 +396,50 @@ func TestMachinesThatDieAreReplaced(t *testing.T) {
 	objects := c.apply(small)
 	c.awaitReady(ready, objects...)
 	workload := c.workload("small")
-	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kept"}, Data: map[string]string{"written": "before"}}
-	if _, err := workload.CoreV1().ConfigMaps("default").Create(t.Context(), kept, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	write(t, workload, "written", "before")
+	api := watchAPI(t, workload)
+	c.replace(workload, "node-role.kubernetes.io/control-plane")
+	c.replace(workload, "cluster-operator.aws/instance-group")
+	if longest := api.end(); longest > outage {
+		t.Errorf("while machines were replaced the API did not answer for %s", longest)
 	}
-	for what, label := range map[string]string{"slot": "node-role.kubernetes.io/control-plane", "worker": "cluster-operator.aws/instance-group"} {
-		list, err := workload.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: label})
-		if err != nil {
-			t.Fatal(err)
-		}
-		victim, count := list.Items[0], len(list.Items)
-		instance := victim.Spec.ProviderID[strings.LastIndex(victim.Spec.ProviderID, "/")+1:]
-		_, err = ec2.NewFromConfig(c.config(account)).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{instance}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.await(ready, func() string { return "the " + what + " to be replaced" }, func() bool {
-			now, err := workload.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: label})
-			if err != nil {
-				t.Errorf("while a %s was replaced the API said: %v", what, err)
-				return true
-			}
-			for n := range now.Items {
-				if now.Items[n].Spec.ProviderID == victim.Spec.ProviderID || !nodeReady(&now.Items[n]) {
-					return false
-				}
-			}
-			return len(now.Items) == count
-		})
-	}
-	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
+	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "written", metav1.GetOptions{})
 	if err != nil || found.Data["written"] != "before" {
 		t.Errorf("what was written before: %v, %v", found.Data, err)
 	}
 	c.awaitReady(ready, objects...)
+}
+
+// replace terminates the machine of a node that has a label, and waits until there are as many as before, all ready.
+func (c *cloud) replace(workload kubernetes.Interface, label string) {
+	c.t.Helper()
+	list, err := workload.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{LabelSelector: label})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	victim, count := list.Items[0].Spec.ProviderID, len(list.Items)
+	_, err = ec2.NewFromConfig(c.config(account)).TerminateInstances(c.t.Context(), &ec2.TerminateInstancesInput{
+		InstanceIds: []string{victim[strings.LastIndex(victim, "/")+1:]},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var seen string
+	c.await(ready, func() string { return "the node of " + victim + " to be replaced: " + seen }, func() bool {
+		now, err := workload.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{LabelSelector: label})
+		if err != nil { // The machine may have been the one that answered.
+			seen = err.Error()
+			return false
+		}
+		seen = fmt.Sprintf("%d of %d nodes", len(now.Items), count)
+		for n := range now.Items {
+			if now.Items[n].Spec.ProviderID == victim || !nodeReady(&now.Items[n]) {
+				seen += ", not so " + now.Items[n].Name
+				return false
+			}
+		}
+		return len(now.Items) == count
+	})
 }
 
 // The operator is killed again and again while a cluster is made, and again while it is deleted.

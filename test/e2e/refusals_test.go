@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
+)
+
+// refusal is something that AWS refuses to one object, and how that is mended.
+type refusal struct {
+	// kind and name are the object's that is in trouble, condition what of it is not there.
+	kind, name, condition string
+	// reason is the operator's word for it, words are AWS's own.
+	reason, words string
+	mend          func()
+}
+
+// slotOf is a cluster of one slot in a region, of an instance type.
+func slotOf(name, region, instanceType string) string {
+	return fmt.Sprintf(`
+apiVersion: cluster-operator.aws/v1alpha1
+kind: Cluster
+metadata: {name: %[1]s}
+spec:
+  release: v1.36.3
+  region: %[2]s
+  network: {cidr: 10.0.0.0/16, zones: [%[2]sa], topology: Public}
+  controlPlane: {replicas: 1, instanceType: %[3]s}
+---
+`, name, region, instanceType)
+}
+
+// groupOf is a group of one worker of an instance type.
+func groupOf(cluster, name, instanceType string) string {
+	return fmt.Sprintf(`
+apiVersion: cluster-operator.aws/v1alpha1
+kind: InstanceGroup
+metadata: {name: %s}
+spec: {cluster: %s, minSize: 1, maxSize: 1, instanceTypes: [%s]}
+---
+`, name, cluster, instanceType)
+}
+
+// What AWS refuses shows on the object that asked for it, in AWS's own words, and in an Event; what did not ask for it is
+// not held up. Once it is mended in AWS or in the object, the cluster goes on by itself.
+func TestAWSRefusals(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t, cloudOptions{})
+	image := c.makeScarce(t)
+	refusals := []refusal{
+		{
+			"Cluster", "crowded", "NetworkReady", "QuotaExceeded", "The maximum number of VPCs has been reached.",
+			func() { c.simulator.Network().SetQuota(account, "eu-west-1", vpc.VPCs, 5) },
+		}, {
+			"Cluster", "faceless", "ControlPlaneReady", "ImageNotFound", "The image id '[" + image + "]' does not exist",
+			func() { c.simulator.Instances().RestoreImage("us-west-2", image) },
+		}, {
+			"Cluster", "unoffered", "ControlPlaneReady", "InstanceTypeUnsupported",
+			"Your requested instance type (m5.large) is not supported in your requested Availability Zone (eu-west-2a).",
+			func() {
+				c.edit("Cluster", "unoffered", `{"spec":{"controlPlane":{"instanceType":"m6i.large"}}}`)
+			},
+		}, {
+			"InstanceGroup", "many", "NodesReady", "QuotaExceeded",
+			"You have requested more vCPU capacity than your current vCPU limit of 7 allows",
+			func() { c.simulator.Instances().SetQuota(account, region, false, 64) },
+		}, {
+			"InstanceGroup", "scarce", "NodesReady", "CapacityShortage",
+			"We currently do not have sufficient c5.large capacity in the Availability Zone you requested (eu-central-1a).",
+			func() { c.simulator.Instances().SetCapacity("eu-central-1a", "c5.large", true) },
+		}, {
+			"InstanceGroup", "invented", "NodesReady", "InstanceTypeUnsupported",
+			"#/LaunchTemplateData/InstanceType: failed validation constraint for keyword [enum]",
+			func() {
+				c.edit("InstanceGroup", "invented", `{"spec":{"instanceTypes":["m6i.large"]}}`)
+			},
+		},
+	}
+	objects := c.apply(slotOf("crowded", "eu-west-1", "m6i.large") + slotOf("faceless", "us-west-2", "m6i.large") +
+		slotOf("unoffered", "eu-west-2", "m5.large") + slotOf("grouped", region, "m6i.large") +
+		groupOf("grouped", "many", "m6i.2xlarge") + groupOf("grouped", "scarce", "c5.large") + groupOf("grouped", "invented", "m6i.gigantic"))
+	for _, r := range refusals {
+		c.awaitRefusal(t, r)
+	}
+	c.await(ready, func() string { return "the Cluster whose groups are in trouble to be Ready" }, func() bool {
+		return isReady(c.get(find(objects, "Cluster", "grouped")))
+	})
+	for _, r := range refusals {
+		r.mend()
+	}
+	c.awaitReady(ready, objects...)
+	for _, r := range refusals {
+		object := c.get(find(objects, r.kind, r.name))
+		if text := said(object); strings.Contains(text, r.words) {
+			t.Errorf("%s %s still says what is mended: %s", r.kind, r.name, text)
+		}
+	}
+}
+
+// makeScarce takes away what the test's clusters ask for, and returns the image that is gone.
+func (c *cloud) makeScarce(t *testing.T) (image string) {
+	t.Helper()
+	release, err := environment.LocalRelease(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instances := c.simulator.Instances()
+	image, found := instances.PublicParameter("us-west-2", release.Spec.Images[v1alpha1.Architecture("amd64")].Parameter)
+	if !found {
+		t.Fatalf("no image is named by %v", release.Spec.Images)
+	}
+	instances.RemoveImage("us-west-2", image)
+	instances.SetOffered("eu-west-2a", "m5.large", false)
+	instances.SetCapacity("eu-central-1a", "c5.large", false)
+	instances.SetQuota(account, region, false, 7) // A slot and two small workers; not one with eight.
+	c.simulator.Network().SetQuota(account, "eu-west-1", vpc.VPCs, 0)
+	return image
+}
+
+// awaitRefusal waits until the object, and an Event of it, say what AWS said.
+func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetKind(r.kind)
+	object.SetName(r.name)
+	told := ""
+	c.await(ready, func() string {
+		return fmt.Sprintf("%s %s to say %s, %q; it said %s", r.kind, r.name, r.reason, r.words, told)
+	}, func() bool {
+		found := c.get(object)
+		told = said(found)
+		for _, kind := range []string{r.condition, "Ready"} {
+			if status, reason, message := conditionOf(found, kind); status != "False" || reason != r.reason || !strings.Contains(message, r.words) {
+				return false
+			}
+		}
+		return true
+	})
+	if status, _, _ := conditionOf(c.get(object), "Stalled"); status == "True" {
+		t.Errorf("%s %s is given up", r.kind, r.name)
+	}
+	c.await(ready, func() string { return fmt.Sprintf("an Event of %s %s with %q", r.kind, r.name, r.words) }, func() bool {
+		list, err := c.core.CoreV1().Events(c.namespace).List(t.Context(), metav1.ListOptions{
+			FieldSelector: "involvedObject.kind=" + r.kind + ",involvedObject.name=" + r.name,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range list.Items {
+			if e := &list.Items[n]; e.Type == corev1.EventTypeWarning && e.Reason == r.reason && strings.Contains(e.Message, r.words) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// edit patches an object.
+func (c *cloud) edit(kind, name, patch string) {
+	c.t.Helper()
+	_, err := c.client.Resource(resources[kind]).Namespace(c.namespace).Patch(c.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func find(objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// conditionOf returns what a condition says.
+func conditionOf(object *unstructured.Unstructured, kind string) (status, reason, message string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if fields, ok := c.(map[string]any); ok && fields["type"] == kind {
+			status, _ = fields["status"].(string)
+			reason, _ = fields["reason"].(string)
+			message, _ = fields["message"].(string)
+		}
+	}
+	return status, reason, message
+}
+
+// said is all that an object's conditions say.
+func said(object *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	text, _ := json.Marshal(conditions)
+	return string(text)
+}
