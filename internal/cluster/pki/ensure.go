@@ -37,7 +37,8 @@ const (
 const KubeconfigKey = "value"
 
 // Ensure returns the authorities that the cluster's Secrets hold, and makes them if there are none.
-// It never overwrites a Secret. It errs when only some of the Secrets are there and the cluster has
+// It never overwrites a Secret. It errs as long as there are Secrets of a deleted Cluster of the same
+// name. It errs when only some of the Secrets are there and the cluster has
 // been made already, and when one is not what it must be; the error names the Secret.
 func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
 	found, err := readSecrets(ctx, c, cluster)
@@ -67,11 +68,20 @@ func readSecrets(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return nil, fmt.Errorf("read the Secret %s: %w", key, err)
+		case ofAnother(secret, cluster):
+			return nil, fmt.Errorf("the Secret %s is of a Cluster of that name that was deleted, and is about to be removed with it; if it is to be kept, take its owner reference away", key)
 		default:
 			found[suffix] = secret
 		}
 	}
 	return found, nil
+}
+
+// ofAnother says whether a Secret is on its way out: it is being deleted, or it belongs to a Cluster that
+// had the same name, and Kubernetes removes it as that one is gone. A cluster made with it would lose it.
+func ofAnother(secret *corev1.Secret, cluster *v1alpha1.Cluster) bool {
+	owner := metav1.GetControllerOf(secret)
+	return secret.DeletionTimestamp != nil || owner != nil && owner.Kind == "Cluster" && owner.UID != cluster.UID
 }
 
 // mayComplete errs when Secrets are missing that machines may have booted from. The first run makes

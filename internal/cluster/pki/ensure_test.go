@@ -77,6 +77,31 @@ func TestEnsureCompletesANewClustersSet(t *testing.T) {
 	}
 }
 
+// A Cluster is deleted and made again under its name: Kubernetes removes the Secrets of the first when it
+// gets to it, and a cluster that was made with them would be lost.
+func TestEnsureTakesNoSecretsOfAClusterThatIsGone(t *testing.T) {
+	c, cluster := newClient(t)
+	before, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.UID = "another"
+	_, err = pki.Ensure(t.Context(), c, clock, cluster)
+	if _, broken := errors.AsType[*pki.BrokenError](err); err == nil || broken || !strings.Contains(err.Error(), "demo-ca is of a Cluster of that name that was deleted") {
+		t.Fatalf("it says %v", err)
+	}
+	for _, suffix := range []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount} {
+		remove(t, c, cluster, suffix)
+	}
+	after, err := pki.Ensure(t.Context(), c, clock, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(after.CACertificate()) == string(before.CACertificate()) {
+		t.Error("the new cluster trusts the old one's CA")
+	}
+}
+
 func remove(t *testing.T, c client.Client, cluster *v1alpha1.Cluster, suffix string) {
 	t.Helper()
 	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: cluster.Name + suffix}}); err != nil {
