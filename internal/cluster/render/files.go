@@ -10,7 +10,6 @@ import (
 	texttemplate "text/template"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
@@ -55,8 +54,9 @@ func subnet(s model.Subnet) (string, error) {
 	return "!Ref " + s.LogicalID, nil
 }
 
-// assemble renders files and puts them together into one template, which it
-// checks. The error names the file in which something is wrong.
+// assemble renders files and puts them together into one template. The error names
+// the file in which something is wrong. What the template says is not checked here:
+// the stack engine does it, once for each template, before anything is sent.
 func assemble(description string, scope any, names ...string) (*template.Template, error) {
 	all, err := parsed()
 	if err != nil {
@@ -78,12 +78,6 @@ func assemble(description string, scope any, names ...string) (*template.Templat
 		if err := merge(whole, part); err != nil {
 			return nil, fmt.Errorf("put %s to the rest: %w", name, err)
 		}
-	}
-	if problems := whole.Check(); len(problems) > 0 {
-		return nil, fmt.Errorf("check the template: %w", problems)
-	}
-	if problems := schema.Default().Validate(whole); len(problems) > 0 {
-		return nil, fmt.Errorf("check the template against the schemas: %w", problems)
 	}
 	return whole, nil
 }

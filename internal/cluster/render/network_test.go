@@ -22,7 +22,11 @@ func base(t *testing.T, path string, change func(*v1alpha1.ClusterSpec)) (*rende
 	f := read(t, path)
 	change(&f.cluster.Spec)
 	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease(strings.TrimPrefix(f.cluster.Spec.Release, "set-")))
-	return render.Base(c)
+	s, err := render.Base(c)
+	if err == nil {
+		valid(t, s)
+	}
+	return s, err
 }
 
 // mustBase is base for what must succeed.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -190,7 +191,19 @@ func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
 		}
 		stacks = append(stacks, s)
 	}
+	for _, s := range stacks {
+		valid(t, s)
+	}
 	return stacks
+}
+
+// valid holds a template against the rules of templates and the schemas, as the
+// stack engine does.
+func valid(t testing.TB, s *render.Stack) {
+	t.Helper()
+	if problems := slices.Concat(s.Template.Check(), schema.Default().Validate(s.Template)); len(problems) > 0 {
+		t.Errorf("stack %s: %v", s.Name, problems)
+	}
 }
 
 // TestGolden renders testdata's manifests: what is in the golden files is what

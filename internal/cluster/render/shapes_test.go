@@ -91,6 +91,7 @@ func TestEveryShape(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
+			valid(t, s)
 			if size := len(s.Template.CanonicalJSON()); size >= template.MaxInlineBytes {
 				t.Errorf("%s: %d bytes, more than can be sent in a request", name, size)
 			}
