@@ -85,7 +85,8 @@ func (o Outcome) Explain(reason, message string) Outcome {
 }
 
 // LookAgain returns the outcome with the time after which the object is looked
-// at again although nothing changed. It means nothing for Stall and Fail.
+// at again although nothing changed: a Stall too may have other things to be
+// looked after. It means nothing for Fail, which is tried again anyway.
 func (o Outcome) LookAgain(after time.Duration) Outcome {
 	o.after = after
 	return o

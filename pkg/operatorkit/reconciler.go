@@ -201,7 +201,7 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 	}
 	switch outcome.Kind() {
 	case KindStall:
-		return word, reconcile.Result{}, nil
+		return word, reconcile.Result{RequeueAfter: outcome.After()}, nil
 	case KindFail:
 		return word, reconcile.Result{}, outcome.Err()
 	default:

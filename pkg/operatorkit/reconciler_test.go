@@ -108,6 +108,21 @@ func TestWaitLooksAgainByItself(t *testing.T) {
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
+// A stalled object may have other things to be looked after.
+func TestStallLooksAgainIfAsked(t *testing.T) {
+	w := newWorld(t)
+	var looks atomic.Int64
+	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
+		operatorkit.NewStep("check", func(context.Context, *Widget) operatorkit.Outcome {
+			looks.Add(1)
+			return operatorkit.Stall("SizeMissing", "Set spec.size.").LookAgain(10 * time.Millisecond)
+		}, nil),
+	)})
+	w.create("one")
+	w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, "SizeMissing")
+	w.eventually("further looks", func() bool { return looks.Load() > 2 }, func() any { return looks.Load() })
+}
+
 func TestStallWaitsForAPerson(t *testing.T) {
 	w := newWorld(t)
 	var looks atomic.Int64

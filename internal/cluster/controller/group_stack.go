@@ -110,6 +110,9 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
 	}
+	if outcome := approval(group, shape.Spec.UpdatePolicy, group.Status.Stack, wanted); !outcome.IsDone() {
+		return outcome
+	}
 	if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
 		if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
 			return failed(err)
@@ -118,7 +121,7 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err := s.storeBundle(ctx, cluster, group.Status.Stack, made, nodeup); err != nil {
 		return failed(err)
 	}
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted, s.hold(group, shape.Spec.UpdatePolicy))
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted)
 	if asg := outputs[outputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}

@@ -83,19 +83,19 @@ func (o *operator) forget(uid types.UID) {
 	o.directory.forget(uid)
 }
 
-// release returns the Cluster's Release.
+// release returns the Cluster's Release. It is the cache's own, and must not be changed: a look reads it many times.
 func (o *operator) release(ctx context.Context, cluster *v1alpha1.Cluster) (*v1alpha1.Release, error) {
 	release := &v1alpha1.Release{}
-	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release); err != nil {
+	if err := o.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Release}, release, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("read Release %s: %w", cluster.Spec.Release, err)
 	}
 	return release, nil
 }
 
-// groupsOf returns the InstanceGroups that name the Cluster.
+// groupsOf returns the InstanceGroups that name the Cluster. They are the cache's own, and must not be changed.
 func (o *operator) groupsOf(ctx context.Context, key types.NamespacedName) ([]v1alpha1.InstanceGroup, error) {
 	list := &v1alpha1.InstanceGroupList{}
-	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}); err != nil {
+	if err := o.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterIndex: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", key, err)
 	}
 	return list.Items, nil

@@ -140,7 +140,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation,
 		Paused:  func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of Clusters: %w", err)
@@ -159,7 +159,7 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
 		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Paused: o.groupPaused,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of InstanceGroups: %w", err)

@@ -30,6 +30,8 @@ type remembered struct {
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
 	// Nodeup is the hash of the nodeup that the stack's machines boot with.
 	Nodeup string `json:"nodeup,omitempty"`
+	// Approved is the change that an approval was used for; see approval.
+	Approved string `json:"approved,omitempty"`
 	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
 	Retries int        `json:"retries,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`
@@ -84,25 +86,26 @@ func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 	return &cluster.Status.Stacks[i]
 }
 
+// desired is what was rendered, in the engine's words.
+func desired(obj client.Object, wanted *render.Stack) stack.Desired {
+	return stack.Desired{
+		Name: wanted.Name, Template: wanted.Template, Parameters: wanted.Parameters, Tags: wanted.Tags, OwnerTags: wanted.OwnerTags,
+		Salt: string(obj.GetUID()), Capabilities: wanted.Capabilities, TerminationProtection: wanted.TerminationProtection,
+		Allow: allowed(obj), Policy: wanted.Policy,
+	}
+}
+
 // ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
 // read this time.
 func (o *operator) ensureStack(
-	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, hold string,
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack,
 ) (map[string]string, operatorkit.Outcome) {
 	known, err := recall(status)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	desired := stack.Desired{
-		Name: wanted.Name, Template: wanted.Template, Parameters: wanted.Parameters, Tags: wanted.Tags, OwnerTags: wanted.OwnerTags,
-		Salt: string(obj.GetUID()), Capabilities: wanted.Capabilities, TerminationProtection: wanted.TerminationProtection,
-		Allow: allowed(obj), Policy: wanted.Policy,
-	}
-	if hold != "" && known.Digest != "" && known.PendingDigest == "" && known.Digest != desired.Digest() {
-		return nil, operatorkit.Wait(0, "ApprovalNeeded", hold)
-	}
 	o.retry(&known)
-	result, err := o.options.Engine.Ensure(ctx, target, desired, known.Record)
+	result, err := o.options.Engine.Ensure(ctx, target, desired(obj, wanted), known.Record)
 	known.Record = result.Record
 	outcome := o.outcome(wanted.Name, &known, result, err)
 	if err := keep(status, known); err != nil {

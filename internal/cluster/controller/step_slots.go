@@ -27,7 +27,7 @@ func (s slotsStep) Name() string { return "slots" }
 
 // EnsureCreated brings every slot's stack one step nearer to what the spec says.
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", s.ensure(ctx, cluster))
+	return s.upkeep(ctx, cluster, conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", s.ensure(ctx, cluster)))
 }
 
 func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -93,19 +93,21 @@ func (s slotsStep) ensureSlot(ctx context.Context, cluster *v1alpha1.Cluster, re
 	if busy := s.mustYield(cluster, resolved, slot, wanted); busy != "" {
 		return operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(name, busy))
 	}
+	if outcome := approval(cluster, cluster.Spec.UpdatePolicy, stackOf(cluster, name), wanted); !outcome.IsDone() {
+		return outcome
+	}
 	if err := s.storeBundle(ctx, cluster, stackOf(cluster, name), made, nodeup); err != nil {
 		return failed(err)
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, s.hold(cluster, cluster.Spec.UpdatePolicy))
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted)
 	return outcome
 }
 
 // mustYield returns why a slot that exists cannot be changed now, "" if it can.
 func (s slotsStep) mustYield(cluster *v1alpha1.Cluster, resolved *model.Cluster, slot int, wanted *render.Stack) string {
 	known, err := recall(knownStack(cluster, wanted.Name))
-	desired := stack.Desired{Name: wanted.Name, Template: wanted.Template, Parameters: wanted.Parameters, Tags: wanted.Tags, Capabilities: wanted.Capabilities}
-	if err != nil || known.Digest == "" || known.PendingDigest != "" || known.Digest == desired.Digest() {
-		return "" // new, on its way, or as wanted
+	if err != nil || !changes(&known, cluster, wanted) {
+		return ""
 	}
 	for _, other := range resolved.Slots {
 		if other.Index == slot {
@@ -114,6 +116,9 @@ func (s slotsStep) mustYield(cluster *v1alpha1.Cluster, resolved *model.Cluster,
 		record, err := recall(knownStack(cluster, other.StackName))
 		if err != nil || record.Digest == "" || record.PendingDigest != "" {
 			return fmt.Sprintf("it is changed when slot %d is in place.", other.Index)
+		}
+		if record.FailedDigest != "" && other.Index < slot { // What failed there would fail here. Of several that failed, the first goes first.
+			return fmt.Sprintf("it is changed when slot %d, whose change failed, is in place.", other.Index)
 		}
 		if !s.serves(cluster, other.Index) {
 			return fmt.Sprintf("it is changed when the node of slot %d is ready.", other.Index)

@@ -1,0 +1,59 @@
+package controller_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+// TestUpkeepOfAStalledCluster looks after the nodes of a cluster though a change of its network failed for good.
+func TestUpkeepOfAStalledCluster(t *testing.T) {
+	w := newWorld(t, played(), nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.create(cluster, group)
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	w.condition(group, "Ready", metav1.ConditionTrue, "")
+	w.refuseGateways()
+	w.patch(cluster, `{"spec":{"network":{"nat":"PerZone"}}}`)
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "UpdateFailed")
+	w.replaced(cluster, w.inside("demo"))
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+}
+
+// TestBaseStackThatFails recovers, once its object is edited, a cluster whose base stack could not be made, and deletes it
+// as it stands.
+func TestBaseStackThatFails(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	lift := w.refuseGateways()
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.create(cluster)
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "CreateFailed")
+	lift()
+	w.patch(cluster, `{"spec":{"tags":{"team":"blue"}}}`)
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+
+	w.refuseGateways()
+	lost := w.aCluster("lost")
+	w.create(lost)
+	w.condition(lost, "Stalled", metav1.ConditionTrue, "CreateFailed")
+	if err := w.client.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(lost)
+	w.complete(account, region, "demo", "demo-control-plane-0")
+}
+
+// refuseGateways has every NAT gateway fail for a reason that does not pass by itself.
+func (w *world) refuseGateways() (lift func()) {
+	return w.sim.Faults().Add(fault.Rule{ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be made."})
+}
