@@ -121,7 +121,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
-	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps}
+	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps, pace: operatorkit.NewPace(opts.Clock, 0)}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
 		return nil, err
 	}
@@ -141,6 +141,7 @@ type parts struct {
 	engine   *stack.Engine
 	listener *awsevents.Listener
 	metrics  *operatorkit.Metrics
+	pace     *operatorkit.Pace // one for all: they share an API server
 }
 
 func (o *Options) setDefaults() {
