@@ -42,6 +42,8 @@ type Options struct {
 	Logger logr.Logger
 	// Jobs is how many clusters are worked on at once; by default 4.
 	Jobs int
+	// Timeout bounds the work on one cluster; by default ten minutes.
+	Timeout time.Duration
 }
 
 // Installer keeps the addons of many clusters. It is safe for use by many goroutines.
@@ -56,6 +58,8 @@ type Installer struct {
 // state is what is known of one cluster's addons.
 type state struct {
 	uid types.UID
+	// wanted is what was wanted last, and of which inputs.
+	wanted wanted
 	// installed is the digest of what is in place.
 	installed string
 	// running is the digest of what a job is bringing into place; stop ends it.
@@ -66,6 +70,38 @@ type state struct {
 	why      string
 	failures int
 	next     time.Time
+}
+
+// wanted is what the inputs say is wanted.
+type wanted struct {
+	of     inputs
+	charts []Chart
+	digest string
+}
+
+// inputs tell the objects that say what is wanted, and their generations.
+type inputs struct {
+	release             types.UID
+	generation, version int64
+}
+
+// want returns what is wanted of a cluster, again if neither object changed: it is asked for at each look at the
+// cluster, and takes most of that. Objects without a generation give no hint. The caller holds the lock.
+func (s *state) want(cluster *v1alpha1.Cluster, release *v1alpha1.Release) (wanted, error) {
+	of := inputs{release: release.UID, generation: cluster.Generation, version: release.Generation}
+	known := of.generation > 0 && of.version > 0
+	if known && s.wanted.of == of {
+		return s.wanted, nil
+	}
+	charts, err := wantedBy(cluster, release)
+	if err != nil {
+		return wanted{}, err
+	}
+	now := wanted{of: of, charts: charts, digest: digestOf(charts)}
+	if known {
+		s.wanted = now
+	}
+	return now, nil
 }
 
 // New returns an installer that knows no cluster.
@@ -79,18 +115,15 @@ func New(o Options) *Installer {
 	if o.Jobs <= 0 {
 		o.Jobs = defaultJobs
 	}
+	if o.Timeout <= 0 {
+		o.Timeout = jobTimeout
+	}
 	return &Installer{options: o, slots: make(chan struct{}, o.Jobs), clusters: map[types.NamespacedName]*state{}}
 }
 
 // Ensure brings the cluster's addons one step nearer to what is wanted, without waiting: work that takes time
 // is begun, and ends with a call of wake.
 func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome {
-	wanted, err := wantedBy(cluster, release)
-	if err != nil {
-		i.condition(cluster, metav1.ConditionFalse, "InvalidAddons", err.Error()+".")
-		return operatorkit.Stall("InvalidAddons", err.Error()+".")
-	}
-	digest := digestOf(wanted)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -102,6 +135,12 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 		s = &state{uid: cluster.UID}
 		i.clusters[key] = s
 	}
+	want, err := s.want(cluster, release)
+	if err != nil {
+		i.condition(cluster, metav1.ConditionFalse, "InvalidAddons", err.Error()+".")
+		return operatorkit.Stall("InvalidAddons", err.Error()+".")
+	}
+	wanted, digest := want.charts, want.digest
 	now := i.options.Clock.Now()
 	switch {
 	case s.installed == digest:
@@ -131,7 +170,7 @@ func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operator
 
 // begin starts a job. The caller holds the lock.
 func (i *Installer) begin(s *state, key types.NamespacedName, config *rest.Config, wanted []Chart, digest string, wake func()) {
-	ctx, stop := context.WithTimeout(context.Background(), jobTimeout)
+	ctx, stop := context.WithCancel(context.Background())
 	s.running, s.stop = digest, stop
 	go func() {
 		defer stop()
@@ -152,6 +191,8 @@ func (i *Installer) work(ctx context.Context, config *rest.Config, wanted []Char
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for other clusters' addons: %w", context.Cause(ctx))
 	}
+	ctx, cancel := context.WithTimeout(ctx, i.options.Timeout) // not while it waits: others may be many
+	defer cancel()
 	h, err := newHelm(config, i.options.Folder)
 	if err != nil {
 		return nil, err

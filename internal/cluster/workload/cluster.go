@@ -38,6 +38,7 @@ type Cluster struct {
 	reachable bool
 	problem   string
 	nodes     map[string]Node
+	sorted    []Node // of nodes, nil after a change
 }
 
 // connect makes a connection that is not started. It dials nothing.
@@ -96,16 +97,23 @@ func (c *Cluster) Reachable() (bool, string) {
 	return c.reachable, c.problem
 }
 
-// Nodes returns the nodes, by name. While the API does not answer they are as they were last seen.
+// Nodes returns the nodes, by name, which the caller must not change. While the API does not answer they are as they were
+// last seen.
 func (c *Cluster) Nodes() []Node {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	nodes := make([]Node, 0, len(c.nodes))
-	for _, node := range c.nodes {
-		nodes = append(nodes, node)
+	sorted := c.sorted
+	c.mu.RUnlock()
+	if sorted != nil {
+		return sorted
 	}
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	return nodes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sorted = make([]Node, 0, len(c.nodes))
+	for _, node := range c.nodes {
+		c.sorted = append(c.sorted, node)
+	}
+	slices.SortFunc(c.sorted, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return c.sorted
 }
 
 func (c *Cluster) nodeOf(instanceID string) (Node, bool) {
@@ -134,7 +142,7 @@ func (c *Cluster) setReachable(reachable bool, problem string) {
 func (c *Cluster) replace(nodes map[string]Node) {
 	c.mu.Lock()
 	before := c.nodes
-	c.nodes = nodes
+	c.nodes, c.sorted = nodes, nil
 	c.mu.Unlock()
 	for name, node := range nodes {
 		if was, ok := before[name]; !ok || !was.same(&node) {
@@ -152,7 +160,7 @@ func (c *Cluster) replace(nodes map[string]Node) {
 func (c *Cluster) put(node *Node) {
 	c.mu.Lock()
 	was, ok := c.nodes[node.Name]
-	c.nodes[node.Name] = *node
+	c.nodes[node.Name], c.sorted = *node, nil
 	c.mu.Unlock()
 	if !ok || !was.same(node) {
 		c.tell(node)
@@ -163,6 +171,7 @@ func (c *Cluster) put(node *Node) {
 func (c *Cluster) remove(node *Node) {
 	c.mu.Lock()
 	delete(c.nodes, node.Name)
+	c.sorted = nil
 	c.mu.Unlock()
 	c.tell(node)
 }
