@@ -71,15 +71,15 @@ func TestAWSRefusals(t *testing.T) {
 				c.edit("Cluster", "unoffered", `{"spec":{"controlPlane":{"instanceType":"m6i.large"}}}`)
 			},
 		}, {
-			"InstanceGroup", "many", "NodesReady", "QuotaExceeded",
+			"InstanceGroup", "many", "Ready", "QuotaExceeded",
 			"You have requested more vCPU capacity than your current vCPU limit of 7 allows",
 			func() { c.simulator.Instances().SetQuota(account, region, false, 64) },
 		}, {
-			"InstanceGroup", "scarce", "NodesReady", "CapacityShortage",
+			"InstanceGroup", "scarce", "Ready", "CapacityShortage",
 			"We currently do not have sufficient c5.large capacity in the Availability Zone you requested (eu-central-1a).",
 			func() { c.simulator.Instances().SetCapacity("eu-central-1a", "c5.large", true) },
 		}, {
-			"InstanceGroup", "invented", "NodesReady", "InstanceTypeUnsupported",
+			"InstanceGroup", "invented", "Ready", "InstanceTypeUnsupported",
 			"#/LaunchTemplateData/InstanceType: failed validation constraint for keyword [enum]",
 			func() {
 				c.edit("InstanceGroup", "invented", `{"spec":{"instanceTypes":["m6i.large"]}}`)
