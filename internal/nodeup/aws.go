@@ -57,6 +57,7 @@ type Volumes interface {
 // Zones publishes names.
 type Zones interface {
 	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
+	GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error)
 }
 
 // Connect returns clients for a region, with the credentials of the instance's role. The environment

@@ -28,6 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
+	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -61,6 +62,8 @@ type account struct {
 	objects   map[string][]byte
 	volumes   []ec2types.Volume
 	names     map[string]string
+	missing   []string // names that were asked for before they were there
+	spreading int      // how often Route 53 says that it has not told all its servers
 	tokens    []string // what the parameter holds before it holds the token
 	attaching int      // how often attaching is refused, with the volume held by another
 }
@@ -135,13 +138,32 @@ func (a *account) AttachVolume(_ context.Context, in *ec2.AttachVolumeInput, _ .
 
 func (a *account) ChangeResourceRecordSets(_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error) {
 	for _, change := range in.ChangeBatch.Changes {
+		if _, there := a.names[*change.ResourceRecordSet.Name]; there && change.Action == route53types.ChangeActionCreate {
+			return nil, &route53types.InvalidChangeBatch{Message: aws.String("it already exists")}
+		}
+	}
+	for _, change := range in.ChangeBatch.Changes {
 		a.names[*change.ResourceRecordSet.Name] = *change.ResourceRecordSet.ResourceRecords[0].Value
 	}
-	return &route53.ChangeResourceRecordSetsOutput{}, nil
+	a.spreading = 2
+	return &route53.ChangeResourceRecordSetsOutput{ChangeInfo: &route53types.ChangeInfo{Id: aws.String("C1"), Status: route53types.ChangeStatusPending}}, nil
 }
 
+func (a *account) GetChange(context.Context, *route53.GetChangeInput, ...func(*route53.Options)) (*route53.GetChangeOutput, error) {
+	status := route53types.ChangeStatusInsync
+	if a.spreading--; a.spreading > 0 {
+		status = route53types.ChangeStatusPending
+	}
+	return &route53.GetChangeOutput{ChangeInfo: &route53types.ChangeInfo{Status: status}}, nil
+}
+
+// resolve answers as a resolver does: what was missing once is missing for long.
 func (a *account) resolve(_ context.Context, name string) ([]string, error) {
-	if found, ok := a.names[name]; ok {
+	found, ok := a.names[name]
+	if !ok || a.spreading > 0 {
+		a.missing = append(a.missing, name)
+	}
+	if !slices.Contains(a.missing, name) {
 		return []string{found}, nil
 	}
 	return nil, errors.New("no such host")
@@ -343,7 +365,7 @@ func slot() *bundle.Bundle {
 	}
 	b.Etcd = &bundle.Etcd{
 		Slot: 1, VolumeTags: map[string]string{"slot": "1"}, Device: "/dev/sdf", MountPoint: "/var/lib/etcd",
-		HostedZoneID: "Z1", DNSName: "etcd-1.demo.internal", Members: map[string]string{"etcd-1": "etcd-1.demo.internal"},
+		HostedZoneID: "Z1", DNSName: "etcd-1.demo.internal", Members: map[string]string{"etcd-0": "etcd-0.demo.internal", "etcd-1": "etcd-1.demo.internal"},
 	}
 	return b
 }

@@ -60,6 +60,8 @@ type boot struct {
 	files   files
 	// etcdDevice is the slot's volume as the machine sees it, once it is attached.
 	etcdDevice string
+	// nameChange is the change by which the slot's name is published.
+	nameChange string
 }
 
 // task is one concern of a booting node. It says what it did, for the log.
@@ -103,7 +105,7 @@ func tasksOf(role bundle.Role) []task {
 		tasks = append(tasks,
 			task{"etcd volume", (*boot).attachVolume, lastRetry},
 			task{"etcd file system", (*boot).mountVolume, lastRetry},
-			task{"etcd name", (*boot).publishName, lastRetry},
+			task{"etcd name", (*boot).publishName, nameRetry},
 			task{"authorities", (*boot).fetchPKI, lastRetry},
 		)
 	}
@@ -132,6 +134,7 @@ const (
 	// Workers wait for the control plane more often than for anything else, so they look often. Of SSM,
 	// which has a budget for the whole account, they ask when the API is there.
 	apiRetry  = time.Second
+	nameRetry = 5 * time.Second
 	joinRetry = 2 * time.Second
 )
 

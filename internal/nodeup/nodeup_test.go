@@ -213,6 +213,31 @@ func TestBundleOfAnotherHashIsRefused(t *testing.T) {
 	}
 }
 
+// A resolver holds a name for missing for long when it was asked for too early.
+func TestNamesAreAskedForWhenTheyAreThere(t *testing.T) {
+	m := newMachine(t, slot())
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.account.missing) > 0 {
+		t.Errorf("%v were asked for too early", m.account.missing)
+	}
+	if got := m.account.names["etcd-0.demo.internal"]; got != "192.0.2.1" {
+		t.Errorf("the name of a member that is not there yet is %q; its peers would hold it for missing", got)
+	}
+}
+
+func TestNamesOfOthersStay(t *testing.T) {
+	m := newMachine(t, slot())
+	m.account.names["etcd-0.demo.internal"], m.account.names["etcd-1.demo.internal"] = "10.0.0.9", "10.0.1.9"
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	if other, own := m.account.names["etcd-0.demo.internal"], m.account.names["etcd-1.demo.internal"]; other != "10.0.0.9" || own != address {
+		t.Errorf("etcd-0 is %s, etcd-1 is %s", other, own)
+	}
+}
+
 func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
 	m := newMachine(t, slot())
 	m.account.volumes[0].Attachments = []ec2types.VolumeAttachment{{
