@@ -22,6 +22,9 @@ type Fields[T any] map[string]func(T) []string
 // one is a condition of a filter.
 type one struct {
 	name string
+	// tag is the key that a filter tag:KEY is about.
+	tag   string
+	isTag bool
 	// plain are the values that stand for themselves, patterns the others.
 	plain    []string
 	patterns []*regexp.Regexp
@@ -40,6 +43,7 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 			return nil, wire.Errorf("InvalidParameterValue", "The filter '%s' has no values", name)
 		}
 		c := one{name: name}
+		c.tag, c.isTag = strings.CutPrefix(name, "tag:")
 		for _, value := range filter.Values {
 			if strings.ContainsAny(value, `*?\`) {
 				c.patterns = append(c.patterns, wildcards(value))
@@ -51,7 +55,14 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 	}
 	return func(resource T, tags map[string]string) bool {
 		for i := range conditions {
-			if c := &conditions[i]; !c.pass(f.valuesOf(c.name, resource, tags)) {
+			c := &conditions[i]
+			if c.isTag {
+				if value, ok := tags[c.tag]; !ok || !c.passes(value) {
+					return false
+				}
+				continue
+			}
+			if !slices.ContainsFunc(f.valuesOf(c.name, resource, tags), c.passes) {
 				return false
 			}
 		}
@@ -61,16 +72,12 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 
 func (f Fields[T]) valuesOf(name string, resource T, tags map[string]string) []string {
 	var values []string
-	switch key, isTag := strings.CutPrefix(name, "tag:"); {
-	case isTag:
-		if value, ok := tags[key]; ok {
-			values = append(values, value)
-		}
-	case name == "tag-key":
+	switch name {
+	case "tag-key":
 		for key := range tags {
 			values = append(values, key)
 		}
-	case name == "tag-value":
+	case "tag-value":
 		for _, value := range tags {
 			values = append(values, value)
 		}
@@ -80,11 +87,9 @@ func (f Fields[T]) valuesOf(name string, resource T, tags map[string]string) []s
 	return values
 }
 
-func (c *one) pass(values []string) bool {
-	return slices.ContainsFunc(values, func(value string) bool {
-		return slices.Contains(c.plain, value) ||
-			slices.ContainsFunc(c.patterns, func(want *regexp.Regexp) bool { return want.MatchString(value) })
-	})
+func (c *one) passes(value string) bool {
+	return slices.Contains(c.plain, value) ||
+		slices.ContainsFunc(c.patterns, func(want *regexp.Regexp) bool { return want.MatchString(value) })
 }
 
 // wildcards makes a pattern of a filter's value: * is any characters, ? is one,
