@@ -28,7 +28,7 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	inputs := fmt.Sprintf("%s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
+	inputs := s.inputs(cluster, release)
 	if last, ok := s.stored.get(cluster.UID); ok && last == inputs {
 		return operatorkit.Done()
 	}
@@ -45,6 +45,11 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	s.stored.keep(cluster.UID, inputs)
 	return operatorkit.Done()
+}
+
+// inputs tell all that what is stored is made from.
+func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
+	return fmt.Sprintf("%s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
 }
 
 // store puts everything into the bucket that the record does not say is there.

@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// cached is a client whose cache holds a cluster, its release and its group; everything else panics.
+type cached struct {
+	client.Client
+	scheme  *runtime.Scheme
+	cluster *v1alpha1.Cluster
+	release *v1alpha1.Release
+	group   *v1alpha1.InstanceGroup
+}
+
+func (c *cached) Scheme() *runtime.Scheme { return c.scheme }
+
+// Get copies as the manager's cache does, unless told not to.
+func (c *cached) Get(_ context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
+	share := (&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy != nil
+	switch o := out.(type) {
+	case *v1alpha1.Cluster:
+		c.cluster.DeepCopyInto(o)
+	case *v1alpha1.Release:
+		if *o = *c.release; !share {
+			c.release.DeepCopyInto(o)
+		}
+	default:
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	return nil
+}
+
+// List copies as the manager's cache does, unless told not to.
+func (c *cached) List(_ context.Context, out client.ObjectList, options ...client.ListOption) error {
+	list, ok := out.(*v1alpha1.InstanceGroupList)
+	if !ok {
+		return fmt.Errorf("a list of %T", out)
+	}
+	list.Items = []v1alpha1.InstanceGroup{*c.group}
+	if (&client.ListOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy == nil {
+		list.Items[0] = *c.group.DeepCopy()
+	}
+	return nil
+}
+
+// kept keeps what is written in the cache.
+type kept struct{ cache *cached }
+
+// Write takes over the object.
+func (w kept) Write(_ context.Context, _, after *v1alpha1.Cluster) error {
+	w.cache.cluster = after.DeepCopy()
+	return nil
+}
+
+// home is the operator's own account; it makes no clients.
+type home struct{ Clients }
+
+// Region is everybody's.
+func (home) Region(awsapi.Target) string { return "eu-central-1" }
+
+// BenchmarkNothingChanged is the price of a look at a cluster of three slots and five workers that is as it should be,
+// with a built-in release.
+func BenchmarkNothingChanged(b *testing.B) {
+	o, c := ready(b)
+	req := reconcile.Request{NamespacedName: keyOf(c.cluster)}
+	look := func() {
+		if _, err := o.clusters.Reconcile(b.Context(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
+	look()
+	if operatorkit.FindCondition(c.cluster, operatorkit.ConditionReady).Status != metav1.ConditionTrue {
+		b.Fatalf("the cluster is not ready: %+v", c.cluster.Status.Conditions)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		look()
+	}
+}
+
+// ready returns an operator that has just made a cluster.
+func ready(b *testing.B) (*operator, *cached) {
+	b.Helper()
+	releases, err := release.Builtin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &cached{scheme: runtime.NewScheme(), release: releases[len(releases)-1].DeepCopy()}
+	if err := v1alpha1.AddToScheme(c.scheme); err != nil {
+		b.Fatal(err)
+	}
+	c.release.UID, c.release.Generation = "release", 1
+	meta := metav1.ObjectMeta{Name: "demo", Namespace: "default", UID: "cluster", Generation: 1, ResourceVersion: "1", Finalizers: []string{finalizer}}
+	c.cluster = &v1alpha1.Cluster{ObjectMeta: meta, Spec: v1alpha1.ClusterSpec{
+		Release: c.release.Name, Region: "eu-central-1",
+		Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}, Topology: v1alpha1.TopologyPrivate, NAT: v1alpha1.NATSingle},
+		ControlPlane: v1alpha1.ControlPlane{Replicas: 3, InstanceType: "m6i.large"},
+	}}
+	c.cluster.Status.Account, c.cluster.Status.Version = "123456789012", c.release.Spec.Kubernetes
+	c.cluster.Status.Outputs = map[string]string{}
+	for i := range 20 { // as many as a base stack of three zones has
+		c.cluster.Status.Outputs["Output"+strconv.Itoa(i)] = "arn:aws:service:eu-central-1:123456789012:something/demo-" + strconv.Itoa(i)
+	}
+	c.cluster.Status.Outputs[model.OutputAPIAddress] = "demo-api.elb.eu-central-1.amazonaws.com"
+	meta.Name, meta.UID = "demo-workers", "group"
+	c.group = &v1alpha1.InstanceGroup{ObjectMeta: meta, Spec: v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 5, MaxSize: 5}}
+
+	connections := connected(b, keyOf(c.cluster))
+	o := newOperator(Options{Clients: home{}, Workload: connections, AccountID: "123456789012", ClusterName: "test", Clock: clock.RealClock{}}, c, nil)
+	selector, err := newClusterSelector(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
+		Client: c, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Writer: kept{c},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o.settle(b, c)
+	return o, c
+}
+
+// settle has the operator remember that all is in place.
+func (o *operator) settle(b *testing.B, c *cached) {
+	b.Helper()
+	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
+	server := serverAt(c.cluster.Status.Outputs[model.OutputAPIAddress])
+	o.secured.keep(uid, struct{}{})
+	o.settled.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
+	for slot := range 3 {
+		name := model.SlotStackName("demo", slot)
+		stackOf(c.cluster, name).Status = "CREATE_COMPLETE"
+		o.settled.keep(stackKey{uid, name}, slotsStep{o}.inputs(c.cluster, c.release))
+	}
+	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
+		b.Fatal(err)
+	}
+	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
+	o.opened.keep(uid, validity{server: server, until: soon})
+	o.connected.keep(uid, validity{server: server, until: soon})
+}
+
+// connected returns connections with one to a cluster of three slots and five workers.
+func connected(b *testing.B, key types.NamespacedName) *workload.Clusters {
+	b.Helper()
+	list := corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	for i := range 8 {
+		labels := map[string]string{"cluster-operator.aws/instance-group": "demo-workers", model.LabelWorker: ""}
+		if i < 3 {
+			labels = map[string]string{"cluster-operator.aws/slot": strconv.Itoa(i), model.LabelControlPlane: ""}
+		}
+		list.Items = append(list.Items, corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "node-" + strconv.Itoa(i), Labels: labels},
+			Spec:       corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/i-" + strconv.Itoa(i)},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_ = json.NewEncoder(w).Encode(list) // The client sees it if it fails.
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	connections := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }})
+	there := make(chan struct{}, 64)
+	connections.Subscribe(func(workload.Change) { there <- struct{}{} })
+	connection, err := connections.Connect(key, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		connections.Close(key)
+		server.Close()
+	})
+	for reachable, _ := connection.Reachable(); !reachable; reachable, _ = connection.Reachable() {
+		<-there
+	}
+	return connections
+}
