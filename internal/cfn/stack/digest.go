@@ -11,9 +11,12 @@ import (
 
 // Digest returns the SHA-256 of all that is applied: template, parameters and tags; and of what it is applied with, if that is
 // given, so that what failed for want of a capability or of another role is tried again with it.
-func (d *Desired) Digest() string {
+func (d *Desired) Digest() string { return d.digestWith(d.Template.Digest()) }
+
+// digestWith is Digest for who has the template's.
+func (d *Desired) digestWith(template string) string {
 	h := sha256.New()
-	write(h, d.Template.Digest())
+	write(h, template)
 	writeMap(h, d.Parameters)
 	writeMap(h, d.Tags)
 	if d.RoleARN != "" || len(d.Capabilities) > 0 {

@@ -110,7 +110,8 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 	key := stackKey{target: target, name: desired.Name}
 	caller := claimant{tags: digestMap(desired.owner()), salt: desired.Salt}
 	record = e.journal.newest(key, caller, record)
-	digest := desired.Digest()
+	printed := desired.Template.Digest() // Printing a template costs more than all else here.
+	digest := desired.digestWith(printed)
 	if e.untouched(&desired, digest, &record) {
 		return e.unchanged(target, &desired, digest, record), nil
 	}
@@ -119,7 +120,7 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
-	if problems := e.check(desired.Template); problems != nil {
+	if problems := e.check(desired.Template, printed); problems != nil {
 		return v.finish(v.stall(reasonInvalid, "The template must be corrected: "+problems.Sentence())), nil
 	}
 	result, err := v.run(ctx)

@@ -153,7 +153,7 @@ func (m *memory) remove(key memoryKey) {
 }
 
 func (m *memory) pack(side diff.Side) ([]byte, error) {
-	plain, err := json.Marshal(deployment{Template: side.Template.JSON(), Parameters: side.Parameters, Tags: side.Tags})
+	plain, err := json.Marshal(deployment{Template: side.Template.CanonicalJSON(), Parameters: side.Parameters, Tags: side.Tags})
 	if err != nil {
 		return nil, fmt.Errorf("remember a template: %w", err)
 	}

@@ -22,9 +22,8 @@ type verdict struct {
 	problems template.Problems
 }
 
-// check returns what is wrong with a template, before anything is sent.
-func (e *Engine) check(t *template.Template) template.Problems {
-	digest := t.Digest()
+// check returns what is wrong with the template of a digest, before anything is sent.
+func (e *Engine) check(t *template.Template, digest string) template.Problems {
 	if known, ok := e.checked.get(digest); ok {
 		return known
 	}
