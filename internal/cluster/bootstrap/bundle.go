@@ -161,7 +161,7 @@ func artifact(b *Bundle, name string) (bundle.Artifact, bool) {
 // cluster, and without those that the cluster leaves out.
 func kubeadmAddons(c *model.Cluster) []string {
 	var addons []string
-	for _, name := range []string{"coredns", "kube-proxy"} {
+	for _, name := range model.KubeadmAddons {
 		inRelease := slices.ContainsFunc(c.Release.Spec.Addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == name })
 		inCluster := slices.ContainsFunc(c.Spec.Addons, func(a v1alpha1.Addon) bool { return a.Name == name })
 		if !inRelease && !inCluster {

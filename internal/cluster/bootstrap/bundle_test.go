@@ -186,7 +186,7 @@ func TestAddonsOfKubeadm(t *testing.T) {
 		c.change(&f)
 		resolved, _, err := f.resolve()
 		if err != nil {
-			t.Logf("%s: %v", reason, err)
+			t.Errorf("%s: %v", reason, err)
 			continue
 		}
 		b, err := bootstrap.ControlPlane(resolved, 0, outputs)

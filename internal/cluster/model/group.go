@@ -39,8 +39,10 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.checkVolumes(&problems)
 	checkTags(&problems, "spec.tags", r.Spec.Tags)
 	checkLabels(&problems, "spec.labels", r.Spec.Labels)
+	checkTaints(&problems, "spec.taints", r.Spec.Taints)
 	r.resolveRolling(&problems)
 	r.resolveTags(c)
+	checkNumberOfTags(&problems, "spec.tags", r.Tags)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -87,6 +88,33 @@ func checkLabels(problems *Problems, field string, labels map[string]string) {
 		case len(validation.IsValidLabelValue(labels[key])) > 0:
 			problems.add(field, form, "label %q has the value %q, which no label can have", key, labels[key])
 		}
+	}
+}
+
+// checkTaints checks that kubelets can put a person's taints on their nodes: with one that is none they
+// do not start.
+func checkTaints(problems *Problems, field string, taints []corev1.Taint) {
+	for i, taint := range taints {
+		const form = "use letters, digits, '-', '_' and '.', at most 63 in a name or value"
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if len(validation.IsQualifiedName(taint.Key)) > 0 {
+			problems.add(at+".key", form, "no taint can be called %q", taint.Key)
+		}
+		if len(validation.IsValidLabelValue(taint.Value)) > 0 {
+			problems.add(at+".value", form, "taint %q has the value %q, which no taint can have", taint.Key, taint.Value)
+		}
+	}
+}
+
+// mostTags is how many tags a resource can have, without the name and, of a volume or a slot, the two that
+// are put on those alone (https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html).
+const mostTags = 50 - 3
+
+// checkNumberOfTags checks that AWS takes a person's tags and the operator's together.
+func checkNumberOfTags(problems *Problems, field string, tags map[string]string) {
+	if len(tags) > mostTags {
+		problems.add(field, fmt.Sprintf("take %d fewer, also of the cluster's", len(tags)-mostTags),
+			"with the cluster's and the operator's there are %d tags, and AWS takes %d", len(tags), mostTags)
 	}
 }
 

@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -245,6 +247,10 @@ func TestProblemsOfGroups(t *testing.T) {
 		want    string
 	}{
 		{
+			"a taint that kubelets do not start with", c, `spec: {taints: [{key: "no key", value: "${NODE_NAME}", effect: NoSchedule}]}`,
+			`spec.taints[0].key: no taint can be called "no key"; use letters, digits, '-', '_' and '.', at most 63 in a name or value; spec.taints[0].value: taint "no key" has the value "${NODE_NAME}", which no taint can have; use letters, digits, '-', '_' and '.', at most 63 in a name or value`,
+		},
+		{
 			"named like a slot", c, `metadata: {name: control-plane-0}`,
 			`metadata.name: "control-plane-0" cannot name an instance group; take another name of lower-case letters, digits and hyphens`,
 		},
@@ -329,4 +335,25 @@ func expect(t *testing.T, err error, want string) {
 	if problems.Error() != want {
 		t.Errorf("got  %s\nwant %s", problems, want)
 	}
+}
+
+// Each of both may have 40 tags; AWS takes 50 of a resource.
+func TestProblemsOfManyTags(t *testing.T) {
+	tags := func(prefix string) string {
+		list := make([]string, 30)
+		for i := range list {
+			list[i] = fmt.Sprintf("%s%d: x", prefix, i)
+		}
+		return "spec: {tags: {" + strings.Join(list, ", ") + "}}"
+	}
+	c := resolve(t, newVPC, tags("a"))
+	_, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, tags("b")))
+	want := "spec.tags: with the cluster's and the operator's there are 66 tags, and AWS takes 47; take 19 fewer, also of the cluster's"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestKubeadmsOwnAddonsCanBeLeftOut(t *testing.T) {
+	resolve(t, newVPC, `spec: {addons: [{name: kube-proxy, disabled: true}, {name: coredns, disabled: true}]}`)
 }

@@ -32,6 +32,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.checkControlPlane(&problems)
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
+	checkNumberOfTags(&problems, "spec.tags", c.Tags)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -209,6 +210,10 @@ func (c *Cluster) checkControlPlane(problems *Problems) {
 	checkVolume(problems, "spec.controlPlane.etcdVolume", &cp.EtcdVolume)
 }
 
+// KubeadmAddons are what kubeadm installs unless the release or the cluster brings a chart of that name,
+// or the cluster leaves it out.
+var KubeadmAddons = []string{"coredns", "kube-proxy"}
+
 // checkAddons checks that what the release does not have says where it is.
 func (c *Cluster) checkAddons(problems *Problems) {
 	for i, a := range c.Spec.Addons {
@@ -220,6 +225,7 @@ func (c *Cluster) checkAddons(problems *Problems) {
 			continue
 		}
 		switch {
+		case a.Disabled && slices.Contains(KubeadmAddons, a.Name):
 		case a.Disabled:
 			problems.add(field, "leave it out of spec.addons", "release %s has no addon %s to disable", c.Release.Name, a.Name)
 		case a.Chart == "" || a.Version == "":
