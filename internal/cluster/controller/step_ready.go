@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
@@ -26,22 +29,37 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	ready := map[int]bool{}
+	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
 		for _, node := range connection.Nodes() {
 			if node.Ready && node.Slot != workload.NoSlot {
 				ready[node.Slot] = true
+				versions = append(versions, node.Version)
 			}
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
 		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas))
 	}
-	cluster.Status.Version = release.Spec.Kubernetes
+	cluster.Status.Version = cmp.Or(lowest(versions), release.Spec.Kubernetes)
 	// What was needed to make the cluster is not needed to keep it.
 	s.models.drop(cluster.UID)
 	s.authorities.drop(cluster.UID)
 	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
+}
+
+// lowest returns the lowest of Kubernetes' versions: a control plane is of a release when all of its machines
+// are. A slot's kubelet is of the version of its API server, since both come from one bundle.
+func lowest(versions []string) string {
+	least, text := (*version.Version)(nil), ""
+	for _, one := range versions {
+		parsed, err := version.ParseSemantic(one)
+		if err == nil && (least == nil || parsed.LessThan(least)) {
+			least, text = parsed, one
+		}
+	}
+	return text
 }
 
 // EnsureDeleted begins the deletion: it takes back what was said of the cluster, and makes sure that it
