@@ -3,6 +3,7 @@ package nodeup_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/pem"
@@ -62,6 +63,7 @@ type account struct {
 	objects   map[string][]byte
 	volumes   []ec2types.Volume
 	names     map[string]string
+	device    string   // how the volume shows up, if not by its ID
 	missing   []string // names that were asked for before they were there
 	spreading int      // how often Route 53 says that it has not told all its servers
 	tokens    []string // what the parameter holds before it holds the token
@@ -126,7 +128,7 @@ func (a *account) AttachVolume(_ context.Context, in *ec2.AttachVolumeInput, _ .
 		return nil, errors.New("VolumeInUse")
 	}
 	a.volumes[0].Attachments = []ec2types.VolumeAttachment{{InstanceId: in.InstanceId, State: ec2types.VolumeAttachmentStateAttaching}}
-	path := filepath.Join(a.root, device)
+	path := filepath.Join(a.root, cmp.Or(a.device, device))
 	if _, err := os.Stat(path); err == nil {
 		return &ec2.AttachVolumeOutput{}, nil
 	}

@@ -213,6 +213,18 @@ func TestBundleOfAnotherHashIsRefused(t *testing.T) {
 	}
 }
 
+// Instance types from before NVMe name a volume by how it was attached.
+func TestVolumeOfAnOldInstanceType(t *testing.T) {
+	m := newMachine(t, slot())
+	m.account.device = "/dev/xvdf"
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	if unit := m.read(t, "/etc/systemd/system/var-lib-etcd.mount"); !strings.Contains(unit, "What=/dev/xvdf\n") {
+		t.Errorf("after a start the volume is not mounted:\n%s", unit)
+	}
+}
+
 // A resolver holds a name for missing for long when it was asked for too early.
 func TestNamesAreAskedForWhenTheyAreThere(t *testing.T) {
 	m := newMachine(t, slot())

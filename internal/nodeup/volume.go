@@ -23,8 +23,6 @@ func (b *boot) attachVolume(ctx context.Context) (string, error) {
 		return "", err
 	}
 	id := aws.ToString(volume.VolumeId)
-	// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-ebs-volumes.html
-	b.etcdDevice = "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_" + strings.ReplaceAll(id, "-", "")
 	holder := holderOf(volume)
 	switch {
 	case holder == b.machine.InstanceID:
@@ -38,10 +36,25 @@ func (b *boot) attachVolume(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("attach the volume %s: %w", id, err)
 		}
 	}
-	if !b.files.exists(b.etcdDevice) {
-		return "", fmt.Errorf("the volume %s is attached; its device %s is not there yet", id, b.etcdDevice)
+	names := deviceNames(id, b.bundle.Etcd.Device)
+	i := slices.IndexFunc(names, b.files.exists)
+	if i < 0 {
+		return "", fmt.Errorf("the volume %s is attached; its device is not there yet: %s", id, strings.Join(names, " or "))
 	}
+	b.etcdDevice = names[i]
 	return id + " is " + b.etcdDevice, nil
+}
+
+// deviceNames are those under which a volume may show up: by its ID where volumes are NVMe devices
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/nvme-ebs-volumes.html), and on older instance types
+// by the name that it was attached as, which the kernel may write otherwise
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html).
+func deviceNames(id, attachedAs string) []string {
+	return []string{
+		"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_" + strings.ReplaceAll(id, "-", ""),
+		strings.Replace(attachedAs, "/dev/sd", "/dev/xvd", 1),
+		attachedAs,
+	}
 }
 
 func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
-	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest" //nolint:depguard // Tests need a real API server.
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 )
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }

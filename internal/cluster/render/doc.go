@@ -3,10 +3,11 @@
 //
 // The stacks' templates are the YAML files of templates, one a concern, rendered
 // by text/template from the model, in which everything is decided. [Base],
-// [Slot] and [Group] put the files of a stack together, parse the whole and
-// check it against CloudFormation's rules and the resource types' schemas, so
-// that what they return is a template that CloudFormation takes. Rendering is
-// deterministic: the same model gives the same bytes.
+// [Slot] and [Group] put the files of a stack together and parse the whole.
+// Whether it keeps to CloudFormation's rules and the resource types' schemas is
+// for the stack engine to check, before it sends anything; the package's tests
+// hold every shape of cluster against the same. Rendering is deterministic: the
+// same model gives the same bytes.
 //
 // What the stacks hold, and why, is told in docs/reference/cluster-resources.md.
 //

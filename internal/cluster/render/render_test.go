@@ -199,10 +199,10 @@ func (f fixture) stacks(t *testing.T, r *v1alpha1.Release) []*render.Stack {
 
 // valid holds a template against the rules of templates and the schemas, as the
 // stack engine does.
-func valid(t testing.TB, s *render.Stack) {
-	t.Helper()
+func valid(tb testing.TB, s *render.Stack) {
+	tb.Helper()
 	if problems := slices.Concat(s.Template.Check(), schema.Default().Validate(s.Template)); len(problems) > 0 {
-		t.Errorf("stack %s: %v", s.Name, problems)
+		tb.Errorf("stack %s: %v", s.Name, problems)
 	}
 }
 
