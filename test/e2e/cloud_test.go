@@ -291,10 +291,15 @@ func (c *cloud) story() string {
 		}
 	}
 	fmt.Fprintf(&text, "the machines' last words:\n%s\n", c.console.last(20))
-	log, _ := os.ReadFile(filepath.Join(c.dir, "operator.log"))
-	lines := slices.DeleteFunc(strings.Split(string(log), "\n"), func(line string) bool { return strings.Contains(line, "Starting ") })
+	lines := slices.DeleteFunc(strings.Split(c.log(), "\n"), func(line string) bool { return strings.Contains(line, "Starting ") })
 	fmt.Fprintf(&text, "the operator's last words:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
 	return text.String()
+}
+
+// log is what the operator has logged.
+func (c *cloud) log() string {
+	text, _ := os.ReadFile(filepath.Join(c.dir, "operator.log")) // None, no words.
+	return string(text)
 }
 
 // awaitReady waits until all objects are ready as their specs now are.

@@ -64,6 +64,9 @@ func TestExamples(t *testing.T) {
 			if diff := cmp.Diff(before, c.inventory(account)); diff != "" {
 				t.Errorf("deletion left a trace (-before +after):\n%s", diff)
 			}
+			if strings.Contains(c.log(), `"reason":"Connecting"`) {
+				t.Error("an operator that was connected all the while connected once more, to machines that went")
+			}
 		})
 	}
 }

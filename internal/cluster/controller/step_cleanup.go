@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -35,6 +36,9 @@ func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 func (o *operator) cleanupBeforeNodes() cleanupStep {
 	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 		connection := o.options.Workload.Get(keyOf(cluster))
+		if connection == nil && o.slotsGoing(cluster) {
+			return operatorkit.Done() // Who could be asked is going or gone.
+		}
 		if connection == nil && cluster.Status.Version != "" { // The operator was restarted meanwhile.
 			if connection, _ = (apiStep{o}).connect(ctx, cluster); connection != nil && !o.waited(cluster) {
 				return operatorkit.Wait(connectTime, "Connecting", "The operator connects to the cluster, to have it take down its load balancers.")
@@ -42,6 +46,17 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 		}
 		return o.options.Cleanup.BeforeNodes(ctx, cluster, o.target(cluster), connection)
 	}}
+}
+
+// slotsGoing reports whether the deletion of a slot's stack has begun.
+func (o *operator) slotsGoing(cluster *v1alpha1.Cluster) bool {
+	for slot := range mostSlots {
+		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		if err == nil && known.Deleting {
+			return true
+		}
+	}
+	return false
 }
 
 // connectTime is how long a cluster that is being deleted gets to answer.
