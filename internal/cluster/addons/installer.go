@@ -152,7 +152,7 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 		i.condition(cluster, metav1.ConditionFalse, "AddonFailed", s.why)
 		return operatorkit.Wait(s.next.Sub(now), "AddonFailed", s.why).Troubled()
 	}
-	i.begin(s, key, to.Config(), wanted, digest, wake)
+	i.begin(s, key, to.Config(), wanted, digest, wake) //nolint:contextcheck // the work outlives the reconcile
 	return i.underWay(cluster, wanted)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -128,9 +129,7 @@ func overlay(under, over map[string]any) map[string]any {
 		return under
 	}
 	merged := make(map[string]any, len(under)+len(over))
-	for name, value := range under {
-		merged[name] = value
-	}
+	maps.Copy(merged, under)
 	for name, value := range over {
 		below, isMap := merged[name].(map[string]any)
 		if above, ok := value.(map[string]any); ok && isMap {

@@ -3,10 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strings"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -44,8 +45,14 @@ func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
 
 // isPaused reports whether a Cluster is paused in one way or the other.
 func isPaused(cluster *v1alpha1.Cluster) bool {
-	value, ok := cluster.Annotations[pausedAnnotation]
-	return cluster.Spec.Paused || ok && !strings.EqualFold(value, "false")
+	return cluster.Spec.Paused || isMarkedPaused(cluster)
+}
+
+// isMarkedPaused reports whether an object is paused by the annotation, read as the kit does.
+func isMarkedPaused(obj client.Object) bool {
+	value, ok := obj.GetAnnotations()[pausedAnnotation]
+	paused, err := strconv.ParseBool(value)
+	return ok && (paused || err != nil)
 }
 
 // groupClusterStep waits for what the group's machines need of the Cluster.

@@ -220,6 +220,26 @@ func TestPaused(t *testing.T) {
 	w.complete(account, region, demoStacks...)
 }
 
+// TestPausedGroupHoldsUpTheDeletion says which group a deletion waits for, and why.
+func TestPausedGroupHoldsUpTheDeletion(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.start()
+	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.create(cluster, group)
+	w.complete(account, region, "demo", "demo-control-plane-0", "demo-workers")
+	w.patch(group, `{"metadata":{"annotations":{"aws-operator/paused":"true"}}}`)
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	if held := w.condition(cluster, "Ready", metav1.ConditionFalse, "DeletingInstanceGroups"); !strings.Contains(held.Message, "demo-workers (it is paused: remove its annotation aws-operator/paused)") {
+		t.Errorf("the cluster says %q", held.Message)
+	}
+	w.patch(group, `{"metadata":{"annotations":{"aws-operator/paused":null}}}`)
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+}
+
 // TestRefusalsOfAWS shows AWS's own words where something is lacking there, and goes on when it is not.
 func TestRefusalsOfAWS(t *testing.T) {
 	w := newWorld(t, nil, nil)

@@ -38,6 +38,9 @@ func (s accountStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster)
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	target := s.target(cluster)
 	account, err := s.account(ctx, cluster, target)
+	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // It says nothing about the role.
+		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+	}
 	if err != nil {
 		return failed(err).Explain("RoleNotAssumable", fmt.Sprintf("The operator cannot act in the Cluster's account: %s", err))
 	}

@@ -35,6 +35,9 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	for i := range groups {
 		group := &groups[i]
 		names = append(names, group.Name)
+		if isMarkedPaused(group) {
+			names[len(names)-1] += " (it is paused: remove its annotation " + pausedAnnotation + ")"
+		}
 		if !group.DeletionTimestamp.IsZero() {
 			continue
 		}
