@@ -101,7 +101,7 @@ func (s *stack) make(st *step, m *member, running, complete, failed types.Resour
 		fail(err.Error())
 		return
 	}
-	m.properties = properties
+	m.properties, m.printed = properties, ""
 	if text := s.validate(m, properties); text != "" {
 		fail(text)
 		return

@@ -40,7 +40,10 @@ func (s *stack) setMember(m *member, status types.ResourceStatus, reason string)
 		ResourceStatusReason: optional(reason),
 	}
 	if m.properties != nil {
-		event.ResourceProperties = aws.String(compact(m.properties))
+		if m.printed == "" {
+			m.printed = compact(m.properties)
+		}
+		event.ResourceProperties = aws.String(m.printed)
 	}
 	s.record(event)
 }

@@ -66,7 +66,7 @@ func (s *stack) importStep(st *step, r types.ResourceToImport) {
 		st.fail()
 		return
 	}
-	m.properties = properties
+	m.properties, m.printed = properties, ""
 	req := s.request(m, st.token)
 	req.Properties = properties
 	out := s.call(OpRead, m, req, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {

@@ -99,6 +99,8 @@ type member struct {
 	changed    time.Time
 	// properties, attributes and tags are those of the last successful operation.
 	properties map[string]any
+	// printed are the properties as events show them; empty before the first of them.
+	printed    string
 	attributes map[string]any
 	tags       map[string]string
 	definition *template.Resource

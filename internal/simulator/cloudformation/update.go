@@ -252,7 +252,7 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 		return
 	}
 	if own, ok := s.own(m.kind); ok {
-		m.properties = properties
+		m.properties, m.printed = properties, ""
 		own.update(st, m, old, fail)
 		return
 	}
@@ -314,7 +314,7 @@ func (s *stack) modify(m *member, token string, before, properties map[string]an
 		return p.Update(ctx, r)
 	})
 	if out.err == nil {
-		m.properties, m.tags = properties, tags
+		m.properties, m.printed, m.tags = properties, "", tags
 		if out.PhysicalID != "" {
 			m.physicalID = out.PhysicalID
 		}

@@ -34,6 +34,13 @@ func TestUpdateInPlace(t *testing.T) {
 		"inplace UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
 		"inplace UPDATE_COMPLETE",
 	)
+	events, err := w.DescribeStackEvents(t.Context(), &awscfn.DescribeStackEventsInput{StackName: aws.String("inplace")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done := events.StackEvents[2]; aws.ToString(done.ResourceProperties) != `{"ShardCount":2}` {
+		t.Errorf("the event of %s has the properties %s", aws.ToString(done.LogicalResourceId), aws.ToString(done.ResourceProperties))
+	}
 	expectError(t, w.update("inplace", stream(`"ShardCount": 2`)), "ValidationError", "No updates are to be performed.")
 	expectError(t, w.update("inplace", stream(`"ShardCount": "2"`)), "ValidationError", "No updates are to be performed.")
 	expectError(t, w.update("nowhere", stream(`"ShardCount": 2`)), "ValidationError", "Stack [nowhere] does not exist")
