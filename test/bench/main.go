@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +23,6 @@ func main() {
 	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
 	dir := flag.String("profiles", "", "the folder to write Go profiles of the clusters' measurements into; none by default")
 	flag.Parse()
-	// The simulator's processor time is not what is measured; its memory is not, either.
-	debug.SetGCPercent(300)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, only: *only, profiles: *dir}
