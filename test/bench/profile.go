@@ -133,7 +133,7 @@ func spentNow() (spent, error) {
 
 // programOf tells apart what one binary plays: "kube kube-apiserver".
 func programOf(stat, name string) string {
-	line, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline")) //nolint:gosec // It is /proc.
+	line, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
 	arguments := strings.Split(string(line), "\x00")
 	if err != nil || len(arguments) < 2 {
 		return name

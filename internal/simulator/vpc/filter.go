@@ -55,19 +55,21 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 	}
 	return func(resource T, tags map[string]string) bool {
 		for i := range conditions {
-			c := &conditions[i]
-			if c.isTag {
-				if value, ok := tags[c.tag]; !ok || !c.passes(value) {
-					return false
-				}
-				continue
-			}
-			if !slices.ContainsFunc(f.valuesOf(c.name, resource, tags), c.passes) {
+			if !f.pass(&conditions[i], resource, tags) {
 				return false
 			}
 		}
 		return true
 	}, nil
+}
+
+// pass reports whether a resource meets a condition.
+func (f Fields[T]) pass(c *one, resource T, tags map[string]string) bool {
+	if c.isTag {
+		value, ok := tags[c.tag]
+		return ok && c.passes(value)
+	}
+	return slices.ContainsFunc(f.valuesOf(c.name, resource, tags), c.passes)
 }
 
 func (f Fields[T]) valuesOf(name string, resource T, tags map[string]string) []string {
