@@ -121,7 +121,7 @@ func (s *stage) runDeployment(ctx context.Context, clients kubernetes.Interface)
 		if pods, err = clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=hello"}); err != nil {
 			return false, fmt.Errorf("list the Deployment's pods: %w", err)
 		}
-		running := slices.DeleteFunc(slices.Clone(pods.Items), func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning }) //nolint:gocritic // two pods
+		running := slices.DeleteFunc(slices.Clone(pods.Items), func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
 		return len(running) == int(*hello.Spec.Replicas), nil
 	})
 	if err != nil {

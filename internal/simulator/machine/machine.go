@@ -35,7 +35,7 @@ type Services struct {
 }
 
 // Host runs machines. Its methods may be called by many goroutines at once.
-type Host interface {
+type Host interface { //nolint:interfacebloat // a machine has a power switch, disks and a network: what runs it does all of it
 	// Connect tells the host what its machines reach, before the first boots.
 	Connect(services Services)
 	// Boot starts a machine and returns at once; what the machine does from

@@ -151,7 +151,7 @@ func (h *Host) Close() {
 	h.running.Wait()
 }
 
-// cluster returns the cluster that a bucket is of, which makes makes when there is none yet.
+// cluster returns the cluster that a bucket is of, which is made when there is none yet.
 func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

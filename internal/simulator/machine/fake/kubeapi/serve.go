@@ -137,7 +137,7 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 	w.WriteHeader(http.StatusOK)
 	stream := http.NewResponseController(w)
 	if err := stream.Flush(); err != nil {
-		return nil //nolint:nilerr // the caller is gone
+		return nil // The caller is gone.
 	}
 	encoder := json.NewEncoder(w)
 	shown := map[types.UID]bool{}

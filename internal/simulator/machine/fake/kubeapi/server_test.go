@@ -170,7 +170,7 @@ func serve(t *testing.T) (*kubeapi.Server, *rest.Config) {
 	server := kubeapi.New(pool, "v1.36.3", clock.RealClock{})
 	t.Cleanup(server.Close)
 	front := httptest.NewUnstartedServer(server)
-	front.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} //nolint:gosec // a test's server
+	front.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 	front.StartTLS()
 	t.Cleanup(front.Close)
 	keyDER, err := x509.MarshalECPrivateKey(keyPair)

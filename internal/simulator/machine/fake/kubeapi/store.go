@@ -196,22 +196,9 @@ func (s *store) tell(c change) {
 func (s *store) watch(k *kind, since uint64) (*watcher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var missed []change
-	if since == 0 {
-		for at, object := range s.objects {
-			if at.kind == k {
-				missed = append(missed, change{k, watch.Added, object, s.version})
-			}
-		}
-	} else {
-		if len(s.past) > 0 && s.past[0].version > since+1 {
-			return nil, apierrors.NewResourceExpired("too old resource version: " + strconv.FormatUint(since, 10))
-		}
-		for _, c := range s.past {
-			if c.kind == k && c.version > since {
-				missed = append(missed, c)
-			}
-		}
+	missed, err := s.since(k, since)
+	if err != nil {
+		return nil, err
 	}
 	w := &watcher{kind: k, changes: make(chan change, len(missed)+buffered)}
 	for _, c := range missed {
@@ -219,6 +206,28 @@ func (s *store) watch(k *kind, since uint64) (*watcher, error) {
 	}
 	s.watchers[w] = struct{}{}
 	return w, nil
+}
+
+// since returns the events of a kind after a version; 0 begins with what there is. The caller holds the lock.
+func (s *store) since(k *kind, version uint64) ([]change, error) {
+	var missed []change
+	if version == 0 {
+		for at, object := range s.objects {
+			if at.kind == k {
+				missed = append(missed, change{k, watch.Added, object, s.version})
+			}
+		}
+		return missed, nil
+	}
+	if len(s.past) > 0 && s.past[0].version > version+1 {
+		return nil, apierrors.NewResourceExpired("too old resource version: " + strconv.FormatUint(version, 10))
+	}
+	for _, c := range s.past {
+		if c.kind == k && c.version > version {
+			missed = append(missed, c)
+		}
+	}
+	return missed, nil
 }
 
 func (s *store) unwatch(w *watcher) {
