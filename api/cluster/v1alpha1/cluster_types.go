@@ -221,7 +221,7 @@ type UpdatePolicy string
 const (
 	// UpdateAutomatic carries changes out.
 	UpdateAutomatic UpdatePolicy = "Automatic"
-	// UpdateManual waits for approval of each change.
+	// UpdateManual waits for approval of each change of a stack that is in place.
 	UpdateManual UpdatePolicy = "Manual"
 )
 

@@ -23,10 +23,19 @@ var parsed = sync.OnceValues(func() (*texttemplate.Template, error) {
 		"quote":    quote,
 		"lower":    func(role v1alpha1.SubnetRole) string { return strings.ToLower(string(role)) },
 		"zoneID":   zoneID,
+		"through":  through,
 		"isPublic": func(s model.Subnet) bool { return s.Role == v1alpha1.SubnetPublic },
 		"subnet":   subnet,
 	}).ParseFS(files, "templates/*.yaml")
 })
+
+// through names the property of a route that takes a gateway.
+func through(gateway string) string {
+	if strings.Contains(gateway, "tgw-") {
+		return "TransitGatewayId"
+	}
+	return "NatGatewayId"
+}
 
 // quote returns a value as a string that means the same in YAML as in JSON, and
 // so cannot be taken for anything else, whatever is in it.

@@ -131,6 +131,20 @@ func TestNAT(t *testing.T) {
 	}
 }
 
+// A transit gateway is another property of a route than a NAT gateway.
+func TestTransitGatewaysAreRoutedTo(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(spec *v1alpha1.ClusterSpec) {
+		spec.API.AllowedCIDRs, spec.Network.NAT = nil, v1alpha1.NATExisting
+		spec.Network.NATGateways = map[string]string{"eu-central-1a": "tgw-0a", "eu-central-1b": "nat-0b", "eu-central-1c": "tgw-0a"}
+	})
+	if got := property(s, "PrivateDefaultRouteEuCentral1a", "TransitGatewayId"); got != `"tgw-0a"` {
+		t.Errorf("the first zone's route goes through transit gateway %q", got)
+	}
+	if got := property(s, "PrivateDefaultRouteEuCentral1b", "NatGatewayId"); got != `"nat-0b"` {
+		t.Errorf("the second zone's route goes through NAT gateway %q", got)
+	}
+}
+
 // An added zone adds resources and joins lists; nothing that is there is renamed
 // or moved.
 func TestAnotherZoneRenamesNothing(t *testing.T) {
