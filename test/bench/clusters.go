@@ -66,7 +66,7 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 		return err
 	}
 	b.report.note("AWS calls of the operator per cluster, events included", fmt.Sprintf("%.1f", calls/float64(n)))
-	if _, err := w.operator.settle(ctx); err != nil {
+	if err := pause(ctx, 10*time.Second); err != nil {
 		return err
 	}
 	return b.idleClusters(ctx, w, n)
