@@ -4,6 +4,6 @@
 // a competitor's number beside each measurement; docs/reference/performance.md
 // keeps the last ones.
 //
-//	go run ./test/bench                # everything, about five minutes
+//	go run ./test/bench                # everything, about a quarter of an hour
 //	go run ./test/bench -only create   # one measurement
 package main

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
 // Tags. Those that begin with kubernetes.io are read by the cloud controller
@@ -146,11 +147,11 @@ const (
 
 // NodeupKey returns where the nodeup of that SHA-256 is in the bucket.
 func NodeupKey(sha256 string, architecture v1alpha1.Architecture) string {
-	return KeyNodeupPrefix + sha256 + "/nodeup-linux-" + string(architecture)
+	return bundle.NodeupKey(sha256, string(architecture))
 }
 
 // BundleKey returns where the bundle of that SHA-256 is in the bucket.
-func BundleKey(sha256 string) string { return KeyBundlePrefix + sha256 + ".json" }
+func BundleKey(sha256 string) string { return bundle.Key(sha256) }
 
 // Limits on names.
 const (
