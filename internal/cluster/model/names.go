@@ -117,10 +117,6 @@ func OutputEtcdVolume(slot int) string { return "EtcdVolume" + strconv.Itoa(slot
 const (
 	// KeyPKIPrefix is where the CAs are, for the control-plane role only.
 	KeyPKIPrefix = "pki/"
-	// KeyBundlePrefix is where the bundles are.
-	KeyBundlePrefix = "bundles/"
-	// KeyNodeupPrefix is where nodeup is.
-	KeyNodeupPrefix = "nodeup/"
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
 )
