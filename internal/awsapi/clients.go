@@ -15,6 +15,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -133,6 +134,11 @@ func loadOptions(options Options) []func(*config.LoadOptions) error {
 // CloudFormation returns the client of CloudFormation for the target.
 func (c *Clients) CloudFormation(t Target) CloudFormation {
 	return client(c, "cloudformation", t, func(cfg aws.Config) *cloudformation.Client { return cloudformation.NewFromConfig(cfg) })
+}
+
+// AutoScaling returns the client of Auto Scaling for the target.
+func (c *Clients) AutoScaling(t Target) AutoScaling {
+	return client(c, "autoscaling", t, func(cfg aws.Config) *autoscaling.Client { return autoscaling.NewFromConfig(cfg) })
 }
 
 // SQS returns the client of SQS for the target.

@@ -26,6 +26,11 @@ type ClusterStatus struct {
 	// +optional
 	ResourceSet string `json:"resourceSet,omitempty"`
 
+	// Release is the Release that the whole control plane runs: the spec's, once all slots are in place. Instance groups follow
+	// it, since no node may be newer than its control plane.
+	// +optional
+	Release string `json:"release,omitempty"`
+
 	// Endpoint is the address of the Kubernetes API, https://host:port.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
@@ -41,6 +46,20 @@ type ClusterStatus struct {
 	// Outputs are the outputs of the cluster's base stack, by name.
 	// +optional
 	Outputs map[string]string `json:"outputs,omitempty"`
+
+	// Rollout is the replacement of the control plane's machines that is under way, or the last one.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// Backup is what is known of the snapshots of etcd's volumes.
+	// +optional
+	Backup *BackupStatus `json:"backup,omitempty"`
+
+	// PendingChanges are changes that wait for approval.
+	// +optional
+	// +listType=map
+	// +listMapKey=stack
+	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
 	// Stacks are the cluster's own stacks: base, and one for each slot.
 	// +optional
@@ -66,6 +85,166 @@ type NodeCount struct {
 	// Summary is ready and desired for people, for example 5/6.
 	// +optional
 	Summary string `json:"summary,omitempty"`
+
+	// UpdatedSummary is updated and desired for people, for example 2/5.
+	// +optional
+	UpdatedSummary string `json:"updatedSummary,omitempty"`
+}
+
+// RolloutState says how far a rollout is.
+//
+// +kubebuilder:validation:Enum=Rolling;RollingBack;Done;RolledBack;Stopped
+type RolloutState string
+
+// States of a rollout.
+const (
+	// RolloutRolling replaces nodes.
+	RolloutRolling RolloutState = "Rolling"
+	// RolloutRollingBack replaces new nodes by nodes of the former shape, since the new ones did not do.
+	RolloutRollingBack RolloutState = "RollingBack"
+	// RolloutDone has replaced all nodes.
+	RolloutDone RolloutState = "Done"
+	// RolloutRolledBack is back at the former shape.
+	RolloutRolledBack RolloutState = "RolledBack"
+	// RolloutStopped needs a person: what is left of the old shape stays until the next edit.
+	RolloutStopped RolloutState = "Stopped"
+)
+
+// RolloutStatus is a replacement of nodes.
+type RolloutStatus struct {
+	// State says how far it is.
+	// +required
+	State RolloutState `json:"state"`
+
+	// Started and Finished are when it began and ended.
+	// +optional
+	Started *metav1.Time `json:"started,omitempty"`
+	// +optional
+	Finished *metav1.Time `json:"finished,omitempty"`
+
+	// Updated and Total count the nodes of the new shape and all of them.
+	// +optional
+	Updated int32 `json:"updated"`
+	// +optional
+	Total int32 `json:"total"`
+
+	// Draining are the nodes that are being emptied.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	Draining []DrainStatus `json:"draining,omitempty"`
+
+	// Message says in a sentence what goes on or why it ended.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// DrainStatus is one node that is being emptied.
+type DrainStatus struct {
+	// Node is the node's name.
+	// +required
+	Node string `json:"node"`
+
+	// Instance is the EC2 instance that it runs on.
+	// +optional
+	Instance string `json:"instance,omitempty"`
+
+	// Since is when it began, Deadline until when it may take.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// +optional
+	Deadline *metav1.Time `json:"deadline,omitempty"`
+
+	// Pods is how many pods are still to go.
+	// +optional
+	Pods int32 `json:"pods,omitempty"`
+
+	// BlockedBy are the PodDisruptionBudgets that keep pods, as namespace/name.
+	// +optional
+	// +listType=atomic
+	BlockedBy []string `json:"blockedBy,omitempty"`
+}
+
+// BackupStatus is what is known of the snapshots of etcd's volumes.
+type BackupStatus struct {
+	// LastTime is when the last backup was complete, NextTime when the next begins.
+	// +optional
+	LastTime *metav1.Time `json:"lastTime,omitempty"`
+	// +optional
+	NextTime *metav1.Time `json:"nextTime,omitempty"`
+
+	// Backups are those that are kept, newest first.
+	// +optional
+	// +listType=map
+	// +listMapKey=snapshot
+	Backups []Backup `json:"backups,omitempty"`
+}
+
+// Backup is one snapshot of an etcd volume.
+type Backup struct {
+	// Snapshot is the EBS snapshot's ID: what spec.controlPlane.restoreSnapshot takes.
+	// +required
+	Snapshot string `json:"snapshot"`
+
+	// Time is when it was taken.
+	// +optional
+	Time metav1.Time `json:"time,omitempty"`
+
+	// Slot is the slot whose volume it is of.
+	// +optional
+	Slot int32 `json:"slot"`
+
+	// State is EC2's word: pending, completed or error.
+	// +optional
+	State string `json:"state,omitempty"`
+}
+
+// PendingChange is a change of a stack that waits for approval.
+type PendingChange struct {
+	// Stack is the stack's name.
+	// +required
+	Stack string `json:"stack"`
+
+	// Digest names exactly this change: the annotation aws-operator/approve with it carries it out.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Summary says it in a sentence, replacements of what holds data first.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+
+	// Changes are what CloudFormation would do, by resource.
+	// +optional
+	// +listType=atomic
+	Changes []ResourceChange `json:"changes,omitempty"`
+}
+
+// ResourceChange is what would be done with one resource.
+type ResourceChange struct {
+	// Resource is its logical ID, Type its CloudFormation type, PhysicalID its name in AWS if it has one.
+	// +required
+	Resource string `json:"resource"`
+	// +optional
+	Type string `json:"type,omitempty"`
+	// +optional
+	PhysicalID string `json:"physicalID,omitempty"`
+
+	// Action is CloudFormation's word: Add, Modify, Remove, Import or Dynamic.
+	// +optional
+	Action string `json:"action,omitempty"`
+
+	// Replacement is True, False or Conditional, of a modification.
+	// +optional
+	Replacement string `json:"replacement,omitempty"`
+
+	// Properties are what changes, by their paths.
+	// +optional
+	// +listType=atomic
+	Properties []string `json:"properties,omitempty"`
+
+	// Warning says in plain words what would be lost, if anything.
+	// +optional
+	Warning string `json:"warning,omitempty"`
 }
 
 // StackStatus is what is known of one stack.

@@ -98,6 +98,10 @@ type ClusterSpec struct {
 	// +kubebuilder:default={replicas: 3}
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
+	// Backup says how often etcd's volumes are snapshotted.
+	// +optional
+	Backup EtcdBackup `json:"backup,omitempty"`
+
 	// Bastion is a group of machines through which people reach the nodes by SSH; empty makes none.
 	// +optional
 	Bastion *Bastion `json:"bastion,omitempty"`
@@ -145,6 +149,26 @@ type ClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
+}
+
+// EtcdBackup says how often etcd's volumes are snapshotted. It is on by default.
+type EtcdBackup struct {
+	// Disabled makes no snapshots. Those that there are stay.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+
+	// Interval is the time between two backups; 6 hours when empty.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('15m') && self <= duration('168h')",message="take 15m to 168h"
+	Interval *metav1.Duration `json:"interval,omitempty"`
+
+	// Keep is how many backups are kept; 28 when empty.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=500
+	Keep int32 `json:"keep,omitempty"`
 }
 
 // AssumedRole is a role in another account.

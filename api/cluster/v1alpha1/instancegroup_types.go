@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="MIN",type=integer,JSONPath=`.spec.minSize`
 // +kubebuilder:printcolumn:name="MAX",type=integer,JSONPath=`.spec.maxSize`
 // +kubebuilder:printcolumn:name="NODES",type=string,JSONPath=`.status.nodes.summary`
+// +kubebuilder:printcolumn:name="UPDATED",type=string,JSONPath=`.status.nodes.updatedSummary`
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -184,6 +185,10 @@ type InstanceGroupSpec struct {
 	// +optional
 	RollingUpdate RollingUpdate `json:"rollingUpdate,omitempty"`
 
+	// Repair replaces nodes that are not well.
+	// +optional
+	Repair Repair `json:"repair,omitempty"`
+
 	// UpdatePolicy says whether changes need a person's approval.
 	// +optional
 	// +kubebuilder:default=Automatic
@@ -255,11 +260,44 @@ type DataVolume struct {
 	Volume `json:",inline"`
 }
 
+// RollingEngine says who replaces a group's nodes.
+//
+// +kubebuilder:validation:Enum=CloudFormation;Operator
+type RollingEngine string
+
+// Rolling engines.
+const (
+	// RollCloudFormation has CloudFormation replace nodes, by the group's update policy, and go back by itself.
+	RollCloudFormation RollingEngine = "CloudFormation"
+	// RollOperator has the operator replace nodes, with a canary and a surge.
+	RollOperator RollingEngine = "Operator"
+)
+
+// DrainPolicy says what becomes of a machine whose node could not be drained in time.
+//
+// +kubebuilder:validation:Enum=Continue;Abandon
+type DrainPolicy string
+
+// Drain policies.
+const (
+	// DrainContinue ends the machine, and the pods that are left on it.
+	DrainContinue DrainPolicy = "Continue"
+	// DrainAbandon keeps the machine until its pods can go, and takes the change back that was to end it.
+	DrainAbandon DrainPolicy = "Abandon"
+)
+
 // RollingUpdate says how nodes are replaced.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage as 25%"
 // +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage as 75%"
+// +kubebuilder:validation:XValidation:rule="!has(self.surge) || (type(self.surge) == string ? self.surge.matches('^([1-9][0-9]?|100)%$') : int(self.surge) >= 0)",message="surge is a number of at least 0, or a percentage as 25%"
+// +kubebuilder:validation:XValidation:rule="has(self.engine) && self.engine == 'Operator' || !has(self.surge) && !has(self.canary)",message="CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator"
+// +kubebuilder:validation:XValidation:rule="(has(self.pause) ? self.pause : duration('0s')) + (has(self.readyTimeout) ? self.readyTimeout : duration('15m')) <= duration('1h')",message="pause and readyTimeout (15m when empty) together are more than 1h, which is the longest that CloudFormation waits for a batch: lower one of them"
 type RollingUpdate struct {
+	// Engine says who replaces the nodes; CloudFormation when empty.
+	// +optional
+	Engine RollingEngine `json:"engine,omitempty"`
+
 	// BatchSize is how many nodes are replaced at once, a number or a percentage of maxSize; 1 when empty.
 	// +optional
 	BatchSize *intstr.IntOrString `json:"batchSize,omitempty"`
@@ -269,6 +307,17 @@ type RollingUpdate struct {
 	// +optional
 	MinInService *intstr.IntOrString `json:"minInService,omitempty"`
 
+	// Surge is how many nodes there may be above the group's present size while it rolls, a number or a percentage of
+	// maxSize, but never more than maxSize; none when empty. Engine Operator only.
+	// +optional
+	Surge *intstr.IntOrString `json:"surge,omitempty"`
+
+	// Canary is how many nodes are replaced first, alone; the others follow when these are ready. Engine Operator only.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Canary int32 `json:"canary,omitempty"`
+
 	// Pause is how long a new node must have been ready before the next batch; no time when empty.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -276,12 +325,47 @@ type RollingUpdate struct {
 	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="take 0s to 45m, since CloudFormation waits at most an hour for a batch"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
+	// ReadyTimeout is how long new nodes may take to become ready before the group goes back to its former shape; 15
+	// minutes when empty.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="take 10s to 1h, the longest that CloudFormation waits for a batch"
+	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
+
 	// DrainTimeout is how long draining a node may take; 10 minutes when empty.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('24h')",message="take 0s to 24h"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
+
+	// OnDrainTimeout says what becomes of a machine whose node could not be drained in time; Continue when empty.
+	// +optional
+	OnDrainTimeout DrainPolicy `json:"onDrainTimeout,omitempty"`
+}
+
+// Repair says when nodes that are not well are replaced.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == string ? self.maxUnhealthy.matches('^([0-9][0-9]?|100)%$') : int(self.maxUnhealthy) >= 0)",message="maxUnhealthy is a number of at least 0, or a percentage as 40%"
+type Repair struct {
+	// Disabled leaves them as they are.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+
+	// After is how long a node is not ready, or a machine without a node, before it is replaced; 10 minutes when
+	// empty.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="take 10s to 24h"
+	After *metav1.Duration `json:"after,omitempty"`
+
+	// MaxUnhealthy is how many of the group's nodes may be unwell for any to be replaced, a number or a percentage of its
+	// nodes; 40% when empty, but one in any case. When more are, something else is likely broken, and new machines would not mend
+	// it.
+	// +optional
+	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
 }
 
 // InstanceGroupStatus says how far a group is.
@@ -300,6 +384,10 @@ type InstanceGroupStatus struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
+	// Release is the Release that the nodes are made with: the Cluster's, once its control plane runs it.
+	// +optional
+	Release string `json:"release,omitempty"`
+
 	// Nodes counts the group's nodes.
 	// +optional
 	Nodes NodeCount `json:"nodes,omitempty"`
@@ -307,6 +395,16 @@ type InstanceGroupStatus struct {
 	// AutoScalingGroup is the name of the group in AWS.
 	// +optional
 	AutoScalingGroup string `json:"autoScalingGroup,omitempty"`
+
+	// Rollout is the replacement of nodes that is under way, or the last one.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// PendingChanges are changes that wait for approval.
+	// +optional
+	// +listType=map
+	// +listMapKey=stack
+	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
 	// Stack is what is known of the group's stack.
 	// +optional

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // ControlPlane is the machines that run etcd and the Kubernetes API, in slots.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdVolume) && has(self.etcdVolume.sizeGiB) ? self.etcdVolume.sizeGiB : 20) >= (has(oldSelf.etcdVolume) && has(oldSelf.etcdVolume.sizeGiB) ? oldSelf.etcdVolume.sizeGiB : 20)",message="a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it"
@@ -42,6 +44,18 @@ type ControlPlane struct {
 	// +optional
 	EtcdVolume Volume `json:"etcdVolume,omitempty"`
 
+	// RestoreSnapshot is the EBS snapshot of a slot's etcd volume from which all slots' volumes are made anew: the cluster
+	// goes back to what it was then. Keep it afterwards; another value restores again. The Cluster must allow it by its annotation
+	// cluster-operator.aws/allow: replace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=22
+	// +kubebuilder:validation:XValidation:rule="self.matches('^snap-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a snapshot, for example snap-0123456789abcdef0"
+	RestoreSnapshot string `json:"restoreSnapshot,omitempty"`
+
+	// Repair replaces slots that are not well, one at a time and only while the others serve.
+	// +optional
+	Repair SlotRepair `json:"repair,omitempty"`
+
 	// SecurityGroups are existing security groups put on the machines as well.
 	// +optional
 	// +listType=atomic
@@ -64,6 +78,20 @@ type ControlPlane struct {
 	// ExtraArgs are further arguments of the control plane's components.
 	// +optional
 	ExtraArgs ExtraArgs `json:"extraArgs,omitempty"`
+}
+
+// SlotRepair says when the machine of a slot that is not well is replaced.
+type SlotRepair struct {
+	// Disabled leaves it as it is.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+
+	// After is how long its node is not ready, or missing, before it is replaced; 10 minutes when empty.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="take 10s to 24h"
+	After *metav1.Duration `json:"after,omitempty"`
 }
 
 // ExtraArgs are further arguments, by name without dashes.
