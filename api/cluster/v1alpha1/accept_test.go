@@ -142,6 +142,16 @@ spec:
   kubeletExtraArgs: {max-pods: "58"}
   rollingUpdate: {batchSize: 25%, minInService: 0, pause: 30s, drainTimeout: 5m}
 `, "", ""},
+		{"a group that the operator rolls, with patience", group, `
+spec:
+  rollingUpdate: {engine: Operator, surge: 25%, canary: 1, pause: 30m, readyTimeout: 30m, onDrainTimeout: Abandon}
+  repair: {after: 20m, maxUnhealthy: 0}
+`, "", ""},
+		{"backups, repair and what to restore", cluster, `
+spec:
+  backup: {interval: 1h, keep: 3}
+  controlPlane: {repair: {disabled: true, after: 5m}, restoreSnapshot: snap-0123456789abcdef0}
+`, "", ""},
 		{"a group grows", group, "", `spec: {maxSize: 5, instanceTypes: [m6a.large]}`, ""},
 		{"a release", theRelease, "", "", ""},
 		{"a release is deprecated", theRelease, "", `spec: {state: Deprecated}`, ""},

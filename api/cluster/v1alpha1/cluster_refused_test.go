@@ -472,6 +472,26 @@ func machineRefusals() []refusal {
 			"a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it",
 		},
 		{
+			"not a snapshot", cluster, "spec: {controlPlane: {restoreSnapshot: vol-0123456789abcdef0}}", "",
+			"write the ID of a snapshot, for example snap-0123456789abcdef0",
+		},
+		{
+			"a slot repaired at once", cluster, "spec: {controlPlane: {repair: {after: 1s}}}", "",
+			"take 10s to 24h",
+		},
+		{
+			"backups all the time", cluster, "spec: {backup: {interval: 1m}}", "",
+			"take 15m to 168h",
+		},
+		{
+			"backups of which none is kept", cluster, "spec: {backup: {keep: -1}}", "",
+			"spec.backup.keep in body should be greater than or equal to 1",
+		},
+		{
+			"more backups than anybody looks at", cluster, "spec: {backup: {keep: 501}}", "",
+			"spec.backup.keep in body should be less than or equal to 500",
+		},
+		{
 			"throughput for io2", cluster, "spec: {controlPlane: {etcdVolume: {type: io2, throughputMiBps: 200}}}", "",
 			"the throughput of an io2 volume follows from its IOPS: leave out throughputMiBps",
 		},

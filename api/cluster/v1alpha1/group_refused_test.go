@@ -180,6 +180,58 @@ func groupRefusals() []refusal {
 			"take 0s to 24h",
 		},
 		{
+			"a surge of nothing in particular", group, "spec: {rollingUpdate: {engine: Operator, surge: some}}", "",
+			"surge is a number of at least 0, or a percentage as 25%",
+		},
+		{
+			"a surge that CloudFormation does not know", group, "spec: {rollingUpdate: {surge: 1}}", "",
+			"CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator",
+		},
+		{
+			"a canary that CloudFormation does not know", group, "spec: {rollingUpdate: {engine: CloudFormation, canary: 1}}", "",
+			"CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator",
+		},
+		{
+			"fewer canaries than none", group, "spec: {rollingUpdate: {engine: Operator, canary: -1}}", "",
+			"spec.rollingUpdate.canary in body should be greater than or equal to 0",
+		},
+		{
+			"more canaries than there is patience for", group, "spec: {rollingUpdate: {engine: Operator, canary: 101}}", "",
+			"spec.rollingUpdate.canary in body should be less than or equal to 100",
+		},
+		{
+			"not an engine", group, "spec: {rollingUpdate: {engine: Terraform}}", "",
+			`supported values: "CloudFormation", "Operator"`,
+		},
+		{
+			"no time to become ready", group, "spec: {rollingUpdate: {readyTimeout: 1s}}", "",
+			"take 10s to 1h, the longest that CloudFormation waits for a batch",
+		},
+		{
+			"not a time to become ready", group, "spec: {rollingUpdate: {readyTimeout: never}}", "",
+			"spec.rollingUpdate.readyTimeout in body must be of type duration",
+		},
+		{
+			"more patience than CloudFormation has", group, "spec: {rollingUpdate: {pause: 40m, readyTimeout: 30m}}", "",
+			"pause and readyTimeout (15m when empty) together are more than 1h, which is the longest that CloudFormation waits for a batch: lower one of them",
+		},
+		{
+			"not a way out of a drain", group, "spec: {rollingUpdate: {onDrainTimeout: Wait}}", "",
+			`supported values: "Continue", "Abandon"`,
+		},
+		{
+			"a repair at once", group, "spec: {repair: {after: 1s}}", "",
+			"take 10s to 24h",
+		},
+		{
+			"a repair at no time", group, "spec: {repair: {after: later}}", "",
+			"spec.repair.after in body must be of type duration",
+		},
+		{
+			"a word for how many may be unwell", group, "spec: {repair: {maxUnhealthy: few}}", "",
+			"maxUnhealthy is a number of at least 0, or a percentage as 40%",
+		},
+		{
 			"not a time", group, "spec: {rollingUpdate: {drainTimeout: soon}}", "",
 			"must be of type duration",
 		},
