@@ -176,23 +176,32 @@ type Group struct {
 	Tags map[string]string
 	// Labels are the node labels that its kubelets set, without the bundle's.
 	Labels map[string]string
-	// Rolling is how CloudFormation replaces its machines.
+	// Rolling is how its machines are replaced.
 	Rolling Rolling
 }
 
 // Rolling is a rolling update in numbers.
 type Rolling struct {
-	// BatchSize is how many machines are replaced at once.
+	// Engine says who replaces the machines.
+	Engine v1alpha1.RollingEngine
+	// BatchSize is how many machines are replaced at once: at least 1, at most the group's greatest size and 100.
 	BatchSize int32
-	// MinInService is how many stay in service, always less than the group's greatest size, as
-	// CloudFormation asks.
+	// MinInService is how many stay in service, always less than the group's greatest size, as CloudFormation asks.
 	MinInService int32
+	// Surge is how many machines there may be above the group's present size, Canary how many are replaced first, alone.
+	Surge, Canary int32
 	// Pause is how long a new node must have been Ready before its machine is signalled as good.
 	Pause time.Duration
-	// SignalTimeout is how long CloudFormation waits for that signal.
+	// ReadyTimeout is how long new nodes may take to become Ready.
+	ReadyTimeout time.Duration
+	// SignalTimeout is how long CloudFormation waits for the signals of a batch: until its nodes are Ready and have paused.
 	SignalTimeout time.Duration
-	// DrainTimeout is how long draining a node may take.
-	DrainTimeout time.Duration
+	// DrainTimeout is how long draining a node may take, OnDrainTimeout what becomes of its machine then.
+	DrainTimeout   time.Duration
+	OnDrainTimeout v1alpha1.DrainPolicy
+	// HookTimeout is how long Auto Scaling waits between two heartbeats before it ends a machine that is being drained: the drain
+	// timeout, as far as hooks can wait so long or so short.
+	HookTimeout time.Duration
 }
 
 // SubnetsOf returns the cluster's subnets of one role.

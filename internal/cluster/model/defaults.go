@@ -22,9 +22,8 @@ const (
 	// io2 has no default; this is enough for etcd and within 500 a GiB from 6 GiB on.
 	io2IOPS = 3000
 
-	drainTimeout     = 10 * time.Minute
-	nodeReadyTimeout = 15 * time.Minute
-	maxSignalTimeout = time.Hour // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+	drainTimeout = 10 * time.Minute
+	readyTimeout = 15 * time.Minute
 )
 
 // Defaults of the API that are filled in here again, for objects that no API
@@ -115,9 +114,17 @@ func defaultedGroup(spec *v1alpha1.InstanceGroupSpec) v1alpha1.InstanceGroupSpec
 	if r.Pause == nil {
 		r.Pause = &metav1.Duration{}
 	}
+	if r.Surge == nil {
+		r.Surge = new(intstr.FromInt32(0))
+	}
+	if r.ReadyTimeout == nil {
+		r.ReadyTimeout = &metav1.Duration{Duration: readyTimeout}
+	}
 	if r.DrainTimeout == nil {
 		r.DrainTimeout = &metav1.Duration{Duration: drainTimeout}
 	}
+	r.Engine = cmp.Or(r.Engine, v1alpha1.RollCloudFormation)
+	r.OnDrainTimeout = cmp.Or(r.OnDrainTimeout, v1alpha1.DrainContinue)
 	s.UpdatePolicy = cmp.Or(s.UpdatePolicy, v1alpha1.UpdateAutomatic)
 	return s
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
@@ -151,41 +149,6 @@ func (c *Cluster) existing(id string) (Subnet, bool) {
 	s := c.Existing.Subnets[i]
 	return Subnet{Zone: s.Zone, Role: c.NodeRole, CIDR: s.CIDR, ID: s.ID, LogicalID: "Subnet" + strings.ReplaceAll(s.ID, "-", "")}, true
 }
-
-// resolveRolling puts the rolling update in numbers. A share is of the
-// greatest size for a batch and of the least for what stays in service, each
-// rounded up.
-func (r *Group) resolveRolling(problems *Problems) {
-	u := &r.Spec.RollingUpdate
-	batch, batchErr := intstr.GetScaledValueFromIntOrPercent(u.BatchSize, int(r.Spec.MaxSize), true)
-	if batchErr != nil || batch < 1 {
-		problems.add("spec.rollingUpdate.batchSize", "take a number of at least 1, or a percentage as 25%", "a batch of %s cannot be", u.BatchSize)
-	}
-	stay, stayErr := intstr.GetScaledValueFromIntOrPercent(u.MinInService, int(r.Spec.MinSize), true)
-	if stayErr != nil || stay < 0 {
-		problems.add("spec.rollingUpdate.minInService", "take a number of at least 0, or a percentage as 75%", "a least number in service of %s cannot be", u.MinInService)
-	}
-	pause, drain := u.Pause.Duration, u.DrainTimeout.Duration
-	if pause < 0 || pause+nodeReadyTimeout > maxSignalTimeout {
-		problems.add("spec.rollingUpdate.pause", fmt.Sprintf("take 0s to %s", maxSignalTimeout-nodeReadyTimeout), "a pause of %s cannot be", pause)
-	}
-	if drain < 0 {
-		problems.add("spec.rollingUpdate.drainTimeout", "take 0s or more", "a drain timeout of %s cannot be", drain)
-	}
-	if len(*problems) > 0 {
-		return
-	}
-	// CloudFormation asks that what stays is less than the greatest size, or nothing could ever be
-	// replaced; and allows batches of up to 100.
-	// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
-	r.Rolling = Rolling{
-		BatchSize:    int32(min(batch, int(r.Spec.MaxSize), maxBatch)), //nolint:gosec // bounded by maxSize
-		MinInService: int32(min(stay, int(r.Spec.MaxSize)-1)),          //nolint:gosec // bounded by maxSize
-		Pause:        pause, SignalTimeout: pause + nodeReadyTimeout, DrainTimeout: drain,
-	}
-}
-
-const maxBatch = 100
 
 // resolveTags decides the stack's tags and the nodes' labels.
 func (r *Group) resolveTags(c *Cluster) {

@@ -311,6 +311,22 @@ func TestProblemsOfGroups(t *testing.T) {
 			`spec.rollingUpdate.pause: a pause of 1h0m0s cannot be; take 0s to 45m0s`,
 		},
 		{
+			"no time to become ready", c, `spec: {rollingUpdate: {readyTimeout: 1s}}`,
+			`spec.rollingUpdate.readyTimeout: a time of 1s to become ready cannot be; take 10s to 1h0m0s`,
+		},
+		{
+			"no time to pause", c, `spec: {rollingUpdate: {readyTimeout: 50m, pause: 11m}}`,
+			`spec.rollingUpdate.pause: a pause of 11m0s cannot be; take 0s to 10m0s`,
+		},
+		{
+			"less than no surge", c, `spec: {rollingUpdate: {engine: Operator, surge: -1}}`,
+			`spec.rollingUpdate.surge: a surge of -1 after a canary of 0 cannot be; take numbers of at least 0, or a percentage as 25%`,
+		},
+		{
+			"a surge without an engine for it", c, `spec: {rollingUpdate: {surge: 1}}`,
+			`spec.rollingUpdate.engine: CloudFormation knows neither surge nor canary; leave out surge and canary, or set engine to Operator`,
+		},
+		{
 			"a drain before it begins", c, `spec: {rollingUpdate: {drainTimeout: -1s}}`,
 			`spec.rollingUpdate.drainTimeout: a drain timeout of -1s cannot be; take 0s or more`,
 		},

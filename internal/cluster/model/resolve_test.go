@@ -267,27 +267,3 @@ func TestGroupsInSubnetsOfTheirOwn(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestRolling(t *testing.T) {
-	cases := []struct {
-		reason, with string
-		batch, stay  int32
-	}{
-		{"one at a time, keeping the least number", "", 1, 1},
-		{"a group of one cannot keep it", `spec: {maxSize: 1}`, 1, 0},
-		{"a full group cannot keep all", `spec: {minSize: 3}`, 1, 2},
-		{"shares are rounded up", `spec: {minSize: 10, maxSize: 15, rollingUpdate: {batchSize: 25%, minInService: 75%}}`, 4, 8},
-		{"a batch is no more than all", `spec: {rollingUpdate: {batchSize: 9}}`, 3, 1},
-	}
-	c := resolve(t, newVPC, "")
-	for _, one := range cases {
-		g := resolveGroup(t, c, one.with)
-		if g.Rolling.BatchSize != one.batch || g.Rolling.MinInService != one.stay {
-			t.Errorf("%s: %+v", one.reason, g.Rolling)
-		}
-	}
-	paused := resolveGroup(t, c, `spec: {rollingUpdate: {pause: 5m, drainTimeout: 1m}}`).Rolling
-	if paused.SignalTimeout != paused.Pause*4 || paused.DrainTimeout*5 != paused.Pause {
-		t.Errorf("%+v", paused)
-	}
-}

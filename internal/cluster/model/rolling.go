@@ -1,0 +1,85 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Limits of an update policy: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+const (
+	mostInBatch      = 100
+	maxSignalTimeout = time.Hour
+)
+
+// Limits of a lifecycle hook's heartbeat timeout:
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PutLifecycleHook.html
+// What lasts longer is drained with heartbeats in between.
+const (
+	shortestHook = 30 * time.Second
+	longestHook  = 7200 * time.Second
+)
+
+// minReadyTimeout is the shortest time in which anybody could expect a node.
+const minReadyTimeout = 10 * time.Second
+
+// resolveRolling puts the rolling update in numbers. A share is of the greatest size for a batch and a surge, and of the least
+// for what stays in service, each rounded up.
+func (r *Group) resolveRolling(problems *Problems) {
+	u := &r.Spec.RollingUpdate
+	batch, ok := numberOf(u.BatchSize, r.Spec.MaxSize)
+	if !ok || batch < 1 {
+		problems.add("spec.rollingUpdate.batchSize", "take a number of at least 1, or a percentage as 25%", "a batch of %s cannot be", u.BatchSize)
+	}
+	stay, ok := numberOf(u.MinInService, r.Spec.MinSize)
+	if !ok || stay < 0 {
+		problems.add("spec.rollingUpdate.minInService", "take a number of at least 0, or a percentage as 75%", "a least number in service of %s cannot be", u.MinInService)
+	}
+	surge, ok := numberOf(u.Surge, r.Spec.MaxSize)
+	if !ok || surge < 0 || u.Canary < 0 {
+		problems.add("spec.rollingUpdate.surge", "take numbers of at least 0, or a percentage as 25%", "a surge of %s after a canary of %d cannot be", u.Surge, u.Canary)
+	}
+	if u.Engine == v1alpha1.RollCloudFormation && (surge > 0 || u.Canary > 0) {
+		problems.add("spec.rollingUpdate.engine", "leave out surge and canary, or set engine to Operator", "CloudFormation knows neither surge nor canary")
+	}
+	r.checkTimes(problems)
+	if len(*problems) > 0 {
+		return
+	}
+	drain := u.DrainTimeout.Duration
+	r.Rolling = Rolling{
+		Engine:    u.Engine,
+		BatchSize: min(batch, r.Spec.MaxSize, mostInBatch),
+		// What stays must be less than the greatest size, or nothing could ever be replaced: the page above asks for it.
+		MinInService: min(stay, r.Spec.MaxSize-1),
+		Surge:        min(surge, r.Spec.MaxSize), Canary: u.Canary,
+		Pause: u.Pause.Duration, ReadyTimeout: u.ReadyTimeout.Duration, SignalTimeout: u.Pause.Duration + u.ReadyTimeout.Duration,
+		DrainTimeout: drain, OnDrainTimeout: u.OnDrainTimeout, HookTimeout: min(max(drain.Truncate(time.Second), shortestHook), longestHook),
+	}
+}
+
+// checkTimes checks how long the steps of a rolling update may take.
+func (r *Group) checkTimes(problems *Problems) {
+	u := &r.Spec.RollingUpdate
+	pause, ready, drain := u.Pause.Duration, u.ReadyTimeout.Duration, u.DrainTimeout.Duration
+	if ready < minReadyTimeout || ready > maxSignalTimeout {
+		problems.add("spec.rollingUpdate.readyTimeout", fmt.Sprintf("take %s to %s", minReadyTimeout, maxSignalTimeout), "a time of %s to become ready cannot be", ready)
+	} else if pause < 0 || pause > maxSignalTimeout-ready {
+		problems.add("spec.rollingUpdate.pause", fmt.Sprintf("take 0s to %s", maxSignalTimeout-ready), "a pause of %s cannot be", pause)
+	}
+	if drain < 0 {
+		problems.add("spec.rollingUpdate.drainTimeout", "take 0s or more", "a drain timeout of %s cannot be", drain)
+	}
+}
+
+// numberOf returns a number, or that share of a whole, rounded up. It says false for what is neither.
+func numberOf(value *intstr.IntOrString, of int32) (int32, bool) {
+	number, err := intstr.GetScaledValueFromIntOrPercent(value, int(of), true)
+	if err != nil || number != int(int32(number)) { //nolint:gosec // that is what is asked
+		return 0, false
+	}
+	return int32(number), true //nolint:gosec // it was just seen to fit
+}
