@@ -24,12 +24,16 @@ type Event struct {
 	ID string
 	// Source and DetailType say what kind of event it is, for example "aws.cloudformation".
 	Source, DetailType string
-	// Account and Region are where it happened.
+	// Target is whose queue, or whose sweep, told.
+	Target awsapi.Target
+	// Account and Region are where it happened; empty from a sweep of instances, which does not know.
 	Account, Region string
 	// Time is when it happened.
 	Time time.Time
 	// Stack is set for status changes of stacks.
 	Stack *stack.Event
+	// Instance is set for news of instances.
+	Instance *InstanceEvent
 	// Raw is the event as it came; nil from a sweep.
 	Raw json.RawMessage
 }
@@ -67,11 +71,13 @@ func parseEvent(target awsapi.Target, body string) (Event, error) {
 		return Event{}, errors.New("read an event: it has no source or no detail-type")
 	}
 	event := Event{
-		ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
+		Target: target, ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
 		Time: outer.Time, Raw: json.RawMessage(body),
 	}
 	if outer.Source != cloudFormationSource || outer.DetailType != stackStatusChange {
-		return event, nil
+		var err error
+		event.Instance, err = instanceEvent(&outer)
+		return event, err
 	}
 	var detail stackDetail
 	if err := json.Unmarshal(outer.Detail, &detail); err != nil {

@@ -20,6 +20,7 @@ import (
 // Clients gives the listener its AWS clients; *awsapi.Clients does.
 type Clients interface {
 	SQS(t awsapi.Target) awsapi.SQS
+	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 }
 
 // Engine is what the listener needs of the stack engine: it makes the listener's own stack, and is told what happens.
@@ -66,7 +67,8 @@ type Listener struct {
 	mu          sync.RWMutex
 	subscribers []func(Event)
 	targets     map[awsapi.Target]bool
-	launch      func(awsapi.Target) // nil while the listener does not run
+	due         func(awsapi.Target) bool // see ExpectInstances
+	launch      func(awsapi.Target)      // nil while the listener does not run
 	group       sync.WaitGroup
 	broken      error // why Start must fail
 }
@@ -116,6 +118,7 @@ func (l *Listener) Start(ctx context.Context) error {
 	l.launch = func(target awsapi.Target) {
 		listening := make(chan struct{}, 1)
 		l.group.Go(func() { l.sweepForever(ctx, target, listening) })
+		l.group.Go(func() { l.sweepInstancesForever(ctx, target) })
 		l.group.Go(func() { l.receiveForever(ctx, target, listening) })
 	}
 	for target := range l.targets {
@@ -149,7 +152,7 @@ func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, liste
 	after := firstSweep
 	for l.pause(ctx, after, listening) == nil {
 		after = l.options.SweepInterval
-		if err := l.Sweep(ctx, target); err != nil && ctx.Err() == nil {
+		if err := errors.Join(l.Sweep(ctx, target), l.SweepInstances(ctx, target)); err != nil && ctx.Err() == nil {
 			l.log.Info("The sweep failed; trying again in a minute", "target", target.String(), "reason", err.Error())
 			after = min(after, time.Minute)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -18,6 +19,18 @@ import (
 type removedByHand struct {
 	denied     bool
 	made, asks atomic.Int64
+}
+
+// AutoScaling is asked by sweeps.
+func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return noInstances{} }
+
+// noInstances is an account without Auto Scaling groups.
+type noInstances struct{ awsapi.AutoScaling }
+
+func (noInstances) DescribeAutoScalingInstances(
+	context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options),
+) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
+	return &autoscaling.DescribeAutoScalingInstancesOutput{}, nil
 }
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
@@ -53,7 +66,7 @@ func TestWhatAPersonMustMendIsTriedRarely(t *testing.T) {
 			go func() { ended <- listener.Start(ctx) }()
 			const minutes = 10
 			for range minutes * 60 {
-				eventually(t, "the listener waits for the next sweep and the next try", func() bool { return clock.Waiters() >= 2 })
+				eventually(t, "the listener waits for the next sweeps and the next try", func() bool { return clock.Waiters() >= 3 })
 				clock.Step(time.Second)
 			}
 			stop()

@@ -1,0 +1,71 @@
+package awsevents
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// The examples follow the pages that instance.go names.
+const (
+	lifecycleEvent = `{"version":"0","id":"1","detail-type":"EC2 Instance-terminate Lifecycle Action","source":"aws.autoscaling","account":"123456789012",` +
+		`"time":"2026-01-02T03:04:05Z","region":"us-west-2","resources":["auto-scaling-group-arn"],"detail":{"LifecycleActionToken":"87654321-4321-4321-4321-210987654321",` +
+		`"AutoScalingGroupName":"my-asg","LifecycleHookName":"drain","EC2InstanceId":"i-1234567890abcdef0","LifecycleTransition":"autoscaling:EC2_INSTANCE_TERMINATING",` +
+		`"NotificationMetadata":"additional-info","Origin":"AutoScalingGroup","Destination":"EC2"}}`
+	spotEvent = `{"version":"0","id":"2","detail-type":"EC2 Spot Instance Interruption Warning","source":"aws.ec2","account":"123456789012","time":"2026-01-02T03:04:05Z",` +
+		`"region":"us-east-2","resources":["arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0"],"detail":{"instance-id":"i-1234567890abcdef0","instance-action":"terminate"}}`
+	rebalanceEvent = `{"version":"0","id":"3","detail-type":"EC2 Instance Rebalance Recommendation","source":"aws.ec2","account":"123456789012","time":"2026-01-02T03:04:05Z",` +
+		`"region":"us-east-2","resources":["arn:aws:ec2:us-east-2:123456789012:instance/i-1234567890abcdef0"],"detail":{"instance-id":"i-1234567890abcdef0"}}`
+	stateEvent = `{"id":"4","detail-type":"EC2 Instance State-change Notification","source":"aws.ec2","account":"111122223333","time":"2026-01-02T03:04:05Z",` +
+		`"region":"us-east-1","resources":["arn:aws:ec2:us-east-1:111122223333:instance/i-1234567890abcdef0"],"detail":{"instance-id":"i-1234567890abcdef0","state":"terminated"}}`
+)
+
+func TestNewsOfInstances(t *testing.T) {
+	when := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	bare := func(kind InstanceKind) *InstanceEvent {
+		return &InstanceEvent{Kind: kind, ID: "i-1234567890abcdef0", Time: when}
+	}
+	cases := map[string]struct {
+		body  string
+		want  *InstanceEvent
+		wrong string
+	}{
+		"an instance waits for its drain": {body: lifecycleEvent, want: &InstanceEvent{
+			Kind: InstanceTerminating, ID: "i-1234567890abcdef0", Group: "my-asg", Hook: "drain", Token: "87654321-4321-4321-4321-210987654321",
+			Transition: "autoscaling:EC2_INSTANCE_TERMINATING", Time: when,
+		}},
+		"a spot instance is taken back":          {body: spotEvent, want: bare(InstanceInterrupted)},
+		"a spot instance will likely be":         {body: rebalanceEvent, want: bare(InstanceRebalance)},
+		"an instance is gone":                    {body: stateEvent, want: bare(InstanceTerminated)},
+		"an instance is going":                   {body: strings.Replace(stateEvent, "terminated", "shutting-down", 1), want: bare(InstanceShuttingDown)},
+		"an instance that boots is not news":     {body: strings.Replace(stateEvent, "terminated", "pending", 1)},
+		"nobody else speaks for Auto Scaling":    {body: strings.Replace(lifecycleEvent, "aws.autoscaling", "my.app", 1)},
+		"nobody else speaks for EC2":             {body: strings.Replace(spotEvent, "aws.ec2", "my.app", 1)},
+		"a lifecycle action without an instance": {body: strings.Replace(lifecycleEvent, `"i-1234567890abcdef0"`, `""`, 1), wrong: "no instance, group or hook"},
+		"a lifecycle action of another shape":    {body: strings.Replace(lifecycleEvent, `"my-asg"`, `7`, 1), wrong: "read the detail"},
+		"a warning without an instance":          {body: strings.Replace(spotEvent, `"instance-id":"i-1234567890abcdef0"`, `"instance-id":""`, 1), wrong: "no instance-id"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			target := awsapi.Target{Region: "us-west-2"}
+			event, err := parseEvent(target, c.body)
+			if c.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wrong) {
+					t.Fatalf("error %v, want %q", err, c.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.Target != target {
+				t.Errorf("told by %v, want %v", event.Target, target)
+			}
+			if got := event.Instance; (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package awsevents
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// instanceSweepInterval is the time between looks for instances whose lifecycle action nobody told of, where one is expected.
+const instanceSweepInterval = time.Minute
+
+// ExpectInstances has the instances of a target looked at every minute while due says that some of ours are going; elsewhere, and
+// without it, with every sweep. Call it before the listener starts.
+func (l *Listener) ExpectInstances(due func(awsapi.Target) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = due
+}
+
+// instancesDue reports whether instances of a target are expected to go.
+func (l *Listener) instancesDue(target awsapi.Target) bool {
+	l.mu.RLock()
+	due := l.due
+	l.mu.RUnlock()
+	return due != nil && due(target)
+}
+
+// sweepInstancesForever looks at a target's instances while some of ours are going.
+func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Target) {
+	for l.pause(ctx, instanceSweepInterval, nil) == nil {
+		if !l.instancesDue(target) {
+			continue
+		}
+		if err := l.SweepInstances(ctx, target); err != nil && ctx.Err() == nil {
+			l.log.Info("Looking for instances that wait failed; trying again", "target", target.String(), "reason", err.Error())
+		}
+	}
+}
+
+// SweepInstances passes on which instances of a target a lifecycle hook holds before they go, and which are retained: Auto Scaling
+// tells of them on a best-effort basis only. It errs if AWS cannot be asked.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html
+func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) error {
+	client := l.options.Clients.AutoScaling(target)
+	in := &autoscaling.DescribeAutoScalingInstancesInput{}
+	for {
+		page, err := client.DescribeAutoScalingInstances(ctx, in)
+		if err != nil {
+			l.metrics.sweeps.WithLabelValues("failed").Inc()
+			return awsapi.Explain(err)
+		}
+		for i := range page.AutoScalingInstances {
+			l.foundInstance(target, &page.AutoScalingInstances[i])
+		}
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			return nil
+		}
+	}
+}
+
+// foundInstance passes on an instance that waits or is retained.
+func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingInstanceDetails) {
+	kind := InstanceKind("")
+	switch types.LifecycleState(aws.ToString(found.LifecycleState)) {
+	case types.LifecycleStateTerminatingWait:
+		kind = InstanceTerminating
+	case types.LifecycleStateTerminatingRetained:
+		kind = InstanceRetained
+	default:
+		return
+	}
+	l.publish(Event{
+		Source: autoScalingSource, DetailType: terminateLifecycleAction, Time: l.options.Clock.Now(), Target: target,
+		Instance: &InstanceEvent{
+			Kind: kind, ID: aws.ToString(found.InstanceId), Group: aws.ToString(found.AutoScalingGroupName), Transition: terminatingTransition,
+		},
+	})
+}
