@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
@@ -29,6 +30,7 @@ type Cluster struct {
 	digest    [sha256.Size]byte
 	config    *rest.Config
 	core      *corev1client.CoreV1Client
+	all       func() (kubernetes.Interface, error)
 	transport *http.Transport
 	owner     *Clusters
 	stop      context.CancelFunc
@@ -55,12 +57,14 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	}
 	bare := &rest.Config{Host: config.Host, UserAgent: config.UserAgent, QPS: -1}
 	bare.ContentType, bare.AcceptContentTypes = protobuf, protobuf
-	core, err := corev1client.NewForConfigAndClient(bare, &http.Client{Transport: wrapped})
+	client := &http.Client{Transport: wrapped}
+	core, err := corev1client.NewForConfigAndClient(bare, client)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of cluster %s: %w", key, err)
 	}
 	return &Cluster{
 		key: key, config: config, core: core, transport: transport, owner: owner,
+		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
 		done: make(chan struct{}), nodes: map[string]Node{}, problem: "it was not asked yet",
 	}, nil
 }
@@ -89,6 +93,13 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Core returns the client of the core API. Its calls bring their own deadlines.
 func (c *Cluster) Core() corev1client.CoreV1Interface { return c.core }
+
+// Kubernetes returns the clients of all of the API, over the same connection. They are made when they are first asked for, since most
+// clusters never need them. Their calls bring their own deadlines.
+func (c *Cluster) Kubernetes() (kubernetes.Interface, error) { return c.all() }
+
+// NodeOf returns the node that runs on an EC2 instance, false if there is none.
+func (c *Cluster) NodeOf(instanceID string) (Node, bool) { return c.nodeOf(instanceID) }
 
 // Reachable reports whether the API answers, as far as the watch of nodes can tell, and if not, why.
 func (c *Cluster) Reachable() (bool, string) {
