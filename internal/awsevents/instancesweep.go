@@ -14,26 +14,25 @@ import (
 // instanceSweepInterval is the time between looks for instances whose lifecycle action nobody told of, where one is expected.
 const instanceSweepInterval = time.Minute
 
-// ExpectInstances has the instances of a target looked at every minute while due says that some of ours are going; elsewhere, and
-// without it, with every sweep. Call it before the listener starts.
+// ExpectInstances has the instances of every target looked at with each sweep, and every minute while due says that some of ours are
+// going there. Without it nobody waits for them, and AWS is not asked. Call it before the listener starts.
 func (l *Listener) ExpectInstances(due func(awsapi.Target) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.due = due
 }
 
-// instancesDue reports whether instances of a target are expected to go.
-func (l *Listener) instancesDue(target awsapi.Target) bool {
+// expected returns what was given to ExpectInstances, nil if nothing was.
+func (l *Listener) expected() func(awsapi.Target) bool {
 	l.mu.RLock()
-	due := l.due
-	l.mu.RUnlock()
-	return due != nil && due(target)
+	defer l.mu.RUnlock()
+	return l.due
 }
 
 // sweepInstancesForever looks at a target's instances while some of ours are going.
 func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Target) {
 	for l.pause(ctx, instanceSweepInterval, nil) == nil {
-		if !l.instancesDue(target) {
+		if due := l.expected(); due == nil || !due(target) {
 			continue
 		}
 		if err := l.SweepInstances(ctx, target); err != nil && ctx.Err() == nil {
@@ -46,6 +45,9 @@ func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Targ
 // tells of them on a best-effort basis only. It errs if AWS cannot be asked.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html
 func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) error {
+	if l.expected() == nil {
+		return nil
+	}
 	client := l.options.Clients.AutoScaling(target)
 	in := &autoscaling.DescribeAutoScalingInstancesInput{}
 	for {

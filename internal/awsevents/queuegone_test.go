@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -21,17 +20,8 @@ type removedByHand struct {
 	made, asks atomic.Int64
 }
 
-// AutoScaling is asked by sweeps.
-func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return noInstances{} }
-
-// noInstances is an account without Auto Scaling groups.
-type noInstances struct{ awsapi.AutoScaling }
-
-func (noInstances) DescribeAutoScalingInstances(
-	context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options),
-) (*autoscaling.DescribeAutoScalingInstancesOutput, error) {
-	return &autoscaling.DescribeAutoScalingInstancesOutput{}, nil
-}
+// AutoScaling is asked by nobody: no instances are expected.
+func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return nil }
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
 
