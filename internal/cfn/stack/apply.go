@@ -30,6 +30,9 @@ func (v *visit) create(ctx context.Context) step {
 	if v.record.FailedDigest != v.digest {
 		v.record.Attempts = 0
 	}
+	if s := v.prepare(ctx); s.done {
+		return s
+	}
 	body, url, s := v.templateArgument(ctx)
 	if s.done {
 		return s
@@ -87,6 +90,9 @@ func (v *visit) update(ctx context.Context) step {
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
 	}
+	if s := v.prepare(ctx); s.done {
+		return s
+	}
 	body, url, s := v.templateArgument(ctx)
 	if s.done {
 		return s
@@ -99,20 +105,41 @@ func (v *visit) update(ctx context.Context) step {
 	})
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
-		v.record.PendingDigest, v.record.StatusReason = v.digest, ""
-		v.record.RollbackAttempts, v.record.RollbackFor = 0, ""
-		v.began(types.StackStatusUpdateInProgress, sent)
-		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
-		return end(v.waitForCloudFormation())
+		return v.updating(sent)
 	case nothingToUpdate(err):
-		v.record.Digest, v.record.FailedDigest, v.record.StatusReason = v.digest, "", ""
-		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
-		return goOn()
+		return v.inPlace()
 	case busy(err), missing(err):
 		return v.lookOnce(ctx, err)
 	default:
 		return v.refused(err)
 	}
+}
+
+// prepare has the caller make what the stack needs.
+func (v *visit) prepare(ctx context.Context) step {
+	if v.desired.Prepare == nil {
+		return goOn()
+	}
+	if err := v.desired.Prepare(ctx); err != nil {
+		return v.failed(err)
+	}
+	return goOn()
+}
+
+// updating notes that an update was sent.
+func (v *visit) updating(sent string) step {
+	v.record.PendingDigest, v.record.StatusReason = v.digest, ""
+	v.record.RollbackAttempts, v.record.RollbackFor = 0, ""
+	v.began(types.StackStatusUpdateInProgress, sent)
+	v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+	return end(v.waitForCloudFormation())
+}
+
+// inPlace notes that an update would change nothing.
+func (v *visit) inPlace() step {
+	v.record.Digest, v.record.FailedDigest, v.record.StatusReason = v.digest, "", ""
+	v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
+	return goOn()
 }
 
 // updateToken is the token of the update that brings what is desired to the stack as it was at that change. After any other change

@@ -27,6 +27,16 @@ const (
 	ActionInspect Action = "Inspect"
 	// ActionUpdate compares, asks the policy and sends UpdateStack.
 	ActionUpdate Action = "Update"
+	// ActionPropose compares, asks the policy and sends CreateChangeSet.
+	ActionPropose Action = "Propose"
+	// ActionRead finds out, by DescribeChangeSet, what CloudFormation would do.
+	ActionRead Action = "ReadProposal"
+	// ActionAwait waits for a person's approval.
+	ActionAwait Action = "AwaitApproval"
+	// ActionExecute asks the policy once more and sends ExecuteChangeSet.
+	ActionExecute Action = "Execute"
+	// ActionWithdraw sends DeleteChangeSet: what is proposed is no longer what is to be done.
+	ActionWithdraw Action = "Withdraw"
 	// ActionKeep leaves the stack as it is: it is as desired.
 	ActionKeep Action = "Keep"
 	// ActionWait waits for CloudFormation.
@@ -68,6 +78,10 @@ type Facts struct {
 	Early bool
 	// RollbackAttempts counts what was tried to finish a failed rollback.
 	RollbackAttempts int
+	// Review is true when changes wait for approval.
+	Review bool
+	// Proposal is how far the approval of a change is.
+	Proposal ProposalState
 }
 
 // rule decides for one status and goal.
@@ -151,17 +165,38 @@ func bounded(f Facts, action Action) Action {
 	}
 }
 
-// compare updates a stack that is stable and not as desired; what failed once is not sent again.
+// compare updates a stack that is stable and not as desired; what failed once is not sent again. Where changes wait for approval,
+// the update is the execution of an approved change set.
 func compare(f Facts) Action {
 	switch {
+	case f.Proposal == ProposalOutdated:
+		return ActionWithdraw
 	case f.Matches:
 		return ActionKeep
 	case f.Refused:
 		return ActionStall
+	case f.Proposal == ProposalWaits:
+		return ActionAwait
 	case f.Unknown:
 		return ActionInspect
+	case f.Review:
+		return review(f)
 	default:
 		return ActionUpdate
+	}
+}
+
+// review brings a change one step nearer to its approval, and carries it out then.
+func review(f Facts) Action {
+	switch f.Proposal {
+	case ProposalUnread:
+		return ActionRead
+	case ProposalApproved:
+		return ActionExecute
+	case ProposalNone, ProposalOutdated, ProposalWaits:
+		return ActionPropose
+	default:
+		return ActionPropose
 	}
 }
 

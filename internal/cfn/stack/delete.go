@@ -29,6 +29,9 @@ func (v *visit) sendDelete(ctx context.Context, retain []string) step {
 			return s
 		}
 	}
+	if s := v.withdraw(ctx); s.done {
+		return s
+	}
 	sent := token("delete", v.record.StackID, v.record.Token, strconv.Itoa(v.record.DeleteAttempts))
 	_, err := v.cloudformation().DeleteStack(ctx, &cloudformation.DeleteStackInput{
 		StackName: aws.String(v.record.StackID), ClientRequestToken: aws.String(sent), RetainResources: retain, RoleARN: optional(v.roleARN()),

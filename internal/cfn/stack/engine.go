@@ -151,7 +151,7 @@ func (e *Engine) Observe(event Event) {
 
 // untouched is true when nothing needs to be done: the record says that what is desired is applied, and nobody saw a change.
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
-	if record.Digest != digest || record.PendingDigest != "" || record.OutputsDigest == "" || desired.Refresh ||
+	if record.Digest != digest || record.PendingDigest != "" || record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh ||
 		record.Deleting || record.TerminationProtection != desired.TerminationProtection ||
 		!stable(types.StackStatus(record.Status)) {
 		return false

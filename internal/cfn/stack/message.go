@@ -23,6 +23,17 @@ const (
 	reasonRollback     = "RollbackFailed"
 	reasonDeleteFailed = "DeleteFailed"
 	reasonUnsettled    = "Unsettled"
+	reasonProposing    = "ProposingChange"
+)
+
+// The reasons of results in state [Proposed].
+const (
+	// ReasonApprovalNeeded says that nobody has approved the change.
+	ReasonApprovalNeeded = "ApprovalNeeded"
+	// ReasonApprovalStale says that what was approved is no longer what would be done.
+	ReasonApprovalStale = "ApprovalStale"
+	// ReasonApproved says that the change is approved and held back by the caller.
+	ReasonApproved = "Approved"
 )
 
 func readyMessage(record *Record) string {

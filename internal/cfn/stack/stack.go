@@ -39,6 +39,11 @@ type Desired struct {
 	Allow policy.Allow
 	// Refresh asks for one look at the stack even if nothing is known to have changed, for example because outputs were lost.
 	Refresh bool
+	// Review, unless it is nil, has changes of a stack that is in place wait for a person's approval.
+	Review *Review
+	// Prepare, unless it is nil, is called just before a creation or a change is sent, and not for one that only waits for approval.
+	// What the stack needs, such as objects in a bucket, is to be made there. If it errs, nothing is sent.
+	Prepare func(context.Context) error
 }
 
 // Record is what the engine knows of a stack. The caller persists it with the object and hands it back: it is all that the engine
@@ -81,6 +86,14 @@ type Record struct {
 	TerminationProtection bool `json:"terminationProtection,omitempty"`
 	// Deleting is true once the stack's deletion, not its re-creation, was asked for.
 	Deleting bool `json:"deleting,omitempty"`
+	// ChangeSet is the ARN of the change set that waits for approval.
+	ChangeSet string `json:"changeSet,omitempty"`
+	// ProposedFrom identifies what the change set was made from: what is deployed and what was desired.
+	ProposedFrom string `json:"proposedFrom,omitempty"`
+	// Proposal is the digest to be approved; empty while CloudFormation works out what would change.
+	Proposal string `json:"proposal,omitempty"`
+	// Superseded are the digests, between commas, of the last proposals that others took the place of.
+	Superseded string `json:"superseded,omitempty"`
 	// Revision counts changes of the record, so that the engine notices when it is handed an old one.
 	Revision int64 `json:"revision,omitempty"`
 }
@@ -95,6 +108,8 @@ const (
 	InProgress State = "InProgress"
 	// Waiting means that the engine tries again by itself after RequeueAfter.
 	Waiting State = "Waiting"
+	// Proposed means that a change waits for a person's approval; nothing is changed before.
+	Proposed State = "Proposed"
 	// Stalled means that a person must act; Message says how.
 	Stalled State = "Stalled"
 	// Gone means that the stack is deleted or never was.
@@ -117,6 +132,9 @@ type Result struct {
 	RequeueAfter time.Duration
 	// Plan is what an update changes or, refused by the policy, would change.
 	Plan *diff.Plan
+	// Proposal is what waits for approval if it was read this time; nil means that it is as Record.Proposal names it, or that
+	// nothing waits.
+	Proposal *Proposal
 }
 
 // DeleteOptions say how a stack is deleted.

@@ -180,6 +180,7 @@ func (v *visit) settleMissing() step {
 		v.record.Status = string(types.StackStatusDeleteComplete)
 	}
 	v.record.Digest, v.record.PendingDigest, v.record.Changed = "", "", ""
+	v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", "" // they went with the stack
 	return goOn()
 }
 
@@ -227,6 +228,7 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 	case deleted(found.status):
 		v.engine.memory.forget(found.id)
 		v.record.Digest, v.record.PendingDigest, v.record.OutputsDigest = "", "", ""
+		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
 	}
 	v.record.Changed = found.changed
 	return goOn()

@@ -33,6 +33,7 @@ type visit struct {
 	deployed  *diff.Side        // what Inspect found
 	outputs   map[string]string // nil unless read
 	plan      *diff.Plan
+	proposal  *Proposal // nil unless read
 }
 
 // step is the outcome of one action: a result, or nothing when the visit goes on.
@@ -81,6 +82,16 @@ func (v *visit) act(ctx context.Context, action Action) step {
 		return v.update(ctx)
 	case ActionKeep:
 		return v.keep(ctx)
+	case ActionPropose:
+		return v.propose(ctx)
+	case ActionRead:
+		return v.read(ctx)
+	case ActionAwait:
+		return end(v.awaitApproval())
+	case ActionExecute:
+		return v.execute(ctx)
+	case ActionWithdraw:
+		return v.withdraw(ctx)
 	case ActionRecreate, ActionDelete:
 		return v.delete(ctx, action)
 	case ActionDeleteAgain:
@@ -109,6 +120,8 @@ func (v *visit) facts() Facts {
 		Exhausted:        v.record.Attempts >= v.desired.maxAttempts(),
 		Early:            v.record.NextAttempt != nil && v.now().Before(*v.record.NextAttempt),
 		RollbackAttempts: v.record.RollbackAttempts,
+		Review:           v.desired.Review != nil,
+		Proposal:         v.proposalState(),
 	}
 	facts.Unknown = !facts.Matches && v.deployed == nil && !v.remembers()
 	if v.goal == Present && v.record.RollbackFor != v.digest {
@@ -183,6 +196,9 @@ func (v *visit) finish(result Result) Result {
 	result.Record = v.record
 	result.Outputs = maps.Clone(v.outputs)
 	result.Plan = v.plan
+	if v.record.Proposal != "" {
+		result.Proposal = v.proposal
+	}
 	return result
 }
 

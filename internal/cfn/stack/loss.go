@@ -1,0 +1,139 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+)
+
+// holding is what a stateful resource is called, and what becomes of what it holds when it goes.
+type holding struct{ thing, loss string }
+
+// holdings say it in plain words for the types that are met most; the others are told in general.
+var holdings = map[string]holding{
+	"AWS::Cognito::UserPool":             {"user pool", "its users are lost"},
+	"AWS::DocDB::DBCluster":              {"database", "its data is lost"},
+	"AWS::DynamoDB::GlobalTable":         {"table", "its items are lost"},
+	"AWS::DynamoDB::Table":               {"table", "its items are lost"},
+	"AWS::EC2::EIP":                      {"address", "the address is given back"},
+	"AWS::EC2::Volume":                   {"volume", "the data on it is lost"},
+	"AWS::ECR::Repository":               {"repository", "its images are lost"},
+	"AWS::EFS::FileSystem":               {"file system", "its files are lost"},
+	"AWS::ElastiCache::CacheCluster":     {"cache", "what it holds is lost"},
+	"AWS::ElastiCache::ReplicationGroup": {"cache", "what it holds is lost"},
+	"AWS::KMS::Key":                      {"key", "what it encrypted cannot be read any more once it is deleted"},
+	"AWS::Kinesis::Stream":               {"stream", "the records in it are lost"},
+	"AWS::Logs::LogGroup":                {"log group", "its logs are lost"},
+	"AWS::OpenSearchService::Domain":     {"search domain", "its indexes are lost"},
+	"AWS::RDS::DBCluster":                {"database", "its data is lost"},
+	"AWS::RDS::DBInstance":               {"database", "its data is lost"},
+	"AWS::Route53::HostedZone":           {"DNS zone", "its records are lost and it gets other name servers"},
+	"AWS::S3::Bucket":                    {"bucket", "its objects are lost"},
+	"AWS::SQS::Queue":                    {"queue", "the messages in it are lost"},
+	"AWS::SecretsManager::Secret":        {"secret", "its value is lost"},
+	"AWS::CloudFormation::Stack":         {"nested stack", "what its resources hold is lost"},
+}
+
+func holdingOf(kind string) holding {
+	if known, ok := holdings[kind]; ok {
+		return known
+	}
+	return holding{thing: kind, loss: "what it holds is lost"}
+}
+
+// warning says in plain words what a change of a stateful resource loses; "" if it loses nothing.
+func warning(change *types.ResourceChange, planned *diff.Change) string {
+	held := holdingOf(aws.ToString(change.ResourceType))
+	name := fmt.Sprintf("the %s %s", held.thing, aws.ToString(change.LogicalResourceId))
+	if id := aws.ToString(change.PhysicalResourceId); id != "" {
+		name += " (" + id + ")"
+	}
+	causes := causesOf(change, planned)
+	fate := fateOf(change, planned)
+	switch {
+	case change.Action == types.ChangeActionRemove && fate == keptFate:
+		return fmt.Sprintf("LETS GO of %s: it stays in AWS, but is no longer part of the stack.", name)
+	case change.Action == types.ChangeActionRemove:
+		return fmt.Sprintf("REMOVES %s: %s%s.", name, held.loss, fate)
+	case change.Action != types.ChangeActionModify:
+		return ""
+	case change.Replacement == types.ReplacementTrue:
+		since := ""
+		if causes != "" {
+			since = ", since " + causes + " cannot be changed in place"
+		}
+		if fate == keptFate {
+			return fmt.Sprintf("REPLACES %s by an empty one%s%s.", name, since, fate)
+		}
+		return fmt.Sprintf("REPLACES %s: %s%s%s.", name, held.loss, since, fate)
+	case change.Replacement == types.ReplacementConditional:
+		cause := ""
+		if causes != "" {
+			cause = " because of " + causes
+		}
+		return fmt.Sprintf("MAY REPLACE %s%s: then %s%s.", name, cause, held.loss, fate)
+	default:
+		return ""
+	}
+}
+
+// What becomes of the old resource, beside its loss.
+const (
+	keptFate     = "; the old one is kept beside it"
+	snapshotFate = "; a snapshot of the old one is kept"
+)
+
+// fateOf says what becomes of the old resource, by CloudFormation's word or, where it says nothing, the plan's.
+func fateOf(change *types.ResourceChange, planned *diff.Change) string {
+	switch change.PolicyAction {
+	case types.PolicyActionRetain, types.PolicyActionReplaceAndRetain:
+		return keptFate
+	case types.PolicyActionSnapshot, types.PolicyActionReplaceAndSnapshot:
+		return snapshotFate
+	case types.PolicyActionDelete, types.PolicyActionReplaceAndDelete:
+		return ""
+	}
+	switch {
+	case planned == nil:
+		return ""
+	case planned.OldResource == "Retain":
+		return keptFate
+	case planned.OldResource == "Snapshot":
+		return snapshotFate
+	default:
+		return ""
+	}
+}
+
+// causesOf names the properties for which the resource is replaced.
+func causesOf(change *types.ResourceChange, planned *diff.Change) string {
+	var names []string
+	for i := range change.Details {
+		target := change.Details[i].Target
+		if target == nil || target.Attribute != types.ResourceAttributeProperties {
+			continue
+		}
+		always := target.RequiresRecreation == types.RequiresRecreationAlways
+		if always || target.RequiresRecreation == types.RequiresRecreationConditionally && change.Replacement == types.ReplacementConditional {
+			names = append(names, aws.ToString(target.Name))
+		}
+	}
+	if len(names) == 0 && planned != nil {
+		for _, property := range planned.Properties {
+			if property.ForcesReplacement || property.MayReplace {
+				name, _, _ := strings.Cut(property.Path, "/")
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		return ""
+	}
+	return listed(names)
+}

@@ -1,0 +1,177 @@
+package stack
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+)
+
+// Proposal is what CloudFormation would do to a stack, for a person to approve. It holds no values of properties: they may be secret.
+type Proposal struct {
+	// Digest names exactly this change: what is deployed, what is desired and what CloudFormation said it would do.
+	Digest string
+	// Losses are sentences that say what would be lost.
+	Losses []string
+	// Overview says in a few sentences what would be done.
+	Overview string
+	// Changes are what would be done, in order of logical ID.
+	Changes []ResourceChange
+}
+
+// ResourceChange is what would be done with one resource.
+type ResourceChange struct {
+	// Resource is the logical ID, Type the CloudFormation type, PhysicalID the name in AWS if there is one.
+	Resource, Type, PhysicalID string
+	// Action and Replacement are CloudFormation's words:
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceChange.html
+	Action, Replacement string
+	// Properties are what changes, by their paths, sorted.
+	Properties []string
+	// Warning is the sentence of Losses about this resource, if any.
+	Warning string
+}
+
+const (
+	// maxNames is how many resources a sentence names, and maxProperties how many properties are told of one.
+	maxNames, maxProperties = 5, 20
+	// maxSummary bounds a summary, in bytes, so that a command beside it fits into an Event.
+	maxSummary = 600
+)
+
+// Summary says in a few sentences what would be done, losses first; more is said after the losses.
+func (p *Proposal) Summary(more ...string) string {
+	text := strings.Join(slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })), " ")
+	if len(text) <= maxSummary {
+		return text
+	}
+	end := strings.LastIndexByte(text[:maxSummary], ' ')
+	return text[:max(0, end)] + " …"
+}
+
+// digest returns the name of the proposal that was made from what is deployed and desired.
+func (p *Proposal) digest(from string) string {
+	h := sha256.New()
+	write(h, from)
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		for _, text := range append([]string{c.Resource, c.Type, c.PhysicalID, c.Action, c.Replacement}, c.Properties...) {
+			write(h, text)
+		}
+		write(h, "")
+	}
+	return hex.EncodeToString(h.Sum(nil))[:digestLength]
+}
+
+// propose tells a change set for a person. The plan knows more of the why than CloudFormation says.
+func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
+	p := &Proposal{}
+	for i := range changes {
+		if change := changes[i].ResourceChange; change != nil {
+			p.Changes = append(p.Changes, resourceChange(change, plan.Change(aws.ToString(change.LogicalResourceId))))
+		}
+	}
+	slices.SortFunc(p.Changes, func(a, b ResourceChange) int { return cmp.Compare(a.Resource, b.Resource) })
+	for i := range p.Changes {
+		if p.Changes[i].Warning != "" {
+			p.Losses = append(p.Losses, p.Changes[i].Warning)
+		}
+	}
+	p.Overview = overview(p.Changes, plan)
+	return p
+}
+
+func resourceChange(change *types.ResourceChange, planned *diff.Change) ResourceChange {
+	made := ResourceChange{
+		Resource: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType), PhysicalID: aws.ToString(change.PhysicalResourceId),
+		Action: string(change.Action), Replacement: string(change.Replacement),
+	}
+	for i := range change.Details {
+		if target := change.Details[i].Target; target != nil {
+			made.Properties = append(made.Properties, pathOf(target))
+		}
+	}
+	slices.Sort(made.Properties)
+	made.Properties = slices.Compact(made.Properties)
+	if more := len(made.Properties) - maxProperties; more > 0 {
+		made.Properties = append(made.Properties[:maxProperties], fmt.Sprintf("and %d more", more))
+	}
+	if schema.IsStateful(made.Type) {
+		made.Warning = warning(change, planned)
+	}
+	return made
+}
+
+// pathOf names what changes: "KeySchema/0/AttributeName", or an attribute such as Tags.
+func pathOf(target *types.ResourceTargetDefinition) string {
+	if target.Attribute != types.ResourceAttributeProperties {
+		return string(target.Attribute)
+	}
+	if path, ok := strings.CutPrefix(aws.ToString(target.Path), "/Properties/"); ok {
+		return path
+	}
+	return aws.ToString(target.Name)
+}
+
+// overview says what is done to how many resources, and what else changes.
+func overview(changes []ResourceChange, plan *diff.Plan) string {
+	groups := []struct {
+		sentence string
+		in       func(*ResourceChange) bool
+	}{
+		{"Replaces %s.", func(c *ResourceChange) bool { return isModify(c) && c.Replacement == string(types.ReplacementTrue) }},
+		{"May replace %s.", func(c *ResourceChange) bool {
+			return isModify(c) && c.Replacement == string(types.ReplacementConditional)
+		}},
+		{"Changes %s in place.", func(c *ResourceChange) bool {
+			return isModify(c) && c.Replacement != string(types.ReplacementTrue) && c.Replacement != string(types.ReplacementConditional)
+		}},
+		{"Adds %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionAdd) }},
+		{"Removes %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionRemove) }},
+		{"Imports %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionImport) }},
+		{"May change %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionDynamic) }},
+	}
+	var said []string
+	for _, group := range groups {
+		var names []string
+		for i := range changes {
+			if changes[i].Warning == "" && group.in(&changes[i]) { // Else a warning has said it.
+				names = append(names, changes[i].Resource)
+			}
+		}
+		if len(names) > 0 {
+			said = append(said, fmt.Sprintf(group.sentence, listed(names)))
+		}
+	}
+	if plan.TagsChanged {
+		said = append(said, "Changes the stack's tags.")
+	}
+	if plan.OutputsChanged && len(plan.Outputs) > 0 {
+		said = append(said, fmt.Sprintf("Changes the outputs %s.", listed(plan.Outputs)))
+	}
+	if len(said) == 0 && len(changes) == 0 {
+		said = append(said, "Changes parts of the template that no resource depends on.")
+	}
+	return strings.Join(said, " ")
+}
+
+func isModify(c *ResourceChange) bool { return c.Action == string(types.ChangeActionModify) }
+
+// listed joins names: "A", "A and B", "A, B and 7 more".
+func listed(names []string) string {
+	if more := len(names) - maxNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
