@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -33,28 +34,34 @@ func (s *Service) setDesiredCapacity(ctx context.Context, in *autoscaling.SetDes
 func (s *Service) terminateInstance(ctx context.Context, in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	var out types.Activity
 	err := s.changeOwner(ctx, in.InstanceId, func(g *group, m *member) error {
-		decrement := deref(in.ShouldDecrementDesiredCapacity)
-		switch {
-		case m.leaving:
-			return validation("Instance %s is not in a state that permits termination.", m.id)
-		case decrement && g.desired <= g.min:
-			return validation("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.min)
+		err := g.terminate(s.now(), m, deref(in.ShouldDecrementDesiredCapacity))
+		if err == nil {
+			out = m.activity.sdk(g)
 		}
-		now := s.now()
-		tail := fmt.Sprintf("keeping the capacity at the current %d.", g.desired)
-		if decrement {
-			tail = fmt.Sprintf("shrinking the capacity from %d to %d.", g.desired, g.desired-1)
-			g.desired--
-		}
-		g.out(now, m, fmt.Sprintf("%s instance %s was taken out of service in response to a user request, %s", at(now), m.id, tail))
-		m.standby = false
-		out = m.activity.sdk(g)
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &autoscaling.TerminateInstanceInAutoScalingGroupOutput{Activity: &out}, nil
+}
+
+// terminate begins the end of a member that somebody asked for.
+func (g *group) terminate(now time.Time, m *member, decrement bool) error {
+	switch {
+	case m.leaving:
+		return validation("Instance %s is not in a state that permits termination.", m.id)
+	case decrement && g.desired <= g.min:
+		return validation("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.min)
+	}
+	tail := fmt.Sprintf("keeping the capacity at the current %d.", g.desired)
+	if decrement {
+		tail = fmt.Sprintf("shrinking the capacity from %d to %d.", g.desired, g.desired-1)
+		g.desired--
+	}
+	g.out(now, m, fmt.Sprintf("%s instance %s was taken out of service in response to a user request, %s", at(now), m.id, tail))
+	m.standby = false
+	return nil
 }
 
 func (s *Service) setInstanceHealth(ctx context.Context, in *autoscaling.SetInstanceHealthInput) (*autoscaling.SetInstanceHealthOutput, error) {
@@ -241,7 +248,7 @@ func (s *Service) suspendProcesses(ctx context.Context, in *autoscaling.SuspendP
 	}
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		for _, name := range names {
-			g.suspended[name] = "User suspended at " + s.now().UTC().Format(timeFormat)
+			g.suspend(name, s.now())
 		}
 		return nil
 	})

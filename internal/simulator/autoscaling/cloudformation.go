@@ -295,8 +295,7 @@ func (p groupProvider) Stable(_ context.Context, r resource.Request) (bool, erro
 	case g.failures < enoughFailures:
 		return false, nil
 	}
-	return false, resource.Errorf(resource.NotStabilized,
-		"Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s", g.inService(), g.min, g.max, g.failure)
+	return false, resource.Errorf(resource.NotStabilized, "%s", g.unstable())
 }
 
 // Read returns a group's properties.

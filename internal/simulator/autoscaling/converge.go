@@ -40,8 +40,12 @@ func (s *Service) converge(g *group) {
 		if do == nil {
 			s.setTimer(g, p.wake)
 		}
+		watcher := g.watcher
 		g.region.mu.Unlock()
 		if do == nil {
+			if watcher != nil {
+				watcher()
+			}
 			return
 		}
 		do()

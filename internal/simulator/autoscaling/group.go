@@ -36,6 +36,8 @@ type group struct {
 	// aim is how many instances a stack waits for, failedBefore how many
 	// launches had failed when it began to.
 	aim int
+	// watcher is called, without the lock, when the group may look different.
+	watcher func()
 
 	timer clock.Timer
 	queue struct{ queued, running, again bool }

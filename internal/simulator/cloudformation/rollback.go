@@ -103,7 +103,7 @@ func (s *stack) restore(st *step, skip bool) {
 		now = &member{id: before.id, kind: before.kind}
 	}
 	next := *before
-	next.status, next.reason = now.status, now.reason
+	next.status, next.reason, next.signals = now.status, now.reason, nil
 	s.members[st.id] = &next
 	if skip {
 		delete(s.undo, st.id)
@@ -123,19 +123,32 @@ func (s *stack) restore(st *step, skip bool) {
 		own.restore(st, &next, now, func(reason string) { s.restoreFailed(st, now, reason) })
 		return
 	}
-	out := s.restoreCall(st, before, now, &next)
+	st.cancelled = func() {}
+	fail := func(reason string) { s.restoreFailed(st, now, reason) }
+	plan, err := s.resize(st, &next, s.stable, now.properties, before.properties)
+	if err != nil {
+		fail(err.Error())
+		return
+	}
+	out := s.restoreCall(st, before, now, &next, plan.properties)
 	s.after(out.latency, func() {
 		switch {
 		case !st.active():
 		case out.err != nil:
-			s.restoreFailed(st, now, handlerText(out.err, st.token))
+			fail(handlerText(out.err, st.token))
 		default:
-			s.stabilize(st, &next, s.updateRequest(st, &next, now.properties), func(err error) {
-				if err != nil {
-					s.restoreFailed(st, now, handlerText(err, st.token))
+			s.rollOut(st, &next, s.updateRequest(st, &next, now.properties), plan, func(reason string) {
+				if reason != "" {
+					fail(reason)
 					return
 				}
-				s.restored(st, &next)
+				s.stabilize(st, &next, s.updateRequest(st, &next, now.properties), func(err error) {
+					if err != nil {
+						fail(handlerText(err, st.token))
+						return
+					}
+					s.restored(st, &next)
+				})
 			})
 		}
 	})
@@ -143,13 +156,13 @@ func (s *stack) restore(st *step, skip bool) {
 
 // restoreCall updates the resource with its former properties. A resource that
 // the update did not reach, for its properties were refused, is left alone.
-func (s *stack) restoreCall(st *step, before, now, next *member) outcome {
+func (s *stack) restoreCall(st *step, before, now, next *member, properties map[string]any) outcome {
 	if len(changedPaths(now.properties, before.properties)) == 0 && maps.Equal(now.tags, before.tags) &&
 		now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed) {
 		return outcome{}
 	}
 	r := s.request(next, st.token)
-	r.Properties, r.Previous, r.Tags = before.properties, now.properties, before.tags
+	r.Properties, r.Previous, r.Tags = properties, now.properties, before.tags
 	out := s.call(OpUpdate, next, r, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {
 		return p.Update(ctx, r)
 	})

@@ -149,6 +149,10 @@ func (s *stack) receive(m *member, id string, sig signal) {
 		return
 	}
 	m.signals[id] = sig
+	if o := m.rollout; o != nil {
+		s.post(o.look) // it tells of the signals that it waits for
+		return
+	}
 	if m.kind != waitConditionType {
 		word := "SUCCESS"
 		if !sig.ok {

@@ -110,6 +110,8 @@ type member struct {
 	// signals received, by unique ID; for creation policies and wait conditions.
 	signals map[string]signal
 	waiting *waiting
+	// rollout replaces the instances of a group; nil while it does not.
+	rollout *rollout
 }
 
 func (e *Engine) newStack(sp *space, name string) *stack {

@@ -256,7 +256,17 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 		own.update(st, m, old, fail)
 		return
 	}
-	out := s.modify(m, st.token, old.properties, properties, tags)
+	plan, err := s.resize(st, m, s.revision, old.properties, properties)
+	if err != nil {
+		if st.active() {
+			fail(err.Error())
+		}
+		return
+	}
+	out := s.modify(m, st.token, old.properties, plan.properties, tags)
+	if out.err == nil {
+		m.properties = properties
+	}
 	if !st.active() {
 		return
 	}
@@ -268,7 +278,13 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 		case out.err != nil:
 			fail(handlerText(out.err, st.token))
 		default:
-			s.stabilize(st, m, s.updateRequest(st, m, old.properties), func(err error) { s.changed(st, m, err, fail) })
+			s.rollOut(st, m, s.updateRequest(st, m, old.properties), plan, func(reason string) {
+				if reason != "" {
+					fail(reason)
+					return
+				}
+				s.stabilize(st, m, s.updateRequest(st, m, old.properties), func(err error) { s.changed(st, m, err, fail) })
+			})
 		}
 	})
 }

@@ -1,0 +1,162 @@
+package autoscaling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/rolling"
+	"github.com/aws-operator/aws-operator/internal/simulator/place"
+	"github.com/aws-operator/aws-operator/internal/simulator/property"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+)
+
+var _ rolling.Roller = groupProvider{}
+
+// Observe returns what a group looks like to CloudFormation.
+func (p groupProvider) Observe(_ context.Context, r resource.Request) (rolling.Group, error) {
+	g, err := p.find(r)
+	if err != nil {
+		return rolling.Group{}, err
+	}
+	fits := p.s.shape(g)
+	g.region.mu.Lock()
+	defer g.region.mu.Unlock()
+	out := rolling.Group{Min: g.min, Max: g.max, Desired: g.desired}
+	if g.failures >= enoughFailures {
+		out.Failure = g.unstable()
+	}
+	for _, m := range g.members {
+		if m.id != "" {
+			out.Instances = append(out.Instances, rolling.Instance{ID: m.id, Obsolete: !fits(m), Phase: m.phase()})
+		}
+	}
+	return out, nil
+}
+
+// phase is how far a member is in CloudFormation's eyes, which does not wait for
+// terminating hooks, see package rolling.
+func (m *member) phase() rolling.Phase {
+	switch m.state {
+	case types.LifecycleStatePending, types.LifecycleStatePendingWait, types.LifecycleStatePendingProceed:
+		return rolling.Launching
+	case types.LifecycleStateInService:
+		return rolling.InService
+	case types.LifecycleStateTerminating:
+		return rolling.Leaving
+	default:
+		return rolling.Left
+	}
+}
+
+func (p groupProvider) find(r resource.Request) (*group, error) {
+	reg := p.s.regions.At(place.OfResource(r))
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	g, ok := reg.groups[r.PhysicalID]
+	if !ok {
+		return nil, property.Missing(groupType, r.PhysicalID)
+	}
+	return g, nil
+}
+
+// shape returns a function that tells whether a member is what its group would
+// launch now: by the launch template and its version, the instance type and the
+// subnet. The caller of the function holds the region's lock; the caller of shape
+// does not.
+func (s *Service) shape(g *group) func(*member) bool {
+	g.region.mu.Lock()
+	kinds, subnets := g.kinds(), slices.Clone(g.subnets)
+	g.region.mu.Unlock()
+	type source struct{ id, version, instanceType string }
+	sources := make([]source, 0, len(kinds))
+	for _, k := range kinds {
+		q := templateRequest(k.template)
+		name := q.LaunchTemplateID
+		if name == "" {
+			name = q.LaunchTemplateName
+		}
+		if v, err := s.options.Compute.LaunchTemplate(g.region.Account, g.region.Region, name, q.Version); err == nil {
+			sources = append(sources, source{id: v.ID, version: v.Version, instanceType: k.instanceType})
+		}
+	}
+	return func(m *member) bool {
+		return slices.Contains(subnets, m.subnet) && slices.ContainsFunc(sources, func(o source) bool {
+			return o.id == m.templateID && o.version == m.templateVersion && (o.instanceType == "" || o.instanceType == m.instanceType)
+		})
+	}
+}
+
+// Resize sets a group's minimum and desired capacity.
+func (p groupProvider) Resize(_ context.Context, r resource.Request, minimum, desired int) error {
+	return p.on(r, func(g *group) error {
+		set := g.settings
+		set.min = minimum
+		g.update(p.s.now(), set, min(max(desired, minimum), g.max))
+		return nil
+	})
+}
+
+// Terminate ends an instance of a group.
+func (p groupProvider) Terminate(_ context.Context, r resource.Request, id string, decrement bool) error {
+	return p.on(r, func(g *group) error {
+		m := g.member(id)
+		if m == nil || m.leaving {
+			return nil
+		}
+		return g.terminate(p.s.now(), m, decrement && g.desired > g.min)
+	})
+}
+
+// Suspend suspends processes and returns those that ran.
+func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes []string) ([]string, error) {
+	names, err := namedProcesses(processes)
+	if err != nil || len(processes) == 0 {
+		return nil, property.HandlerError(handlerService, err)
+	}
+	var suspended []string
+	err = p.on(r, func(g *group) error {
+		for _, name := range names {
+			if !g.is(name) {
+				suspended = append(suspended, name)
+				g.suspend(name, p.s.now())
+			}
+		}
+		return nil
+	})
+	return suspended, err
+}
+
+// Resume lets processes run again.
+func (p groupProvider) Resume(_ context.Context, r resource.Request, processes []string) error {
+	if len(processes) == 0 {
+		return nil
+	}
+	return p.on(r, func(g *group) error {
+		for _, name := range processes {
+			delete(g.suspended, name)
+		}
+		g.again()
+		return nil
+	})
+}
+
+// Watch has a function called whenever a group may look different.
+func (p groupProvider) Watch(_ context.Context, r resource.Request, changed func()) error {
+	return p.on(r, func(g *group) error {
+		g.watcher = changed
+		return nil
+	})
+}
+
+func (g *group) suspend(process string, now time.Time) {
+	g.suspended[process] = "User suspended at " + now.UTC().Format(timeFormat)
+}
+
+// unstable is what a stack says of a group whose launches fail.
+func (g *group) unstable() string {
+	return fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s", g.inService(), g.min, g.max, g.failure)
+}

@@ -1,0 +1,356 @@
+package rolling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Action is one thing that CloudFormation does. Exactly one member is set.
+type Action struct {
+	// Say is the text of an event of the resource.
+	Say string
+	// Resize sets the group's sizes.
+	Resize *Sizes
+	// Terminate ends instances.
+	Terminate []Termination
+	// Done says that the update of the group has succeeded, Fail why it has failed.
+	Done bool
+	Fail string
+}
+
+// Sizes are a group's minimum and desired capacity.
+type Sizes struct{ Min, Desired int }
+
+// Termination ends one instance, and lowers the desired capacity with it if it
+// is not to be replaced.
+type Termination struct {
+	ID        string
+	Decrement bool
+}
+
+// state is what a roll does next.
+type state int
+
+const (
+	starting state = iota
+	launching
+	signalling
+	choosing
+	terminating
+	ended
+)
+
+// stabilizeTimeout is how long the group may take until its new instances are in
+// service.
+const stabilizeTimeout = 2 * time.Hour
+
+// Roll is one rolling update of a group.
+type Roll struct {
+	policy RollingUpdate
+	// target are the sizes in the end.
+	target Sizes
+	state  state
+	// size is the desired capacity that the roll works with.
+	size, batch int
+	// obsolete are the instances to be replaced, current those of them that are on
+	// their way out, gone how many have left.
+	obsolete, current []string
+	gone              int
+	// settled are the instances that need no signal (any more): they were up to
+	// date before, or have been waited for.
+	settled map[string]bool
+	// told are the instances whose signals have been shown.
+	told map[string]bool
+	// expected is how many signals come in all; failed and good count those that did.
+	expected, good, failed int
+	// needed is how many new instances are waited for.
+	needed   int
+	deadline time.Time
+}
+
+// New returns a rolling update that leaves a group with the target sizes.
+func New(policy RollingUpdate, target Sizes) *Roll {
+	return &Roll{policy: policy, target: target, settled: map[string]bool{}, told: map[string]bool{}}
+}
+
+// Next returns what to do now, in order; nothing when there is something to wait
+// for: a change of the group, a signal, or the time that it returns, unless that
+// is zero.
+func (r *Roll) Next(o Observation) (actions []Action, wake time.Time) {
+	r.note(o.Group)
+	switch r.state {
+	case starting:
+		return r.start(o), time.Time{}
+	case launching:
+		return r.launch(o)
+	case signalling:
+		return r.signals(o)
+	case choosing:
+		return r.choose(o), time.Time{}
+	case terminating:
+		return r.terminated(o), time.Time{}
+	}
+	return nil, time.Time{}
+}
+
+// Abort returns what a roll that is cancelled leaves behind: the minimum that the
+// group had. The desired capacity stays, for only the template may set it.
+// https://github.com/guardian/testing-asg-rolling-update/blob/main/observations/healthy-to-unhealthy.md
+func (r *Roll) Abort(g Group) []Action {
+	r.state = ended
+	if g.Min == r.target.Min {
+		return nil
+	}
+	return []Action{{Resize: &Sizes{Min: r.target.Min, Desired: g.Desired}}}
+}
+
+// note keeps which instances are obsolete: also one whose launch had begun before
+// the group was updated and that came afterwards.
+func (r *Roll) note(g Group) {
+	for _, i := range g.Instances {
+		if i.Obsolete && i.Phase < Leaving && !slices.Contains(r.obsolete, i.ID) {
+			r.obsolete = append(r.obsolete, i.ID)
+		}
+	}
+}
+
+// start makes room for the first batch.
+func (r *Roll) start(o Observation) []Action {
+	g := o.Group
+	for _, i := range g.Instances {
+		if !i.Obsolete && i.Phase == InService {
+			r.settled[i.ID] = true
+		}
+	}
+	r.size = g.Desired
+	if len(r.obsolete) == 0 {
+		return r.finish(g)
+	}
+	keep := r.policy.keep(r.target.Desired)
+	r.batch = max(1, min(r.policy.MaxBatchSize, len(r.obsolete), g.Max-keep))
+	r.expected = max(len(r.obsolete), r.target.Desired-len(r.settled))
+	actions := []Action{{Say: r.announcement(keep)}}
+	if room := min(keep+r.batch, g.Max); room > r.size {
+		r.size = room
+		actions = append(actions, Action{Resize: &Sizes{Min: room, Desired: room}},
+			Action{Say: fmt.Sprintf("Temporarily setting autoscaling group MinSize and DesiredCapacity to %d.", room)})
+	}
+	r.await(o.Now)
+	return actions
+}
+
+// keep is how many of a number of instances stay in service.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
+func (u *RollingUpdate) keep(desired int) int {
+	return max(u.MinInService, (desired*max(u.MinActivePercent, 0)+99)/100)
+}
+
+func (r *Roll) announcement(keep int) string {
+	text := fmt.Sprintf("Rolling update initiated. Terminating %d obsolete instance(s) in batches of %d", len(r.obsolete), r.batch)
+	if keep > 0 {
+		text += fmt.Sprintf(", while keeping at least %d instance(s) in service", keep)
+	}
+	switch {
+	case r.policy.WaitOnSignals:
+		text += ". Waiting on resource signals with a timeout of " + r.policy.PauseTime + " when new instances are added to the autoscaling group"
+	case r.policy.Pause > 0:
+		text += ". Pausing for " + r.policy.PauseTime + " when new instances are added to the autoscaling group"
+	}
+	return text + "."
+}
+
+// await begins to wait until the group is complete.
+func (r *Roll) await(now time.Time) {
+	r.state, r.deadline = launching, now.Add(stabilizeTimeout)
+}
+
+// launch waits until all instances that are missing are in service.
+func (r *Roll) launch(o Observation) ([]Action, time.Time) {
+	g := o.Group
+	r.needed = min(r.size, g.Desired)
+	arrived := 0
+	for _, i := range g.Instances {
+		switch {
+		case i.Phase >= Leaving:
+		case i.Obsolete || r.settled[i.ID]:
+			r.needed--
+		case i.Phase == InService:
+			arrived++
+		}
+	}
+	switch {
+	case r.needed <= 0:
+		r.state = choosing
+		return r.choose(o), time.Time{}
+	case arrived < r.needed && g.Failure != "":
+		return r.fail(g, g.Failure), time.Time{}
+	case arrived < r.needed && !o.Now.Before(r.deadline):
+		return r.fail(g, fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}.", len(g.Instances), g.Min, g.Max)), time.Time{}
+	case arrived < r.needed:
+		return nil, r.deadline
+	}
+	r.state, r.deadline = signalling, o.Now.Add(r.policy.Pause)
+	switch {
+	case r.policy.WaitOnSignals:
+		return say("New instance(s) added to autoscaling group - Waiting on %d resource signal(s) with a timeout of %s.", r.needed, r.policy.PauseTime), time.Time{}
+	case r.policy.Pause > 0:
+		return say("New instance(s) added to autoscaling group - Pausing for %s.", r.policy.PauseTime), time.Time{}
+	}
+	return r.signals(o)
+}
+
+func say(format string, args ...any) []Action { return []Action{{Say: fmt.Sprintf(format, args...)}} }
+
+// signals waits until the new instances have signalled, or for the pause.
+func (r *Roll) signals(o Observation) ([]Action, time.Time) {
+	due := !o.Now.Before(r.deadline)
+	if !r.policy.WaitOnSignals {
+		if !due {
+			return nil, r.deadline
+		}
+		r.settle(o.Group, nil)
+		return r.choose(o), time.Time{}
+	}
+	if told := r.tell(o); len(told) > 0 {
+		return told, time.Time{}
+	}
+	good, bad := 0, 0
+	for _, i := range o.Group.Instances {
+		ok, came := o.Signals[i.ID]
+		switch {
+		case r.settled[i.ID] || i.Obsolete || !came:
+		case ok:
+			good++
+		default:
+			bad++
+		}
+	}
+	missing := r.needed - good - bad
+	switch {
+	case !r.reachable(bad):
+		return r.fail(o.Group, r.shortfall(r.failed+bad, "FAILURE")), time.Time{}
+	case missing > 0 && !due:
+		return nil, r.deadline
+	}
+	var actions []Action
+	r.good += good
+	if missing > 0 {
+		actions = say("Failed to receive %d resource signal(s) for the current batch.  Each resource signal timeout is counted as a FAILURE.", missing)
+		if !r.reachable(bad + missing) {
+			return append(actions, r.fail(o.Group, r.shortfall(r.good, "SUCCESS"))...), time.Time{}
+		}
+		bad += missing
+		r.settle(o.Group, nil)
+	} else {
+		r.settle(o.Group, o.Signals)
+	}
+	r.failed += bad
+	return append(actions, r.choose(o)...), time.Time{}
+}
+
+// tell shows the signals that came for new instances. Those of others count for
+// nothing.
+func (r *Roll) tell(o Observation) []Action {
+	var told []Action
+	for _, i := range o.Group.Instances {
+		ok, came := o.Signals[i.ID]
+		if !came || r.told[i.ID] || r.settled[i.ID] || i.Obsolete {
+			continue
+		}
+		r.told[i.ID] = true
+		word := "SUCCESS"
+		if !ok {
+			word = "FAILURE"
+		}
+		told = append(told, say("Received %s signal with UniqueId %s", word, i.ID)...)
+	}
+	return told
+}
+
+// settle counts the new instances as waited for: all, or those that have signalled.
+func (r *Roll) settle(g Group, signals map[string]bool) {
+	for _, i := range g.Instances {
+		if _, came := signals[i.ID]; !i.Obsolete && i.Phase < Leaving && (signals == nil || came) {
+			r.settled[i.ID] = true
+		}
+	}
+	r.state = choosing
+}
+
+// reachable reports whether enough instances can still succeed after so many
+// more have failed. Of five with 50 percent, three must succeed.
+func (r *Roll) reachable(bad int) bool {
+	required := (r.expected*r.policy.MinSuccessfulPercent + 99) / 100
+	return r.expected-r.failed-bad >= required
+}
+
+func (r *Roll) shortfall(received int, what string) string {
+	return fmt.Sprintf("Received %d %s signal(s) out of %d.  Unable to satisfy %d%% MinSuccessfulInstancesPercent requirement",
+		received, what, r.expected, r.policy.MinSuccessfulPercent)
+}
+
+// choose terminates the next batch, or ends the roll when there is none.
+func (r *Roll) choose(o Observation) []Action {
+	g := o.Group
+	current := 0 // instances that are as they should be
+	var left []string
+	for _, i := range g.Instances {
+		switch {
+		case i.Phase >= Leaving:
+		case i.Obsolete:
+			left = append(left, i.ID)
+		default:
+			current++
+		}
+	}
+	if len(left) == 0 {
+		return r.finish(g)
+	}
+	r.current = left[:min(r.batch, len(left))]
+	r.gone = len(r.obsolete) - len(left)
+	replaced := min(max(r.target.Desired-current, 0), len(r.current))
+	actions := say("Terminating instance(s) [%s]; replacing with %d new instance(s).", strings.Join(r.current, ","), replaced)
+	dropped := len(r.current) - replaced
+	if dropped > 0 && (g.Min > r.size-dropped || g.Desired > r.size) {
+		// So that fewer are allowed. What others added to the group meanwhile goes, see
+		// https://github.com/guardian/testing-asg-rolling-update/blob/main/observations/healthy-scale-out-mid-deploy.md
+		actions = append(actions, Action{Resize: &Sizes{Min: r.target.Min, Desired: r.size}})
+	}
+	end := make([]Termination, len(r.current))
+	for i, id := range r.current {
+		end[i] = Termination{ID: id, Decrement: i >= replaced}
+	}
+	r.size -= dropped
+	r.state = terminating
+	return append(actions, Action{Terminate: end})
+}
+
+// terminated waits until a batch is out of service.
+func (r *Roll) terminated(o Observation) []Action {
+	for _, i := range o.Group.Instances {
+		if i.Phase != Left && slices.Contains(r.current, i.ID) {
+			return nil
+		}
+	}
+	r.gone += len(r.current)
+	text := fmt.Sprintf("Successfully terminated instance(s) [%s] (Progress %d%%).",
+		strings.Join(r.current, ","), (100*r.gone+len(r.obsolete)/2)/len(r.obsolete))
+	r.await(o.Now)
+	return []Action{{Say: text}}
+}
+
+// finish gives the group the sizes that it is to have.
+func (r *Roll) finish(g Group) []Action {
+	r.state = ended
+	var actions []Action
+	if g.Min != r.target.Min || g.Desired != r.target.Desired && r.size != r.target.Desired {
+		actions = append(actions, Action{Resize: &Sizes{Min: r.target.Min, Desired: r.target.Desired}})
+	}
+	return append(actions, Action{Done: true})
+}
+
+func (r *Roll) fail(g Group, reason string) []Action {
+	return append(r.Abort(g), Action{Fail: reason})
+}
