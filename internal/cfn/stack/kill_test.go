@@ -16,9 +16,10 @@ import (
 // errKilled is what the script says when the operator dies at a call.
 var errKilled = errors.New("killed")
 
-// life drives an object through its life: created, edited twice (once while an operation runs), deleted. The operator dies at one
-// call, before or after its effect, with nothing written down, and starts again without its memory.
+// life drives an object through its life: created, edited twice (once while an operation runs, or while an approval is waited for),
+// deleted. The operator dies at one call, before or after its effect, with nothing written down, and starts again without its memory.
 type life struct {
+	review bool
 	t      *testing.T
 	s      *script
 	e      *Engine
@@ -96,9 +97,18 @@ func (l *life) complete() {
 }
 
 func (l *life) live() {
+	approved := map[int][]string{}
 	ensure := func(delay int) func() (Result, error) {
 		return func() (Result, error) {
-			return l.e.Ensure(l.t.Context(), awsapi.Target{}, desire(l.t, delay), l.record)
+			desired := desire(l.t, delay)
+			if l.review {
+				desired.Review = &Review{Approved: approved[delay], Shown: l.record.Proposal}
+			}
+			result, err := l.e.Ensure(l.t.Context(), awsapi.Target{}, desired, l.record)
+			if delay == 3 && result.State == Proposed {
+				approved[delay] = append(approved[delay], result.Record.Proposal)
+			}
+			return result, err
 		}
 	}
 	l.settle(Ready, ensure(1))
@@ -114,7 +124,17 @@ func (l *life) live() {
 }
 
 func TestKilledAtAnyCall(t *testing.T) {
-	whole := &life{t: t, s: newScript(t), killAt: -1}
+	killedAtAnyCall(t, false)
+}
+
+// Whatever call the operator dies at, nothing but what was approved is carried out, once, and no change set is left over.
+func TestKilledAtAnyCallOfAReview(t *testing.T) {
+	killedAtAnyCall(t, true)
+}
+
+func killedAtAnyCall(t *testing.T, review bool) {
+	t.Helper()
+	whole := &life{t: t, s: newScript(t), killAt: -1, review: review}
 	whole.e = whole.s.engine()
 	whole.arm()
 	whole.live()
@@ -124,10 +144,13 @@ func TestKilledAtAnyCall(t *testing.T) {
 	for killAt := 1; killAt <= whole.calls; killAt++ {
 		for _, effect := range []bool{false, true} {
 			t.Run(fmt.Sprintf("at call %d %s, effect %t", killAt, whole.s.calls[killAt-1], effect), func(t *testing.T) {
-				l := &life{t: t, s: newScript(t), killAt: killAt, effect: effect}
+				l := &life{t: t, s: newScript(t), killAt: killAt, effect: effect, review: review}
 				l.e = l.s.engine()
 				l.arm()
 				l.live()
+				if left := l.s.stacks[0].waiting(); len(left) > 0 {
+					t.Errorf("change sets %q are left over", left)
+				}
 				if !l.killed {
 					t.Error("the operator was not killed")
 				}
@@ -138,6 +161,9 @@ func TestKilledAtAnyCall(t *testing.T) {
 					t.Errorf("%d stacks were made, want 1", len(l.s.stacks))
 				}
 				begun := operations(l.s.stacks[0])
+				if review && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
+					t.Errorf("operations %q, want only the update that was approved", begun)
+				}
 				if want := []string{"CREATE", "UPDATE", "UPDATE", "DELETE"}; !slices.Equal(begun, want) && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
 					t.Errorf("operations %q, want each once: %q, or without the update that was overtaken", begun, want)
 				}

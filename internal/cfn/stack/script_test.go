@@ -31,6 +31,10 @@ type script struct {
 	before func(operation string) error // nil, or refuses a call before it has an effect
 	after  func(operation string) error // nil, or loses the answer of a call
 	lag    bool                         // DescribeStacks shows the stack as it was before the last operation
+
+	made    int            // change sets
+	changes []types.Change // what the next change set says it would do
+	slow    bool           // change sets are still being worked out
 }
 
 // scripted is a stack in the script.
@@ -41,6 +45,8 @@ type scripted struct {
 	resources      []types.StackResourceSummary
 	skipped        []string
 	retained       []string
+	sets           []*scriptedSet
+	policy         string
 }
 
 const owner = "aws-operator/object"
@@ -131,6 +137,7 @@ func (s *script) UpdateStack(_ context.Context, in *cloudformation.UpdateStackIn
 			return nil, refuse("ValidationError", "No updates are to be performed.")
 		}
 		s.begin(one, types.StackStatusUpdateInProgress, aws.ToString(in.ClientRequestToken))
+		one.obsolete()
 		one.body, one.shown.Tags, one.shown.LastUpdatedTime = aws.ToString(in.TemplateBody), in.Tags, aws.Time(s.clock.Now())
 		return &cloudformation.UpdateStackOutput{StackId: one.shown.StackId}, nil
 	})
@@ -288,6 +295,16 @@ Outputs:
 		t.Fatal(err)
 	}
 	return Desired{Name: "jobs", Template: parsed, Tags: map[string]string{owner: "default/jobs"}}
+}
+
+// queueNamed returns a template of one queue, whose name cannot be changed in place.
+func queueNamed(t *testing.T, name string) *template.Template {
+	t.Helper()
+	parsed, err := template.Parse("queue.yaml", fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }
 
 // ensured calls Ensure and checks the state and the calls it took.
