@@ -45,6 +45,8 @@ type Options struct {
 	EndpointURL string
 	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides those of all services not named.
 	Budgets map[string]Budget
+	// Transport carries the calls; the SDK's own unless set.
+	Transport http.RoundTripper
 	// Registerer receives the metrics of calls; nil for none.
 	Registerer prometheus.Registerer
 	// Clock times the calls; it defaults to the real one.
@@ -91,6 +93,9 @@ func New(ctx context.Context, options Options) (*Clients, error) {
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region is configured: set --aws-region or AWS_REGION")
+	}
+	if options.Transport != nil {
+		cfg.HTTPClient = &http.Client{Transport: options.Transport, Timeout: longestCall}
 	}
 	cfg.HTTPClient = steadyClient{cfg.HTTPClient} // Not before: the SDK adds a CA bundle only to a client of its own.
 	m, err := newMetrics(options.Registerer)

@@ -3,6 +3,7 @@ package simulator
 import (
 	"context"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -56,6 +57,9 @@ type Options struct {
 	// Patience is the longest that load balancers wait between two health checks of
 	// a target and for the end of its deregistration; as long as AWS does unless set.
 	Patience time.Duration
+	// Listen opens what network load balancers listen on; sockets of the loopback
+	// network unless set.
+	Listen func(at netip.AddrPort) (net.Listener, error)
 	// Quotas are how many VPCs, addresses, load balancers and the like an account
 	// may have in a region; AWS's standard values for those that are not set.
 	Quotas map[vpc.Quota]int
@@ -109,7 +113,7 @@ func New(o Options) *Simulator {
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
 	})
 	s.instances, s.network = instances, network
-	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas})
+	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen})
 	groups := autoscaling.New(env, autoscaling.Options{
 		Compute: instances, Balancers: balancers, Publish: events.Publish,
 		Zone: func(account, region, subnetID string) (string, bool) {

@@ -50,7 +50,10 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 		return nil, fmt.Errorf("read the certificates of cluster %s: %w", key, err)
 	}
 	// The transport is the cluster's own: those that client-go shares are never closed.
-	transport := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tlsConfig, TLSHandshakeTimeout: handshake, MaxIdleConnsPerHost: 1})
+	transport := utilnet.SetTransportDefaults(&http.Transport{
+		TLSClientConfig: tlsConfig, TLSHandshakeTimeout: handshake, MaxIdleConnsPerHost: 1,
+		DialContext: config.Dial, // Nil but in tests.
+	})
 	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("read the credentials of cluster %s: %w", key, err)

@@ -36,23 +36,28 @@ func (s *Service) address(r *region, b *balancer, id string) {
 		}
 		return
 	}
-	b.address, b.claim = claimAddress()
+	b.address, b.claim = s.claimAddress()
 	b.dnsName = b.address.String()
 }
 
 // claimAddress finds a free loopback address. Where there is only 127.0.0.1, as
 // on macOS, load balancers share it and differ by their ports.
-func claimAddress() (netip.Addr, net.Listener) {
+func (s *Service) claimAddress() (netip.Addr, net.Listener) {
 	for range 32 {
 		var raw [3]byte
 		_, _ = rand.Read(raw[:]) // never fails, see crypto/rand
 		a := netip.AddrFrom4([4]byte{127, 64 + raw[0]%64, raw[1], 1 + raw[2]%254})
-		l, err := net.Listen("tcp", netip.AddrPortFrom(a, claimPort).String()) //nolint:noctx // binding takes no time
+		l, err := s.options.Listen(netip.AddrPortFrom(a, claimPort))
 		if err == nil {
 			return a, l
 		}
 	}
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+}
+
+// listenTCP opens a socket.
+func listenTCP(at netip.AddrPort) (net.Listener, error) {
+	return net.Listen("tcp", at.String()) //nolint:noctx,wrapcheck // binding takes no time; the caller says what it is for
 }
 
 // stop ends what a load balancer does. The caller holds the lock.
@@ -79,7 +84,7 @@ func (s *Service) open(r *region, l *listener) error {
 		return nil
 	}
 	at := netip.AddrPortFrom(l.balancer.address, uint16(l.port)) //nolint:gosec // a port, checked
-	socket, err := net.Listen("tcp", at.String())                //nolint:noctx // binding takes no time
+	socket, err := s.options.Listen(at)
 	if err != nil {
 		return wire.Errorf("InternalFailure", "The simulator cannot listen for load balancer %s: %v", l.balancer.name, err).WithStatus(500)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +39,9 @@ type Options struct {
 	// Provisioning is how long a load balancer is "provisioning"; no time unless
 	// set.
 	Provisioning time.Duration
+	// Listen opens what load balancers listen on; sockets of the loopback network
+	// unless set.
+	Listen func(at netip.AddrPort) (net.Listener, error)
 }
 
 // Service is the simulated Elastic Load Balancing of all accounts and regions.
@@ -76,6 +80,9 @@ type region struct {
 func New(env *resource.Env, options Options) *Service {
 	if options.Host == nil {
 		options.Host = machine.Absent{}
+	}
+	if options.Listen == nil {
+		options.Listen = listenTCP
 	}
 	s := &Service{env: env, options: options}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
