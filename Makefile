@@ -46,8 +46,12 @@ demo: build ## Show it: a cluster and AWS on loopback, the quick start becoming 
 local: build ## Start a cluster, AWS and the operator, and stay up until Ctrl-C (DIR=.local).
 	@bin/aws-operator local up --dir $(DIR)
 
+.PHONY: previous
+previous: binary # The Kubernetes from which the tests upgrade a cluster; some minutes, once.
+	@bin/aws-operator local build --previous
+
 .PHONY: test
-test: build ## Run all tests.
+test: build previous ## Run all tests.
 	$(GO) test $(TEST_FLAGS) ./...
 
 .PHONY: lint

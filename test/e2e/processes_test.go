@@ -51,7 +51,7 @@ func TestProcessMachines(t *testing.T) {
 		t.Skip(err)
 	}
 	before := hostTraces(t)
-	c, host := newProcessCloud(t)
+	c, host := newProcessCloud(t, nil)
 	emptyAWS := c.inventory(account)
 
 	start := time.Now()
@@ -98,8 +98,8 @@ func TestProcessMachines(t *testing.T) {
 	}
 }
 
-// newProcessCloud is a cloud whose machines really boot.
-func newProcessCloud(t *testing.T) (*cloud, *process.Host) {
+// newProcessCloud is a cloud whose machines really boot. Images are the kube binaries of other machine images by their IDs.
+func newProcessCloud(t *testing.T, images map[string]string) (*cloud, *process.Host) {
 	t.Helper()
 	programs, err := nodebuild.Ensure(t.Context(), nodebuild.Options{Progress: os.Stderr})
 	if err != nil {
@@ -107,7 +107,7 @@ func newProcessCloud(t *testing.T) (*cloud, *process.Host) {
 	}
 	machines, _, err := environment.NewMachines(t.Context(), environment.MachinesOptions{
 		Kind: environment.ProcessMachines, Dir: filepath.Join(t.TempDir(), "machines"),
-		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, nil },
+		Images: images, Programs: func(context.Context) (nodebuild.Programs, error) { return programs, nil },
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: os.Stderr})
 		},

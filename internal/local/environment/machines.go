@@ -55,6 +55,8 @@ type MachinesOptions struct {
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
 	Kube func(context.Context) (string, error)
+	// Images are other kube binaries, by the ID of the machine image that has them.
+	Images map[string]string
 }
 
 // NewMachines returns the host of machines, and a line that says what they are
@@ -94,7 +96,7 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	if err != nil {
 		return nil, err
 	}
-	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Log: logr.Discard()})
+	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()})
 }
 
 // startMachines makes the host of machines, and what the operator hands to them.

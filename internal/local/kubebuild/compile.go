@@ -15,7 +15,7 @@ import (
 // compile builds the binary beside its place and moves it there when it is
 // whole, with its stamp.
 func (b *build) compile(ctx context.Context, stamp string) error {
-	b.say("kube: building etcd and Kubernetes %s into %s; this takes some minutes, once", KubernetesVersion, b.output)
+	b.say("kube: building etcd and Kubernetes %s into %s; this takes some minutes, once", b.Version.Kubernetes, b.output)
 	p := startProgress(b.Progress, b.Clock)
 	defer p.stop()
 	if err := os.Remove(b.output + ".stamp"); err != nil && !os.IsNotExist(err) {
@@ -28,7 +28,7 @@ func (b *build) compile(ctx context.Context, stamp string) error {
 	p.compiling(total)
 	next := b.output + ".next"
 	defer func() { _ = os.Remove(next) }()
-	args := append([]string{"build", "-v", "-o", next}, flags()...)
+	args := append([]string{"build", "-v", "-o", next}, b.flags()...)
 	if err := b.run(ctx, append(args, "."), io.Discard, p.compiled); err != nil {
 		return fmt.Errorf("kube: compile it: %w", err)
 	}
@@ -47,7 +47,7 @@ func (b *build) compile(ctx context.Context, stamp string) error {
 // the modules first, where they are missing.
 func (b *build) countStale(ctx context.Context, p *progress) (int, error) {
 	var stale bytes.Buffer
-	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, flags()...)
+	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.flags()...)
 	if err := b.run(ctx, append(args, "."), &stale, p.downloading); err != nil {
 		return 0, fmt.Errorf("kube: find out what to compile: %w", err)
 	}

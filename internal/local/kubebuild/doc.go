@@ -1,6 +1,7 @@
 // Package kubebuild makes bin/kube: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler and kubeadm in one binary, built from
-// the Go modules that kube/go.mod names.
+// the Go modules that kube/go.mod names; and bin/kube-previous, of the minor
+// version before, from those of kube/previous.mod.
 //
 // The build takes minutes, so it happens once: a stamp beside the binary says
 // which sources, which Go and which flags it came from, and only another answer

@@ -22,6 +22,21 @@ import (
 // answers with; kubeadm refuses to work without it.
 const KubernetesVersion = "v1.36.3"
 
+// Version is one version of Kubernetes that kube/ builds.
+type Version struct {
+	// Kubernetes is the version that the binary answers with, as the module file names it.
+	Kubernetes string
+	// modules is the module file in kube/, without its extension; binary the file's name in bin/.
+	modules, binary string
+}
+
+// The versions that are built: the present one, which local mode runs, and one of the minor version before it,
+// from which tests upgrade. The last patches of that one are not on Go's module proxy with all of their parts.
+var (
+	Present  = Version{Kubernetes: KubernetesVersion, modules: "go", binary: "kube"}
+	Previous = Version{Kubernetes: "v1.35.4", modules: "previous", binary: "kube-previous"}
+)
+
 const modulePath = "github.com/aws-operator/aws-operator"
 
 // ErrNoSources says that the sources of the kube binary are not to be found.
@@ -29,6 +44,8 @@ var ErrNoSources = errors.New("the sources of the kube binary are not here")
 
 // Options say where to build and whom to tell.
 type Options struct {
+	// Version says what to build; the present one unless set.
+	Version Version
 	// Root is the root of the repository; empty means to find it.
 	Root string
 	// Progress receives what the build says; nil keeps it silent.
@@ -54,7 +71,10 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		}
 		opts.Root = root
 	}
-	b := &build{Options: opts, output: filepath.Join(opts.Root, "bin", "kube")}
+	if opts.Version == (Version{}) {
+		opts.Version = Present
+	}
+	b := &build{Options: opts, output: filepath.Join(opts.Root, "bin", opts.Version.binary)}
 	return b.output, b.ensure(ctx)
 }
 
@@ -129,7 +149,7 @@ func (b *build) stamp(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("ask Go for its version (building the kube binary needs Go): %w", err)
 	}
 	sum := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+	for _, name := range []string{b.Version.modules + ".mod", b.Version.modules + ".sum", "main.go"} {
 		data, err := os.ReadFile(filepath.Join(b.Root, "kube", name)) //nolint:gosec // the repository's own files
 		if err != nil {
 			return "", fmt.Errorf("read the sources of the kube binary: %w", err)
@@ -137,7 +157,7 @@ func (b *build) stamp(ctx context.Context) (string, error) {
 		_, _ = fmt.Fprintf(sum, "%s %d\n", name, len(data))
 		sum.Write(data)
 	}
-	_, _ = fmt.Fprintf(sum, "%s%s", golang, strings.Join(flags(), "\n"))
+	_, _ = fmt.Fprintf(sum, "%s%s", golang, strings.Join(b.flags(), "\n"))
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
@@ -155,11 +175,16 @@ func (b *build) say(format string, args ...any) {
 
 // flags are the build's flags beside its output. The go command and the
 // listing of what is left to compile must be given the same ones.
-func flags() []string {
-	version := "-X k8s.io/component-base/version."
-	return []string{
+func (b *build) flags() []string {
+	const version = "-X k8s.io/component-base/version."
+	major, minor, _ := strings.Cut(strings.TrimPrefix(b.Version.Kubernetes, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	flags := []string{
 		"-trimpath",
-		"-ldflags=-s -w " + version + "gitVersion=" + KubernetesVersion +
-			" " + version + "gitMajor=1 " + version + "gitMinor=36",
+		"-ldflags=-s -w " + version + "gitVersion=" + b.Version.Kubernetes + " " + version + "gitMajor=" + major + " " + version + "gitMinor=" + minor,
 	}
+	if b.Version.modules != Present.modules {
+		flags = append(flags, "-modfile="+b.Version.modules+".mod")
+	}
+	return flags
 }

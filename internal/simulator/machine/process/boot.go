@@ -4,6 +4,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -127,7 +128,7 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 	config := guest.Config{
 		InstanceID: spec.InstanceID, Hostname: spec.PrivateDNSName, Address: spec.PrivateIP.String(),
 		Resolver: resolverAddress.String(), CACertificate: h.authority.pem, UserData: spec.UserData,
-		Machine: h.opts.Machine, Kube: h.opts.Kube,
+		Machine: h.opts.Machine, Kube: cmp.Or(h.opts.Images[spec.ImageID], h.opts.Kube),
 		Root: filepath.Join(own, "root"), Log: filepath.Join(own, "log"), Disks: filepath.Join(own, "disks"),
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}

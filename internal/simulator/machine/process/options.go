@@ -21,6 +21,8 @@ type Options struct {
 	Machine string
 	// Kube is the binary of the kube module: kubeadm and the static pods.
 	Kube string
+	// Images are other binaries of it, by the ID of the machine image that has them.
+	Images map[string]string
 	// Log receives what goes wrong with a machine after Boot has returned.
 	Log logr.Logger
 }
