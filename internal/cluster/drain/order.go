@@ -57,6 +57,8 @@ type Order struct {
 	// AutoScalingGroup, Hook and Token name the lifecycle action that waits, if one does: it is completed when the node is empty.
 	// Without a Hook nothing is done to the machine, and who gave the order looks at the [Progress].
 	AutoScalingGroup, Hook, Token string
+	// Since is when the lifecycle action began; zero when that is not known.
+	Since time.Time
 	// HookTimeout is the hook's heartbeat timeout; 5 minutes when zero. A third of it passes between heartbeats.
 	HookTimeout time.Duration
 	// Target is where the machine is.
@@ -70,6 +72,10 @@ type Order struct {
 	Policy Policy
 	// AtOnce lets the machine go without emptying it: there is nothing left to protect, as when the whole cluster is deleted.
 	AtOnce bool
+	// Retained says that Auto Scaling keeps the machine already: an earlier operator abandoned its lifecycle action (see [Abandon]).
+	Retained bool
+	// CordonOnly keeps new pods off the node and leaves those that are there, for a machine that will be replaced but still serves.
+	CordonOnly bool
 }
 
 // State says how far a drain is.
@@ -85,6 +91,10 @@ const (
 	TimedOut State = "TimedOut"
 	// Kept did not in time, and keeps the machine (see [Abandon]). Eviction is tried on, and the machine ended when it is empty.
 	Kept State = "Kept"
+	// Cordoned takes no new pods; see [Order.CordonOnly].
+	Cordoned State = "Cordoned"
+	// Gone has lost its machine, and what was left on it.
+	Gone State = "Gone"
 )
 
 // Progress says how far a drain is.
@@ -104,7 +114,9 @@ type Progress struct {
 }
 
 // Ended reports whether nothing more is done to the node.
-func (p *Progress) Ended() bool { return p.State == Empty || p.State == TimedOut }
+func (p *Progress) Ended() bool { return p.State.ended() }
+
+func (s State) ended() bool { return s != Draining && s != Kept }
 
 // Notice is something that a person should hear of a drain.
 type Notice struct {

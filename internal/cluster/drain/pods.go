@@ -1,0 +1,164 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	kubectldrain "k8s.io/kubectl/pkg/drain"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// podWatch follows the pods of one node.
+type podWatch struct {
+	clients  kubernetes.Interface
+	node     string
+	informer cache.SharedInformer
+	cancel   context.CancelFunc
+	done     chan struct{}
+
+	mu    sync.Mutex
+	fresh bool // pods came since they were told apart
+	goers map[types.UID]bool
+}
+
+// watchPods begins to follow the pods of a node. Wake is called whenever one comes, changes or goes.
+func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func()) (*podWatch, error) {
+	clients, err := to.Kubernetes()
+	if err != nil {
+		return nil, fmt.Errorf("make clients: %w", err)
+	}
+	of := fields.OneTermEqualSelector("spec.nodeName", node)
+	w := &podWatch{
+		clients: clients, node: node, done: make(chan struct{}), fresh: true, goers: map[types.UID]bool{},
+		informer: cache.NewSharedInformer(cache.NewListWatchFromClient(clients.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, of), &corev1.Pod{}, 0),
+	}
+	_, err = w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) {
+			w.mu.Lock()
+			w.fresh = true
+			w.mu.Unlock()
+			wake()
+		},
+		UpdateFunc: func(any, any) { wake() },
+		DeleteFunc: func(any) { wake() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("follow pods: %w", err)
+	}
+	// A watch that fails is begun anew by itself, and the connection says that the API does not answer.
+	if err := w.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
+		return nil, fmt.Errorf("follow pods: %w", err)
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(w.done)
+		w.informer.RunWithContext(ctx)
+	}()
+	go func() { // A node without a pod has no event that wakes.
+		if cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+			wake()
+		}
+	}()
+	return w, nil
+}
+
+func (w *podWatch) stop() {
+	w.cancel()
+	<-w.done
+}
+
+// toGo returns the pods that are to go, as kubectl drain --ignore-daemonsets --delete-emptydir-data --force picks them; listed is false
+// until they are known. It errs if it cannot be told of one whether it is to go.
+func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, err error) {
+	if !w.informer.HasSynced() {
+		return nil, false, nil
+	}
+	w.mu.Lock()
+	fresh := w.fresh
+	w.fresh = false
+	w.mu.Unlock()
+	var all []*corev1.Pod
+	for _, obj := range w.informer.GetStore().List() {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			all = append(all, pod)
+		}
+	}
+	if fresh {
+		err = w.tellApart(ctx, all)
+	}
+	for _, pod := range all {
+		if w.goers[pod.UID] {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, true, err
+}
+
+// tellApart notes which pods are to go.
+func (w *podWatch) tellApart(ctx context.Context, all []*corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	helper := &kubectldrain.Helper{
+		Ctx: ctx, Client: known{w.clients, all}, Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true,
+		GracePeriodSeconds: -1, Out: io.Discard, ErrOut: io.Discard,
+	}
+	list, problems := helper.GetPodsForDeletion(w.node)
+	if list != nil {
+		clear(w.goers)
+		for _, pod := range list.Pods() {
+			w.goers[pod.UID] = true
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		w.mu.Lock()
+		w.fresh = true
+		w.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// known are clients that need not ask for pods: they are known.
+type known struct {
+	kubernetes.Interface
+
+	pods []*corev1.Pod
+}
+
+func (k known) CoreV1() corev1client.CoreV1Interface { return knownCore{k.Interface.CoreV1(), k.pods} }
+
+type knownCore struct {
+	corev1client.CoreV1Interface
+
+	pods []*corev1.Pod
+}
+
+func (k knownCore) Pods(namespace string) corev1client.PodInterface {
+	return knownPods{k.CoreV1Interface.Pods(namespace), k.pods}
+}
+
+type knownPods struct {
+	corev1client.PodInterface
+
+	pods []*corev1.Pod
+}
+
+// List returns what is known.
+func (k knownPods) List(context.Context, metav1.ListOptions) (*corev1.PodList, error) {
+	list := &corev1.PodList{Items: make([]corev1.Pod, len(k.pods))}
+	for i := range k.pods {
+		k.pods[i].DeepCopyInto(&list.Items[i])
+	}
+	return list, nil
+}

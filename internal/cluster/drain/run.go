@@ -1,0 +1,413 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+const (
+	// callTimeout bounds one call of a workload cluster's API or of AWS.
+	callTimeout = 20 * time.Second
+	// firstFailure and longestFailure bound the growing delay after a call that failed.
+	firstFailure   = time.Second
+	longestFailure = 30 * time.Second
+	// blockedAfter is how long budgets must keep pods before people are told: rolling a node whose pods a budget protects goes one by
+	// one, which is nothing to hear of.
+	blockedAfter = 15 * time.Second
+)
+
+// run is the work at one order.
+type run struct {
+	drains *Drains
+	wake   chan struct{}
+
+	mu        sync.Mutex
+	order     Order
+	gone      bool // the machine has ended
+	cancelled bool
+	progress  Progress
+	endedAt   time.Time
+
+	// What follows belongs to the loop alone.
+	view     view
+	looked   bool // the Node was read: began is what it says
+	to       *workload.Cluster
+	watch    *podWatch
+	tries    map[types.UID]*tries
+	failures int // of AWS, in a row
+	problem  string
+	// blockedFrom is since when the budgets in told have kept pods.
+	blockedFrom time.Time
+	told        string
+}
+
+// tries are what became of a pod's evictions.
+type tries struct {
+	first     time.Time // when one was forbidden first
+	next      time.Time
+	blockedBy []string
+	problem   string
+}
+
+func newRun(d *Drains, order Order, now time.Time) *run {
+	r := &run{drains: d, wake: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
+	r.view = view{began: now.UTC().Truncate(time.Second), beat: order.Since}
+	r.progress = Progress{Order: order, State: Draining, Began: r.view.began}
+	r.progress.Deadline = r.view.began.Add(order.Timeout)
+	return r
+}
+
+// nudge has the loop look again.
+func (r *run) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // It will.
+	}
+}
+
+// take changes the order, and reports false if the work at it has ended and is to begin anew.
+func (r *run) take(order Order) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := &r.order
+	if !r.endedAt.IsZero() || r.cancelled {
+		// A doubled event of the lifecycle action that was completed.
+		return !r.cancelled && !r.gone && order.Hook != "" && order.Token != "" && order.Token == was.Token
+	}
+	order.CordonOnly = order.CordonOnly && was.CordonOnly
+	order.AtOnce = order.AtOnce || was.AtOnce
+	if order.Hook == "" {
+		order.AutoScalingGroup, order.Hook, order.Token, order.Since = was.AutoScalingGroup, was.Hook, was.Token, was.Since
+	}
+	if order.Token == "" {
+		order.Token = was.Token
+	}
+	if !was.Deadline.IsZero() && (order.Deadline.IsZero() || was.Deadline.Before(order.Deadline)) {
+		order.Deadline = was.Deadline
+	}
+	r.order = order
+	r.nudge()
+	return true
+}
+
+// ended returns when the work ended, zero if it has not.
+func (r *run) ended() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.endedAt
+}
+
+func (r *run) nowProgress() Progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.progress
+}
+
+// concerns reports whether there is news of the order's node.
+func (r *run) concerns(change workload.Change) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.order.Cluster == change.Cluster && (change.Whole || r.order.Group == change.Group)
+}
+
+// loop works until nothing is left to do or the context ends.
+func (r *run) loop(ctx context.Context) {
+	defer r.unwatch()
+	for ctx.Err() == nil {
+		r.mu.Lock()
+		r.view.order, r.view.gone = r.order, r.gone
+		r.view.kept = r.view.kept || r.order.Retained
+		cancelled := r.cancelled
+		r.mu.Unlock()
+		if cancelled {
+			r.reopen(ctx)
+			r.end(Cordoned)
+			return
+		}
+		r.look(ctx)
+		d := decide(&r.view, r.now())
+		did := r.apply(ctx, &d)
+		if ctx.Err() != nil {
+			return
+		}
+		if r.report(&d) {
+			return
+		}
+		if !did && !d.state.ended() {
+			r.wait(ctx, d.again)
+		}
+	}
+}
+
+func (r *run) now() time.Time { return r.drains.options.Clock.Now() }
+
+// wait waits until a time, if it is not zero, or until there is news.
+func (r *run) wait(ctx context.Context, until time.Time) {
+	if blocked := r.blockedFrom; !blocked.IsZero() && r.told == "" {
+		if tell := blocked.Add(blockedAfter); until.IsZero() || tell.Before(until) {
+			until = tell
+		}
+	}
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := r.drains.options.Clock.NewTimer(max(until.Sub(r.now()), time.Millisecond))
+		defer timer.Stop()
+		due = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+	case <-due:
+	case <-r.wake:
+	}
+}
+
+// look brings the view up to date.
+func (r *run) look(ctx context.Context) {
+	v := &r.view
+	v.answering, v.node, v.listed, v.pods = false, nil, false, nil
+	if v.order.AtOnce || v.gone {
+		return
+	}
+	to := r.drains.options.Workload.Get(v.order.Cluster)
+	if to != r.to {
+		r.unwatch()
+		r.to = to
+	}
+	if to == nil {
+		return
+	}
+	v.answering, _ = to.Reachable()
+	node, ok := to.NodeOf(v.order.Instance)
+	if !ok {
+		return
+	}
+	v.node = &nodeView{name: node.Name, ready: node.Ready, cordoned: node.Unschedulable}
+	if v.order.CordonOnly {
+		return
+	}
+	if !r.looked && v.answering {
+		r.readNode(ctx, &node)
+	}
+	r.lookAtPods(ctx)
+}
+
+// lookAtPods fills in the pods that are to go, as far as they are known.
+func (r *run) lookAtPods(ctx context.Context) {
+	v := &r.view
+	if !v.prepared {
+		return
+	}
+	if r.watch == nil {
+		watch, err := watchPods(ctx, r.to, v.node.name, r.nudge)
+		if err != nil {
+			r.problem = fmt.Sprintf("The pods of node %s cannot be watched: %s.", v.node.name, err)
+			return
+		}
+		r.watch = watch
+	}
+	pods, listed, err := r.watch.toGo(ctx)
+	if err != nil {
+		r.problem = fmt.Sprintf("The pods of node %s cannot be told apart: %s.", v.node.name, err)
+	}
+	v.listed = listed && err == nil
+	for i := range pods {
+		pod := podView{key: types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}, uid: pods[i].UID}
+		if at := pods[i].DeletionTimestamp; at != nil {
+			pod.leaving = at.Time
+		}
+		if tried := r.tries[pod.uid]; tried != nil {
+			pod.tryAt = tried.next
+		}
+		v.pods = append(v.pods, pod)
+	}
+}
+
+func (r *run) unwatch() {
+	if r.watch != nil {
+		r.watch.stop()
+		r.watch = nil
+	}
+}
+
+// apply carries a decision out and reports whether it did anything, after which there is another to be made.
+func (r *run) apply(ctx context.Context, d *decision) bool {
+	did := false
+	if d.cordon || d.prepare {
+		r.prepare(ctx, d.prepare)
+		did = true
+	}
+	if d.beat {
+		r.heartbeat(ctx)
+		did = true
+	}
+	if len(d.evict) > 0 {
+		r.evict(ctx, d.evict)
+		did = true
+	}
+	var err error
+	switch {
+	case d.result != "":
+		err = r.complete(ctx, d.result)
+	case d.terminate:
+		err = r.terminate(ctx)
+	}
+	switch {
+	case err != nil: // The machine is where it was.
+		d.state, did = Draining, true
+		if r.view.kept {
+			d.state = Kept
+		}
+	case d.state == Kept && !r.view.kept:
+		r.view.kept, did = true, true
+	}
+	return did
+}
+
+// failed notes that AWS did not do what it was asked for.
+func (r *run) failed(what string, err error) {
+	r.failures++
+	delay := min(firstFailure<<min(r.failures-1, 8), longestFailure)
+	r.view.awsAt = r.now().Add(delay)
+	r.problem = fmt.Sprintf("%s: %s", what, err)
+	r.drains.options.Logger.Info("A drain is held up; trying again", "instance", r.view.order.Instance, "problem", r.problem)
+}
+
+// report makes known how far the drain is, and tells people of what they should hear. It returns whether nothing is left to do: an order
+// that was changed meanwhile is looked at first.
+func (r *run) report(d *decision) bool {
+	now := r.now()
+	v := &r.view
+	budgets := r.budgets()
+	if d.state != Draining && d.state != Kept {
+		budgets = nil
+	}
+	r.mu.Lock()
+	if d.state.ended() && (r.order != v.order || r.gone != v.gone || r.cancelled) {
+		r.mu.Unlock()
+		return false
+	}
+	before := r.progress
+	p := Progress{Order: v.order, Node: before.Node, State: d.state, Began: v.began, Deadline: v.deadline(), Pods: d.left, BlockedBy: budgets}
+	if v.node != nil {
+		p.Node = v.node.name
+	}
+	p.Message = r.message(&p)
+	r.progress = p
+	if p.Ended() && r.endedAt.IsZero() {
+		r.endedAt = now
+	}
+	r.mu.Unlock()
+	if p.State != before.State || p.Node != before.Node || p.Pods != before.Pods || !p.Deadline.Equal(before.Deadline) || !slices.Equal(p.BlockedBy, before.BlockedBy) {
+		r.drains.publish(p)
+	}
+	if p.State != before.State {
+		r.tellState(&p)
+	}
+	if p.Node != "" && before.Node == "" && !p.Ended() && !v.order.CordonOnly {
+		r.drains.tell(Notice{Progress: p, What: "Draining"})
+	}
+	r.tellBlocked(&p, now)
+	return p.Ended()
+}
+
+// end records a last state that no decision made.
+func (r *run) end(state State) {
+	r.mu.Lock()
+	r.progress.State, r.progress.BlockedBy, r.endedAt = state, nil, r.now()
+	p := r.progress
+	r.mu.Unlock()
+	r.drains.publish(p)
+}
+
+func (r *run) tellState(p *Progress) {
+	switch p.State {
+	case Empty:
+		if p.Node != "" && !p.AtOnce {
+			r.drains.tell(Notice{Progress: *p, What: "Drained"})
+		}
+	case TimedOut:
+		r.drains.tell(Notice{Progress: *p, What: "DrainTimedOut", Warning: true})
+	case Kept:
+		r.drains.tell(Notice{Progress: *p, What: "MachineKept", Warning: true})
+	case Draining, Cordoned, Gone:
+	}
+}
+
+// tellBlocked tells people which budgets keep pods, once they have for a while.
+func (r *run) tellBlocked(p *Progress, now time.Time) {
+	budgets := strings.Join(p.BlockedBy, ", ")
+	switch {
+	case budgets == "":
+		r.blockedFrom, r.told = time.Time{}, ""
+	case r.blockedFrom.IsZero():
+		r.blockedFrom = now
+	case r.told == budgets || now.Before(r.blockedFrom.Add(blockedAfter)):
+	default:
+		r.told = budgets
+		r.drains.tell(Notice{Progress: *p, What: "DrainBlocked", Warning: true})
+	}
+}
+
+// budgets returns the PodDisruptionBudgets that keep pods, sorted.
+func (r *run) budgets() []string {
+	var all []string
+	for i := range r.view.pods {
+		if tried := r.tries[r.view.pods[i].uid]; tried != nil && r.view.pods[i].leaving.IsZero() {
+			all = append(all, tried.blockedBy...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// message says in a sentence how far a drain is.
+func (r *run) message(p *Progress) string {
+	node := "Node " + p.Node + " of instance " + p.Instance
+	if p.Node == "" {
+		node = "Instance " + p.Instance
+	}
+	blocked := ""
+	if len(p.BlockedBy) > 0 {
+		blocked = ", kept by PodDisruptionBudget " + strings.Join(p.BlockedBy, ", ")
+	}
+	problem := r.problem
+	if problem != "" {
+		problem = " " + problem
+	}
+	switch p.State {
+	case Empty:
+		return node + " is empty."
+	case Cordoned:
+		return node + " takes no new pods."
+	case Gone:
+		return node + " is gone."
+	case TimedOut:
+		return fmt.Sprintf("%s was not empty in time; it goes with %s%s.", node, pods(p.Pods), blocked)
+	case Kept:
+		return fmt.Sprintf("%s was not empty in time and is kept: %s to go%s.%s", node, pods(p.Pods), blocked, problem)
+	case Draining:
+	}
+	switch {
+	case !r.view.answering:
+		return node + " cannot be drained, since the cluster's API does not answer." + problem
+	case !r.view.listed:
+		return node + " is being drained." + problem
+	default:
+		return fmt.Sprintf("%s is being drained: %s to go%s.%s", node, pods(p.Pods), blocked, problem)
+	}
+}
+
+func pods(n int) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
+}
