@@ -105,7 +105,10 @@ func newFixture() fixture {
 				RollingUpdate: v1alpha1.RollingUpdate{
 					BatchSize: new(intstr.FromInt32(2)), MinInService: new(intstr.FromInt32(2)),
 					Pause: &metav1.Duration{Duration: time.Minute}, DrainTimeout: &metav1.Duration{Duration: 5 * time.Minute},
+					ReadyTimeout: &metav1.Duration{Duration: 15 * time.Minute}, OnDrainTimeout: v1alpha1.DrainContinue,
+					Engine: v1alpha1.RollCloudFormation, Surge: new(intstr.FromInt32(0)),
 				},
+				Repair:       v1alpha1.Repair{After: &metav1.Duration{Duration: 10 * time.Minute}, MaxUnhealthy: new(intstr.FromInt32(2))},
 				UpdatePolicy: v1alpha1.UpdateAutomatic,
 			},
 		},

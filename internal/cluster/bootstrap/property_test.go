@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
@@ -27,6 +30,7 @@ func (f fixture) fingerprint() (map[string]string, error) {
 			return err
 		}
 		prints["template "+s.Name] = string(s.Template.CanonicalJSON()) + fmt.Sprint(s.Parameters, s.Tags, s.Policy)
+		prints["shape "+s.Name] = s.Shape()
 		return nil
 	}
 	base, err := render.Base(c)
@@ -64,7 +68,9 @@ var needNoNode = map[string]string{
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",
 	"cluster.spec.addons":                             "installed in the running cluster",
-	"group.spec.rollingUpdate":                        "how nodes are replaced, not what they are",
+	"group.spec.rollingUpdate.surge":                  "heeded by the operator's own engine, not by AWS",
+	"group.spec.rollingUpdate.canary":                 "heeded by the operator's own engine, not by AWS",
+	"group.spec.repair":                               "when nodes are replaced, not what they are",
 	"group.spec.taints.timeAdded":                     "set by Kubernetes on nodes, of no meaning in a spec",
 	"group.spec.updatePolicy":                         "when the operator acts",
 	"release.spec.state":                              "a word to people",
@@ -159,7 +165,9 @@ var other = map[string]any{
 	"group.spec.securityGroups":                 []string{"sg-0123456789abcdef9"},
 	"group.spec.taints.effect":                  "NoExecute",
 	"group.spec.volumes.device":                 "/dev/sdh",
-	"group.spec.rollingUpdate":                  "how nodes are replaced, not what they are",
+	"group.spec.rollingUpdate.engine":           "Operator",
+	"group.spec.rollingUpdate.onDrainTimeout":   "Abandon",
+	"group.spec.rollingUpdate.surge":            new(intstr.FromInt32(1)),
 	"group.spec.taints.timeAdded":               "set by Kubernetes on nodes, of no meaning in a spec",
 	"group.spec.updatePolicy":                   "Manual",
 	"release.spec.kubernetes":                   "v1.36.4",
@@ -213,10 +221,55 @@ func TestEveryFieldShapesSomething(t *testing.T) {
 	}
 }
 
+// replaceNoNode are the fields of a group that change its stack, and yet replace none of its nodes, each with its reason.
+var replaceNoNode = map[string]string{
+	"group.spec.minSize":       "machines come or go, and the others stay",
+	"group.spec.maxSize":       "machines come or go, and the others stay",
+	"group.spec.tags":          "those of new machines and of the Auto Scaling group: what is there keeps its own",
+	"group.spec.autoscale":     "a tag of the Auto Scaling group",
+	"group.spec.rollingUpdate": "how nodes are replaced, not what they are",
+}
+
+// TestWhatReplacesNodes changes each field of an InstanceGroup in turn: whatever shapes a node replaces the group's nodes, and
+// nothing else does.
+func TestWhatReplacesNodes(t *testing.T) {
+	for name, scenario := range map[string]func() fixture{"a new VPC": newFixture, "an existing VPC": inExistingVPC} {
+		before, err := scenario().fingerprint()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		f := scenario()
+		stack := model.GroupStackName(f.cluster.Name, f.group.Name)
+		for _, path := range fieldsOf(f) {
+			f := scenario()
+			if !strings.HasPrefix(path, "group.") || path == "group.spec.cluster" || !f.change(t, path) {
+				continue
+			}
+			if with := along[path]; with != nil {
+				with(&f)
+			}
+			after, err := f.fingerprint()
+			if err != nil || maps.Equal(before, after) {
+				continue
+			}
+			replaces := before["shape "+stack] != after["shape "+stack]
+			reason, listed := reasonIn(replaceNoNode, path)
+			switch {
+			case replaces && listed:
+				t.Errorf("%s: changing %s replaces nodes; the list says it need not: %s", name, path, reason)
+			case !replaces && !listed:
+				t.Errorf("%s: changing %s replaces no node, and it is not on the list of those that need not", name, path)
+			}
+		}
+	}
+}
+
 // reasonFor returns why a field needs no node: its own reason or that of what it is part of.
-func reasonFor(path string) (string, bool) {
+func reasonFor(path string) (string, bool) { return reasonIn(needNoNode, path) }
+
+func reasonIn(reasons map[string]string, path string) (string, bool) {
 	for path != "" {
-		if reason, ok := needNoNode[path]; ok {
+		if reason, ok := reasons[path]; ok {
 			return reason, true
 		}
 		path = path[:max(0, strings.LastIndexByte(path, '.'))]

@@ -172,8 +172,13 @@ type Group struct {
 	Subnets []Subnet
 	// Image is what its machines boot.
 	Image Image
-	// Tags are its stack's.
+	// Tags are its stack's and its machines'.
 	Tags map[string]string
+	// DiskTags are those of the disks and network interfaces that come with its machines: Tags, unless others are put here. They
+	// are in the launch template, and a change of them alone would replace every machine.
+	DiskTags map[string]string
+	// AutoscalerTags tell the cluster autoscaler that the group is its to scale; none if it is not.
+	AutoscalerTags map[string]string
 	// Labels are the node labels that its kubelets set, without the bundle's.
 	Labels map[string]string
 	// Rolling is how its machines are replaced.

@@ -155,9 +155,9 @@ func (r *Group) resolveTags(c *Cluster) {
 	r.Tags = maps.Clone(c.Tags)
 	maps.Copy(r.Tags, r.Spec.Tags)
 	r.Tags[TagRole], r.Tags[TagInstanceGroup] = RoleWorker, r.Name
+	r.DiskTags = r.Tags
 	if r.Spec.Autoscale {
-		r.Tags[TagAutoscalerEnabled] = "true"
-		r.Tags[TagAutoscalerClusterPrefix+c.Name] = TagOwned
+		r.AutoscalerTags = map[string]string{TagAutoscalerEnabled: "true", TagAutoscalerClusterPrefix + c.Name: TagOwned}
 	}
 	r.Labels = maps.Clone(r.Spec.Labels)
 	if r.Labels == nil {

@@ -233,9 +233,11 @@ spec: {zones: [eu-central-1c, eu-central-1a], labels: {a: b}, tags: {team: b}, a
 	wantTags := maps.Clone(c.Tags)
 	maps.Copy(wantTags, map[string]string{
 		"team": "b", model.TagRole: model.RoleWorker, model.TagInstanceGroup: "workers",
-		"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/demo": "owned",
 	})
 	if diff := cmp.Diff(wantTags, g.Tags); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"k8s.io/cluster-autoscaler/enabled": "true", "k8s.io/cluster-autoscaler/demo": "owned"}, g.AutoscalerTags); diff != "" {
 		t.Error(diff)
 	}
 	if all := resolveGroup(t, c, ""); len(all.Subnets) != 3 || all.StackName != "demo-workers" {

@@ -37,6 +37,7 @@ func bastion(c *model.Cluster) (*machine, error) {
 	of := maps.Clone(c.Tags)
 	of[model.TagRole] = model.RoleBastion
 	m.Tags = named(c.Name+"-bastion", of)
+	m.DiskTags = m.Tags
 	return m, nil
 }
 

@@ -55,8 +55,8 @@ type machine struct {
 	PublicAddress bool
 	// Volumes are the machines' disks, the root first.
 	Volumes []v1alpha1.DataVolume
-	// Tags are put on the machines and all that comes with them.
-	Tags []tag
+	// Tags are put on the group and its machines, DiskTags on the disks and network interfaces that come with a machine.
+	Tags, DiskTags []tag
 	// GroupTags are put on the Auto Scaling group alone.
 	GroupTags []tag
 	// UserData is the script that a machine boots with.
@@ -65,6 +65,23 @@ type machine struct {
 	MinSize, MaxSize int32
 	// Mix is how several types and spot are mixed, nil if they are not.
 	Mix *mix
+	// Roll is how machines are replaced; of instance groups only.
+	Roll roll
+}
+
+// roll is how the machines of a group are replaced.
+type roll struct {
+	// ByCloudFormation is whether CloudFormation does it.
+	ByCloudFormation bool
+	// BatchSize is how many are replaced at once, MinInService how many stay.
+	BatchSize, MinInService int32
+	// PauseTime is how long signals of new machines are waited for, HookTimeout how long an old one waits for a heartbeat; both in
+	// seconds.
+	PauseTime, HookTimeout int64
+	// Retain is whether a machine is kept whose node could not be drained.
+	Retain bool
+	// Rebalance is whether spot instances are replaced that are likely to be interrupted.
+	Rebalance bool
 }
 
 // parameter is a parameter of a stack.

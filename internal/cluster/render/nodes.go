@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -107,6 +108,7 @@ func slotStack(c *model.Cluster, index int, base map[string]string, userData str
 	m.InstanceType, m.Volumes, m.UserData = cp.InstanceType, disks(cp.RootVolume, nil), userData
 	m.MinSize, m.MaxSize = 1, 1
 	m.Tags = named(slot.StackName, slot.Tags)
+	m.DiskTags = m.Tags
 	return h.stack(slot.StackName, fmt.Sprintf("Kubernetes cluster %s: slot %d of the control plane", c.Name, index), m, "slot.yaml", slot.Tags, model.TagSlot)
 }
 
@@ -123,10 +125,8 @@ func groupStack(c *model.Cluster, g *model.Group, base map[string]string, userDa
 	m.InstanceType, m.Volumes, m.UserData = g.Spec.InstanceTypes[0], disks(g.Spec.RootVolume, g.Spec.Volumes), userData
 	m.MinSize, m.MaxSize = g.Spec.MinSize, g.Spec.MaxSize
 	m.Mix = mixOf(&g.Spec)
-	m.Tags = named(g.StackName, g.Tags)
-	if g.Spec.Autoscale {
-		m.GroupTags = autoscalerTags(g)
-	}
+	m.Tags, m.DiskTags, m.GroupTags = named(g.StackName, g.Tags), named(g.StackName, g.DiskTags), autoscalerTags(g)
+	m.Roll = rollOf(g)
 	return h.stack(g.StackName, fmt.Sprintf("Kubernetes cluster %s: instance group %s", c.Name, g.Name), m, "group.yaml", g.Tags, model.TagInstanceGroup)
 }
 
@@ -156,11 +156,30 @@ func mixOf(spec *v1alpha1.InstanceGroupSpec) *mix {
 	return m
 }
 
-// autoscalerTags tell the cluster autoscaler what a node of an empty group would be like.
+// rollOf returns how a group's machines are replaced.
+func rollOf(g *model.Group) roll {
+	r := &g.Rolling
+	spot := g.Spec.Spot
+	return roll{
+		ByCloudFormation: r.Engine == v1alpha1.RollCloudFormation, BatchSize: r.BatchSize, MinInService: r.MinInService,
+		PauseTime: seconds(r.SignalTimeout), HookTimeout: seconds(r.HookTimeout),
+		Retain:    r.OnDrainTimeout == v1alpha1.DrainAbandon,
+		Rebalance: spot != nil && spot.OnDemandPercentage < 100,
+	}
+}
+
+// seconds returns a time in seconds, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// autoscalerTags tell the cluster autoscaler that a group is its to scale, and what a node of an empty group would be like. They
+// are on the Auto Scaling group alone, which is where it looks.
 // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#auto-discovery-setup
 func autoscalerTags(g *model.Group) []tag {
+	if len(g.AutoscalerTags) == 0 {
+		return nil
+	}
 	const prefix = model.TagAutoscalerClusterPrefix + "node-template/"
-	of := map[string]string{}
+	of := maps.Clone(g.AutoscalerTags)
 	for key, value := range g.Labels {
 		of[prefix+"label/"+key] = value
 	}

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -119,8 +122,9 @@ func (l *lab) cluster(t *testing.T, f fixture) {
 
 // lab is a simulated region and the stacks that were made there.
 type lab struct {
-	engine *stack.Engine
-	made   []made
+	engine  *stack.Engine
+	scaling awsapi.AutoScaling
+	made    []made
 }
 
 type made struct {
@@ -140,7 +144,10 @@ func newLab(t *testing.T, region string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lab{engine: stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond})}
+	return &lab{
+		engine:  stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond}),
+		scaling: clients.AutoScaling(awsapi.Target{}),
+	}
 }
 
 // make makes a stack, or updates the one of that name, and returns its outputs.
@@ -174,8 +181,30 @@ func (l *lab) removeAll(t *testing.T) {
 		l.follow(t, stack.Gone, func() (stack.Result, error) {
 			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{})
 			m.record = result.Record
+			l.letGo(t)
 			return result, err
 		})
+	}
+}
+
+// letGo ends the wait of machines that hooks hold: nobody drains them here.
+func (l *lab) letGo(t *testing.T) {
+	t.Helper()
+	out, err := l.scaling.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range out.AutoScalingInstances {
+		if aws.ToString(one.LifecycleState) != string(types.LifecycleStateTerminatingWait) {
+			continue
+		}
+		_, err := l.scaling.CompleteLifecycleAction(t.Context(), &autoscaling.CompleteLifecycleActionInput{
+			AutoScalingGroupName: one.AutoScalingGroupName, LifecycleHookName: aws.String("drain"),
+			InstanceId: one.InstanceId, LifecycleActionResult: aws.String("CONTINUE"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,0 +1,49 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+)
+
+// replacing are the properties of an Auto Scaling group whose change has CloudFormation replace its machines:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+// The type's schema calls them, and no others, conditionally create-only.
+var replacing = []string{"VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy", "LaunchConfigurationName"}
+
+// Shape returns a digest of all in a stack of machines for which these are replaced, but for the tags of disks and network
+// interfaces: see [model.Group.DiskTags]. Two stacks of one shape whose disks have the same tags can follow each other and no
+// machine is replaced.
+func (s *Stack) Shape() string {
+	sum := sha256.New() // Writing to a hash never fails.
+	for _, name := range slices.Sorted(maps.Keys(s.Parameters)) {
+		_, _ = fmt.Fprintf(sum, "%s=%q\n", name, s.Parameters[name])
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Template.Resources)) {
+		switch r := s.Template.Resources[id]; r.Type {
+		case "AWS::EC2::LaunchTemplate":
+			_, _ = fmt.Fprintf(sum, "%s: %s\n", id, without(r.Properties.Get("LaunchTemplateData"), "TagSpecifications").AppendJSON(nil))
+		case "AWS::AutoScaling::AutoScalingGroup":
+			for _, name := range replacing {
+				if value := r.Properties.Get(name); value != nil {
+					_, _ = fmt.Fprintf(sum, "%s.%s: %s\n", id, name, value.AppendJSON(nil))
+				}
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}
+
+// without returns a map without one of its members.
+func without(n *template.Node, key string) *template.Node {
+	if n == nil {
+		return nil
+	}
+	reduced := *n
+	reduced.Fields = slices.DeleteFunc(slices.Clone(n.Fields), func(f template.Field) bool { return f.Key == key })
+	return &reduced
+}
