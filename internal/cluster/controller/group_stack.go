@@ -55,7 +55,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := s.ensure(ctx, group, cluster, resolved)
+	outcome := asking(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
 		group.Status.Version = release.Spec.Kubernetes
 		s.settled.keep(key, s.inputs(group, cluster, release))
@@ -74,7 +74,7 @@ func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 // inputs hashes all that the group's stack is made from.
 func (s groupStackStep) inputs(group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, release *v1alpha1.Release) uint64 {
 	sum := fnv.New64a() // Writing to a hash never fails.
-	_, _ = fmt.Fprintf(sum, "%x|%d|%s|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation], group.Annotations[approveAnnotation])
+	_, _ = fmt.Fprintf(sum, "%x|%d|%s|", s.digestOf(cluster, release).Sum64(), group.Generation, group.Annotations[allowAnnotation])
 	addOutputs(sum, cluster.Status.Outputs)
 	return sum.Sum64()
 }
@@ -110,18 +110,16 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
 	}
-	if outcome := approval(group, shape.Spec.UpdatePolicy, group.Status.Stack, wanted); !outcome.IsDone() {
-		return outcome
-	}
-	if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
-		if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
-			return failed(err)
-		}
-	}
-	if err := s.storeBundle(ctx, cluster, group.Status.Stack, made, nodeup); err != nil {
-		return failed(err)
-	}
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted)
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted, manner{
+		prepare: func(ctx context.Context, known *remembered) error {
+			if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
+				if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
+					return err
+				}
+			}
+			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made, nodeup)
+		},
+	})
 	if asg := outputs[outputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}

@@ -30,8 +30,6 @@ type remembered struct {
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
 	// Nodeup is the hash of the nodeup that the stack's machines boot with.
 	Nodeup string `json:"nodeup,omitempty"`
-	// Approved is the change that an approval was used for; see approval.
-	Approved string `json:"approved,omitempty"`
 	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
 	Retries int        `json:"retries,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`
@@ -95,19 +93,59 @@ func desired(obj client.Object, wanted *render.Stack) stack.Desired {
 	}
 }
 
+// changes reports whether a stack that is in place would be changed. One that is new or on its way is not.
+func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
+	if known.Digest == "" || known.PendingDigest != "" {
+		return false
+	}
+	stack := desired(obj, wanted)
+	return known.Digest != stack.Digest()
+}
+
+// manner is how a stack is ensured, besides what it is made of.
+type manner struct {
+	// prepare, unless it is nil, makes what the stack needs just before a creation or a change is sent, and may note it in known. It
+	// is not called for a change that waits for approval.
+	prepare func(ctx context.Context, known *remembered) error
+	// hold is why a change that needs approval waits also when it is approved; "" if it does not.
+	hold string
+}
+
 // ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
 // read this time.
 func (o *operator) ensureStack(
-	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack,
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how manner,
 ) (map[string]string, operatorkit.Outcome) {
 	known, err := recall(status)
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
 	o.retry(&known)
-	result, err := o.options.Engine.Ensure(ctx, target, desired(obj, wanted), known.Record)
+	want := desired(obj, wanted)
+	if want.Review, err = o.review(ctx, obj, wanted.Name); err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	if how.hold != "" {
+		if want.Review == nil || !changes(&known, obj, wanted) {
+			return nil, operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+		}
+		want.Review.Hold = true
+	}
+	if how.prepare != nil {
+		want.Prepare = func(ctx context.Context) error { return how.prepare(ctx, &known) }
+	}
+	result, err := o.options.Engine.Ensure(ctx, target, want, known.Record)
 	known.Record = result.Record
-	outcome := o.outcome(wanted.Name, &known, result, err)
+	showPending(obj, wanted.Name, &result)
+	var outcome operatorkit.Outcome
+	switch {
+	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
+		outcome = operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+	case err == nil && result.State == stack.Proposed:
+		outcome = awaiting(obj, wanted.Name, &result)
+	default:
+		outcome = o.outcome(wanted.Name, &known, result, err)
+	}
 	if err := keep(status, known); err != nil {
 		return nil, operatorkit.Fail(err)
 	}
@@ -126,6 +164,7 @@ func (o *operator) deleteStack(
 	options.Salt = string(obj.GetUID())
 	result, err := o.options.Engine.Delete(ctx, target, name, known.Record, options)
 	known.Record = result.Record
+	showPending(obj, name, &result)
 	outcome := o.outcome(name, &known, result, err)
 	if status != nil {
 		if err := keep(status, known); err != nil {

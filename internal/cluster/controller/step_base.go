@@ -19,7 +19,7 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated brings the base stack one step nearer to what the spec says.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and all else that machines share are in place.", s.ensure(ctx, cluster))
+	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and all else that machines share are in place.", asking(cluster, "cluster", s.ensure(ctx, cluster)))
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -43,10 +43,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
-	if outcome := approval(cluster, cluster.Spec.UpdatePolicy, stackOf(cluster, name), wanted); !outcome.IsDone() {
-		return outcome
-	}
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted)
+	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{})
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
 	}

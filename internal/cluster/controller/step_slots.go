@@ -27,7 +27,7 @@ func (s slotsStep) Name() string { return "slots" }
 
 // EnsureCreated brings every slot's stack one step nearer to what the spec says.
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return s.upkeep(ctx, cluster, conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", s.ensure(ctx, cluster)))
+	return s.upkeep(ctx, cluster, conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", asking(cluster, "cluster", s.ensure(ctx, cluster))))
 }
 
 func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -90,16 +90,13 @@ func (s slotsStep) ensureSlot(ctx context.Context, cluster *v1alpha1.Cluster, re
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of slot %d cannot be rendered: %s.", slot, err))
 	}
-	if busy := s.mustYield(cluster, resolved, slot, wanted); busy != "" {
-		return operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(name, busy))
-	}
-	if outcome := approval(cluster, cluster.Spec.UpdatePolicy, stackOf(cluster, name), wanted); !outcome.IsDone() {
-		return outcome
-	}
-	if err := s.storeBundle(ctx, cluster, stackOf(cluster, name), made, nodeup); err != nil {
-		return failed(err)
-	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted)
+	status := stackOf(cluster, name)
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, wanted, manner{
+		hold: s.mustYield(cluster, resolved, slot, wanted),
+		prepare: func(ctx context.Context, known *remembered) error {
+			return s.storeBundle(ctx, cluster, status, known, made, nodeup)
+		},
+	})
 	return outcome
 }
 
@@ -144,13 +141,11 @@ func (s slotsStep) serves(cluster *v1alpha1.Cluster, slot int) bool {
 	return false
 }
 
-// storeBundle stores the bundle of a stack, unless it is known to be there, and remembers the nodeup that
+// storeBundle stores the bundle of a stack, unless it is known to be there, and notes the nodeup that
 // goes with it.
-func (o *operator) storeBundle(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, made *bootstrap.Bundle, nodeup string) error {
-	known, err := recall(status)
-	if err != nil {
-		return err
-	}
+func (o *operator) storeBundle(
+	ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered, made *bootstrap.Bundle, nodeup string,
+) error {
 	document := made.JSON()
 	hash := bundle.HashOf(document)
 	if status.Bundle == hash && known.Nodeup == nodeup {
@@ -160,7 +155,7 @@ func (o *operator) storeBundle(ctx context.Context, cluster *v1alpha1.Cluster, s
 		return err
 	}
 	status.Bundle, known.Nodeup = hash, nodeup
-	return keep(status, known)
+	return nil
 }
 
 // userDataFor returns what a machine boots with.

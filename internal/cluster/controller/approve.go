@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// review says how changes of a stack of the object are approved; nil if they need no approval. Of an InstanceGroup's own policy and
+// its Cluster's the stricter one counts: who wants to see what happens to a cluster means its machines as well.
+func (o *operator) review(ctx context.Context, obj client.Object, stackName string) (*stack.Review, error) {
+	manual := false
+	switch obj := obj.(type) {
+	case *v1alpha1.Cluster:
+		manual = obj.Spec.UpdatePolicy == v1alpha1.UpdateManual
+	case *v1alpha1.InstanceGroup:
+		cluster, err := o.clusterOf(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		manual = obj.Spec.UpdatePolicy == v1alpha1.UpdateManual || cluster != nil && cluster.Spec.UpdatePolicy == v1alpha1.UpdateManual
+	}
+	if !manual {
+		return nil, nil //nolint:nilnil // that none is needed is an answer
+	}
+	review := &stack.Review{Approved: stack.ParseApproved(obj.GetAnnotations()[stack.ApproveAnnotation])}
+	if shown := pendingChange(obj, stackName); shown != nil {
+		review.Shown = shown.Digest
+	}
+	return review, nil
+}
+
+// pendingChanges returns the list in the object's status of what waits for approval, nil if its kind has none.
+func pendingChanges(obj client.Object) *[]v1alpha1.PendingChange {
+	switch obj := obj.(type) {
+	case *v1alpha1.Cluster:
+		return &obj.Status.PendingChanges
+	case *v1alpha1.InstanceGroup:
+		return &obj.Status.PendingChanges
+	default:
+		return nil
+	}
+}
+
+// pendingChange returns what the object's status says of a stack's change that waits, nil if it says nothing.
+func pendingChange(obj client.Object, stackName string) *v1alpha1.PendingChange {
+	list := pendingChanges(obj)
+	if list == nil {
+		return nil
+	}
+	i := slices.IndexFunc(*list, func(one v1alpha1.PendingChange) bool { return one.Stack == stackName })
+	if i < 0 {
+		return nil
+	}
+	return &(*list)[i]
+}
+
+// showPending has the object's status say what of a stack waits for approval, and nothing if nothing does.
+func showPending(obj client.Object, stackName string, result *stack.Result) {
+	list := pendingChanges(obj)
+	if list == nil {
+		return
+	}
+	if shown := pendingChange(obj, stackName); shown != nil && shown.Digest == result.Record.Proposal && result.Proposal == nil {
+		return
+	}
+	*list = slices.DeleteFunc(*list, func(one v1alpha1.PendingChange) bool { return one.Stack == stackName })
+	if result.Proposal != nil {
+		*list = append(*list, pendingFrom(obj, stackName, result.Proposal))
+		slices.SortFunc(*list, func(a, b v1alpha1.PendingChange) int { return strings.Compare(a.Stack, b.Stack) })
+	}
+	if len(*list) == 0 {
+		*list = nil
+	}
+}
+
+func pendingFrom(obj client.Object, stackName string, proposal *stack.Proposal) v1alpha1.PendingChange {
+	pending := v1alpha1.PendingChange{Stack: stackName, Digest: proposal.Digest, Summary: proposal.Summary(rollSentence(obj, proposal))}
+	for i := range proposal.Changes {
+		change := &proposal.Changes[i]
+		pending.Changes = append(pending.Changes, v1alpha1.ResourceChange{
+			Resource: change.Resource, Type: change.Type, PhysicalID: change.PhysicalID, Action: change.Action,
+			Replacement: change.Replacement, Properties: change.Properties, Warning: change.Warning,
+		})
+	}
+	return pending
+}
+
+// rollSentence says how many machines a change replaces, "" if it replaces none.
+func rollSentence(obj client.Object, proposal *stack.Proposal) string {
+	if !slices.ContainsFunc(proposal.Changes, func(c stack.ResourceChange) bool { return replacesMachines(&c) }) {
+		return ""
+	}
+	group, ok := obj.(*v1alpha1.InstanceGroup)
+	if !ok {
+		return "Replaces the machine of this slot of the control plane; its node is drained before."
+	}
+	switch count := group.Status.Nodes.Desired; count {
+	case 0:
+		return "Machines that start later have the new shape; the group has none now."
+	case 1:
+		return "Replaces the group's machine; its node is drained before."
+	default:
+		return fmt.Sprintf("Replaces the group's %d machines a few at a time; each node is drained before.", count)
+	}
+}
+
+// replacesMachines reports whether CloudFormation rolls a group for a change: another launch template version, or other subnets.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
+func replacesMachines(change *stack.ResourceChange) bool {
+	within := func(names ...string) bool {
+		return slices.ContainsFunc(change.Properties, func(path string) bool {
+			name, _, _ := strings.Cut(path, "/")
+			return slices.Contains(names, name)
+		})
+	}
+	switch change.Type {
+	case "AWS::EC2::LaunchTemplate":
+		return change.Action == "Modify" && within("LaunchTemplateData")
+	case "AWS::AutoScaling::AutoScalingGroup":
+		return change.Action == "Modify" && within("VPCZoneIdentifier", "AvailabilityZones")
+	default:
+		return false
+	}
+}
+
+// awaiting is the outcome while a change of a stack waits for approval, or for its turn.
+func awaiting(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
+	message := result.Message
+	if pending := pendingChange(obj, stackName); pending != nil {
+		message += " " + pending.Summary
+	}
+	return operatorkit.Wait(0, result.Reason, about(stackName, message)).Troubled()
+}
+
+// asking adds to the outcome of a change that waits for approval the command that approves all that waits.
+func asking(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
+	if !isUnapproved(outcome) {
+		return outcome
+	}
+	var digests []string
+	for _, one := range *pendingChanges(obj) {
+		digests = append(digests, one.Digest)
+	}
+	return outcome.Explain(outcome.Reason(), fmt.Sprintf("%s To carry it out: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
+		outcome.Message(), obj.GetNamespace(), kind, v1alpha1.Group, obj.GetName(), stack.ApproveAnnotation, strings.Join(digests, ",")))
+}
+
+// isUnapproved reports whether a change lacks a person's approval.
+func isUnapproved(outcome operatorkit.Outcome) bool {
+	return outcome.Reason() == stack.ReasonApprovalNeeded || outcome.Reason() == stack.ReasonApprovalStale
+}
