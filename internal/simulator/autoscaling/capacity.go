@@ -49,7 +49,9 @@ func (s *Service) terminateInstance(ctx context.Context, in *autoscaling.Termina
 // terminate begins the end of a member that somebody asked for.
 func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 	switch {
-	case m.leaving:
+	case m.retained() && decrement:
+		return validation("Instance %s is retained and does not count towards the desired capacity, which cannot be decremented with it.", m.id)
+	case m.leaving && !m.retained():
 		return validation("Instance %s is not in a state that permits termination.", m.id)
 	case decrement && g.desired <= g.min:
 		return validation("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.min)
@@ -87,6 +89,9 @@ func (s *Service) setInstanceProtection(ctx context.Context, in *autoscaling.Set
 			return err
 		}
 		for _, m := range members {
+			if m.retained() {
+				return validation("The instance %s is not in InService or EnteringStandby or Standby.", m.id)
+			}
 			m.protected = deref(in.ProtectedFromScaleIn)
 		}
 		return nil
@@ -128,7 +133,8 @@ func (s *Service) step(g *group, ids []string, decrement bool, what string) ([]*
 		return nil, err
 	}
 	for _, m := range members {
-		if m.leaving || m.state != types.LifecycleStateInService && !m.standby {
+		detachable := m.retained() && what == "detached" && !decrement
+		if !detachable && (m.leaving || m.state != types.LifecycleStateInService && !m.standby) {
 			return nil, validation("The instance %s is not in InService or Standby and cannot be %s.", m.id, what)
 		}
 	}

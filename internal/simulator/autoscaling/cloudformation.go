@@ -67,7 +67,7 @@ type groupProperties struct {
 	NotificationConfiguration        any
 	CapacityReservationSpecification any
 	InstanceMaintenancePolicy        *types.InstanceMaintenancePolicy
-	InstanceLifecyclePolicy          any
+	InstanceLifecyclePolicy          *types.InstanceLifecyclePolicy
 	DeletionProtection               string
 	AvailabilityZoneDistribution     *types.AvailabilityZoneDistribution
 	AvailabilityZoneImpairmentPolicy *types.AvailabilityZoneImpairmentPolicy
@@ -87,13 +87,10 @@ func (p *groupProperties) input(r resource.Request) *autoscaling.CreateAutoScali
 		LaunchConfigurationName: p.LaunchConfigurationName, InstanceId: p.InstanceId, LoadBalancerNames: p.LoadBalancerNames,
 		PlacementGroup: p.PlacementGroup, InstanceMaintenancePolicy: p.InstanceMaintenancePolicy,
 		DeletionProtection: types.DeletionProtection(p.DeletionProtection), AvailabilityZoneDistribution: p.AvailabilityZoneDistribution,
-		AvailabilityZoneImpairmentPolicy: p.AvailabilityZoneImpairmentPolicy,
+		AvailabilityZoneImpairmentPolicy: p.AvailabilityZoneImpairmentPolicy, InstanceLifecyclePolicy: p.InstanceLifecyclePolicy,
 	}
 	if p.CapacityReservationSpecification != nil {
 		in.CapacityReservationSpecification = &types.CapacityReservationSpecification{}
-	}
-	if p.InstanceLifecyclePolicy != nil {
-		in.InstanceLifecyclePolicy = &types.InstanceLifecyclePolicy{}
 	}
 	return in
 }
@@ -287,6 +284,9 @@ func (p groupProvider) Stable(_ context.Context, r resource.Request) (bool, erro
 	switch {
 	case !ok:
 		return true, nil
+	case g.deleting && g.retainedOnly():
+		return false, resource.Errorf(resource.NotStabilized,
+			"You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
 	case g.deleting:
 		return false, nil
 	case g.inService() >= min(g.aim, g.desired):

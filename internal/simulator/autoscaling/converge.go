@@ -153,6 +153,8 @@ func (p *pass) member(m *member) effect {
 		return p.leave(m, seen)
 	case types.LifecycleStateTerminatingProceed:
 		return p.end(m, seen)
+	case types.LifecycleStateTerminatingRetained:
+		return p.keep(m, seen)
 	default: // in standby it is left alone
 		return nil
 	}
@@ -178,7 +180,7 @@ func (p *pass) pending(m *member, seen glance) effect {
 	case seen.instance.State != compute.InstanceStateNameRunning:
 		return nil
 	}
-	return p.hold(m, transitionLaunching, types.LifecycleStatePendingWait, types.LifecycleStatePendingProceed)
+	return p.hold(m, seen, transitionLaunching, types.LifecycleStatePendingWait, types.LifecycleStatePendingProceed)
 }
 
 func reason(l glance) string {
@@ -348,7 +350,7 @@ func (p *pass) leave(m *member, seen glance) effect {
 		m.activity.finish(p.now, types.ScalingActivityStatusCodeSuccessful, "")
 		return func() {}
 	default:
-		return p.hold(m, transitionTerminating, types.LifecycleStateTerminatingWait, types.LifecycleStateTerminatingProceed)
+		return p.hold(m, seen, transitionTerminating, types.LifecycleStateTerminatingWait, types.LifecycleStateTerminatingProceed)
 	}
 }
 

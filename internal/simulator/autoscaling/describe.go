@@ -36,7 +36,7 @@ func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 		AvailabilityZoneDistribution: &types.AvailabilityZoneDistribution{
 			CapacityDistributionStrategy: types.CapacityDistributionStrategyBalancedBestEffort,
 		},
-		Context: wire.Optional(g.context), DesiredCapacityType: wire.Optional(g.capacityType), TrafficSources: []types.TrafficSourceIdentifier{},
+		InstanceLifecyclePolicy: g.lifecycle, Context: wire.Optional(g.context), DesiredCapacityType: wire.Optional(g.capacityType), TrafficSources: []types.TrafficSourceIdentifier{},
 	}
 	if g.serviceRole == "" {
 		out.ServiceLinkedRoleARN = aws.String("arn:" + strings.Split(g.arn, ":")[1] + ":iam::" + g.region.Account +

@@ -62,6 +62,7 @@ type settings struct {
 	metrics         []types.EnabledMetric
 	tags            []types.Tag
 	capacityType    string
+	lifecycle       *types.InstanceLifecyclePolicy
 }
 
 // member is an instance of a group.

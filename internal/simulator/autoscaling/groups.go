@@ -146,6 +146,8 @@ func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoSca
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
 		force := deref(in.ForceDelete)
 		switch {
+		case force && g.retains():
+			return validation("You cannot force delete an AutoScalingGroup whose instance lifecycle policy retains instances.")
 		case len(g.members) > 0 && !force && g.leavingOnly():
 			return wire.Errorf("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
 		case len(g.members) > 0 && !force:
@@ -157,7 +159,7 @@ func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoSca
 }
 
 func (g *group) leavingOnly() bool {
-	return !slices.ContainsFunc(g.members, func(m *member) bool { return !m.leaving })
+	return !slices.ContainsFunc(g.members, func(m *member) bool { return !m.leaving || m.retained() })
 }
 
 // wind begins the end of a group. With force its instances are not held by hooks.
@@ -174,6 +176,9 @@ func (g *group) wind(now time.Time, force bool) {
 	for _, m := range g.members {
 		if m.standby {
 			m.standby = false
+		}
+		if m.retained() && force {
+			g.out(now, m, g.pendingCause)
 		}
 		if !force {
 			continue

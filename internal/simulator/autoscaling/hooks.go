@@ -53,10 +53,10 @@ func (h *hook) sdk(g *group) types.LifecycleHook {
 }
 
 // hold stops a member at a transition if hooks want that, or lets it pass.
-func (p *pass) hold(m *member, transition string, stop, proceed types.LifecycleState) effect {
+func (p *pass) hold(m *member, seen glance, transition string, stop, proceed types.LifecycleState) effect {
 	m.waits = nil
 	for _, h := range p.g.hooks {
-		if h.transition != transition {
+		if h.transition != transition || gone(seen) {
 			continue
 		}
 		w := &wait{hook: h, token: uuid.NewString(), deadline: p.now.Add(time.Duration(h.heartbeat) * time.Second)}
@@ -75,6 +75,11 @@ func (p *pass) hold(m *member, transition string, stop, proceed types.LifecycleS
 // waiting moves a held member on once its hooks are completed or timed out.
 func (p *pass) waiting(m *member, seen glance) effect {
 	launching := m.state == types.LifecycleStatePendingWait
+	if !launching && gone(seen) { // there is nothing left to hold
+		m.waits, m.state = nil, types.LifecycleStateTerminatingProceed
+		m.activity.code = types.ScalingActivityStatusCodeInProgress
+		return func() {}
+	}
 	if launching && (gone(seen) || stopped(seen)) {
 		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
 	}
@@ -110,6 +115,9 @@ func (p *pass) waiting(m *member, seen glance) effect {
 func (p *pass) abandon(m *member, w *wait, launching bool) effect {
 	m.waits = nil
 	if !launching {
+		if p.g.retains() {
+			return p.retain(m)
+		}
 		m.state = types.LifecycleStateTerminatingProceed
 		m.activity.code = types.ScalingActivityStatusCodeInProgress
 		return func() {}

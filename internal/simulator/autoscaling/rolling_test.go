@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	testclock "k8s.io/utils/clock/testing"
@@ -117,9 +119,10 @@ func (w *world) waitsFor(text string, times int) {
 	})
 }
 
-// others are the instances in service that are not among others.
-func (w *world) others(old []string) []string {
-	return slices.DeleteFunc(w.inService("workers"), func(id string) bool { return slices.Contains(old, id) })
+// others are the instances of a group that are in service, but for some.
+func (w *world) others(group string, but ...string) []string {
+	w.t.Helper()
+	return slices.DeleteFunc(w.inService(group), func(id string) bool { return slices.Contains(but, id) })
 }
 
 func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
@@ -128,15 +131,22 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 	known := slices.Clone(old)
 	for n := range 3 {
 		w.waitsFor("Waiting on 1 resource signal(s) with a timeout of PT15M.", n+1)
-		fresh := w.others(known)
+		fresh := w.others("workers", known...)
 		if len(fresh) != 1 {
 			t.Fatalf("new in batch %d: %v\n%s", n, fresh, strings.Join(w.said(), "\n"))
 		}
 		if got := len(w.inService("workers")); got < 3 {
 			t.Errorf("%d instances are in service", got)
 		}
-		if err := w.signal(fresh[0], cfntypes.ResourceSignalStatusSuccess); err != nil {
-			t.Fatal(err)
+		// Signals of instances that nobody waits for, and second ones, count for nothing.
+		for _, id := range append(slices.Clone(known), fresh...) {
+			status := cfntypes.ResourceSignalStatusSuccess
+			if id != fresh[0] {
+				status = cfntypes.ResourceSignalStatusFailure
+			}
+			if err := w.signal(id, status); err != nil {
+				t.Fatal(err)
+			}
 		}
 		known = append(known, fresh[0])
 	}
@@ -172,5 +182,308 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 	g := w.get("workers")
 	if *g.MinSize != 3 || *g.DesiredCapacity != 3 || len(g.SuspendedProcesses) != 0 || *g.Instances[0].LaunchTemplate.Version != "2" {
 		t.Errorf("the group is %+v", g)
+	}
+}
+
+// answer signals for every instance that the group gets, until the stack is no
+// longer in progress, and wants a status of it.
+func (w *world) answer(known []string, status cfntypes.ResourceSignalStatus, want cfntypes.StackStatus) {
+	w.t.Helper()
+	w.eventually("the end of the roll", func() bool {
+		for _, id := range w.others("workers", known...) {
+			if w.signal(id, status) == nil {
+				known = append(known, id)
+			}
+		}
+		w.clock.Step(100 * time.Millisecond)
+		return !strings.HasSuffix(string(w.stack("rolling").StackStatus), "IN_PROGRESS")
+	})
+	w.settled("rolling", want)
+}
+
+func (w *world) version(id string) string {
+	w.t.Helper()
+	for _, i := range w.get("workers").Instances {
+		if *i.InstanceId == id {
+			return *i.LaunchTemplate.Version
+		}
+	}
+	return ""
+}
+
+// sayInOrder checks that the group's events say texts in an order, among others.
+func (w *world) sayInOrder(texts ...string) {
+	w.t.Helper()
+	said := w.said()
+	for _, line := range said {
+		if len(texts) > 0 && strings.Contains(line, texts[0]) {
+			texts = texts[1:]
+		}
+	}
+	if len(texts) > 0 {
+		w.t.Errorf("the events lack %q:\n%s", texts[0], strings.Join(said, "\n"))
+	}
+}
+
+func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
+	w, old := startRolling(t, rollingStack, map[string]string{"Pause": "PT1M"})
+	w.update(rollingStack, map[string]string{"Pause": "PT1M", "Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s) with a timeout of PT1M.", 1)
+	bad := w.others("workers", old...)
+	w.clock.Step(time.Minute)
+	w.waitsFor("Rolling update initiated.", 2)
+	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
+	w.sayInOrder("Failed to receive 1 resource signal(s) for the current batch.  Each resource signal timeout is counted as a FAILURE.",
+		"Received 0 SUCCESS signal(s) out of 3.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement",
+		"Rolling update initiated. Terminating 1 obsolete instance(s) in batches of 1, while keeping at least 3 instance(s) in service. "+
+			"Waiting on resource signals with a timeout of PT1M when new instances are added to the autoscaling group.",
+		"Terminating instance(s) ["+bad[0]+"]; replacing with 1 new instance(s).",
+		"Successfully terminated instance(s) ["+bad[0]+"] (Progress 100%).")
+	// The desired capacity that the template does not give stays at what the update
+	// made of it; the minimum does not. See package rolling.
+	g := w.get("workers")
+	if *g.MinSize != 3 || *g.DesiredCapacity != 4 || len(g.SuspendedProcesses) != 0 || *g.LaunchTemplate.Version != "1" {
+		t.Errorf("the group is %+v", g)
+	}
+	for _, id := range w.inService("workers") {
+		if w.version(id) != "1" {
+			t.Errorf("%s has version %s", id, w.version(id))
+		}
+	}
+	for _, id := range old {
+		if !slices.Contains(w.inService("workers"), id) {
+			t.Errorf("%s was replaced although it was as it should be", id)
+		}
+	}
+}
+
+func TestSomeInstancesMayFail(t *testing.T) {
+	values := map[string]string{"Percent": "50", "InService": "1", "Batch": "3", "Max": "4"}
+	w, old := startRolling(t, rollingStack, values)
+	values["Type"] = "m6i.xlarge"
+	w.update(rollingStack, values)
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	first := w.others("workers", old...)[0]
+	if err := w.signal(first, cfntypes.ResourceSignalStatusFailure); err != nil {
+		t.Fatal(err)
+	}
+	w.waitsFor("Received FAILURE signal with UniqueId "+first, 1)
+	w.answer(append(old, first), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	w.sayInOrder("Terminating 3 obsolete instance(s) in batches of 3, while keeping at least 1 instance(s) in service.",
+		"MinSize and DesiredCapacity to 4.", "replacing with 2 new instance(s).", "Waiting on 2 resource signal(s)")
+	if n := len(w.until("workers", 3)); n != 3 {
+		t.Errorf("%d instances", n)
+	}
+}
+
+func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	bad := w.others("workers", old...)
+	if err := w.signal(bad[0], cfntypes.ResourceSignalStatusFailure); err != nil {
+		t.Fatal(err)
+	}
+	w.waitsFor("Rolling update initiated.", 2)
+	w.sayInOrder("Received 1 FAILURE signal(s) out of 3.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement")
+	// If the way back fails as well, the stack is stuck until it is continued.
+	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusFailure, cfntypes.StackStatusUpdateRollbackFailed)
+	if _, err := w.cfn.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("rolling")}); err != nil {
+		t.Fatal(err)
+	}
+	w.answer(w.inService("workers"), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
+	if g := w.get("workers"); *g.MinSize != 3 || *g.LaunchTemplate.Version != "1" || len(g.SuspendedProcesses) != 0 {
+		t.Errorf("the group is %+v", g)
+	}
+}
+
+func TestACancelledRollGoesBack(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	bad := w.others("workers", old...)
+	if _, err := w.cfn.CancelUpdateStack(t.Context(), &awscfn.CancelUpdateStackInput{StackName: aws.String("rolling")}); err != nil {
+		t.Fatal(err)
+	}
+	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
+	w.sayInOrder("Resource update cancelled", "Terminating 1 obsolete instance(s)", "["+bad[0]+"]")
+	if g := w.get("workers"); *g.MinSize != 3 || len(g.SuspendedProcesses) != 0 || len(w.inService("workers")) != 4 {
+		t.Errorf("the group is %+v", g)
+	}
+	if err := w.signal(old[0], cfntypes.ResourceSignalStatusSuccess); err == nil || !strings.Contains(err.Error(), "is in UPDATE_ROLLBACK_COMPLETE state and can not be signaled") {
+		t.Errorf("a signal after the roll: %v", err)
+	}
+}
+
+func TestAGroupOfOneAndOfNoneRoll(t *testing.T) {
+	values := map[string]string{"Min": "1", "Max": "1", "InService": "0"}
+	w, old := startRolling(t, rollingStack, values)
+	values["Type"] = "m6i.xlarge"
+	w.update(rollingStack, values)
+	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	want := "Rolling update initiated. Terminating 1 obsolete instance(s) in batches of 1. " +
+		"Waiting on resource signals with a timeout of PT15M when new instances are added to the autoscaling group."
+	if said := w.said(); said[0] != want || !strings.HasSuffix(said[1], "replacing with 1 new instance(s).") {
+		t.Errorf("the events are\n%s", strings.Join(said, "\n"))
+	}
+	values["Min"] = "0"
+	w.update(rollingStack, values)
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("workers"), DesiredCapacity: aws.Int32(0)}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("workers", 0)
+	values["Type"] = "m6i.2xlarge"
+	w.update(rollingStack, values)
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	if said := w.said(); len(said) != 0 {
+		t.Errorf("a group of none was rolled:\n%s", strings.Join(said, "\n"))
+	}
+}
+
+func TestSizesAndTagsRollNothing(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("workers"), DesiredCapacity: aws.Int32(4)}); err != nil {
+		t.Fatal(err)
+	}
+	now := w.until("workers", 4)
+	w.update(rollingStack, map[string]string{"Max": "7"})
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	if got := w.inService("workers"); !slices.Equal(got, now) || len(w.said()) != 0 {
+		t.Errorf("%v became %v: %v", old, got, w.said())
+	}
+	if _, err := w.UpdateAutoScalingGroup(t.Context(), &awsas.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("workers"), MinSize: aws.Int32(1)}); err != nil {
+		t.Fatal(err)
+	}
+	// What the template has not changed stays as somebody else set it.
+	w.update(rollingStack, map[string]string{"Max": "8"})
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	if g := w.get("workers"); *g.MinSize != 1 || *g.MaxSize != 8 || *g.DesiredCapacity != 4 {
+		t.Errorf("the group is %+v", g)
+	}
+}
+
+func TestAPolicyThatCannotHold(t *testing.T) {
+	for what, c := range map[string]struct {
+		values map[string]string
+		want   string
+	}{
+		"as many in service as there may be": {map[string]string{"InService": "5"}, "MinInstancesInService must be less than the autoscaling group's MaxSize"},
+		"a pause of more than an hour":       {map[string]string{"Pause": "PT61M"}, "PauseTime PT61M exceeds the maximum of PT1H"},
+		"a percentage over a hundred":        {map[string]string{"Percent": "101"}, "MinSuccessfulInstancesPercent must be between 0 and 100, not 101"},
+		"a batch of none":                    {map[string]string{"Batch": "0"}, "MaxBatchSize must be at least 1, not 0"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, old := startRolling(t, rollingStack, nil)
+			c.values["Type"] = "m6i.xlarge"
+			w.update(rollingStack, c.values)
+			w.settled("rolling", cfntypes.StackStatusUpdateRollbackComplete)
+			w.sayInOrder(c.want)
+			if got := w.inService("workers"); !slices.Equal(got, old) {
+				t.Errorf("%v became %v", old, got)
+			}
+		})
+	}
+}
+
+func TestProcessesThatAPersonSuspendedStaySo(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{
+		AutoScalingGroupName: aws.String("workers"), ScalingProcesses: []string{"AZRebalance", "ScheduledActions"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	if n := len(w.get("workers").SuspendedProcesses); n != 5 {
+		t.Errorf("%d processes are suspended while the group is rolled", n)
+	}
+	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	var left []string
+	for _, p := range w.get("workers").SuspendedProcesses {
+		left = append(left, *p.ProcessName)
+	}
+	if !slices.Equal(left, []string{"AZRebalance", "ScheduledActions"}) {
+		t.Errorf("left suspended: %v", left)
+	}
+}
+
+func TestARollDoesNotWaitForTerminatingHooks(t *testing.T) {
+	body := strings.Replace(rollingStack, "      AutoScalingGroupName: workers\n", `      AutoScalingGroupName: workers
+      LifecycleHookSpecificationList:
+        - {LifecycleHookName: drain, LifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING", DefaultResult: CONTINUE, HeartbeatTimeout: 7200}
+`, 1)
+	w, old := startRolling(t, body, nil)
+	w.update(body, map[string]string{"Type": "m6i.xlarge"})
+	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	if held := w.in("workers", types.LifecycleStateTerminatingWait); !slices.Equal(held, old) {
+		t.Errorf("held: %v", held)
+	}
+	if n := len(w.inService("workers")); n != 3 {
+		t.Errorf("%d instances are in service", n)
+	}
+}
+
+func TestAPersonEndsInstancesDuringARoll(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	fresh := w.others("workers", old...)
+	for _, id := range []string{fresh[0], old[0]} {
+		if _, err := w.TerminateInstanceInAutoScalingGroup(t.Context(), &awsas.TerminateInstanceInAutoScalingGroupInput{
+			InstanceId: &id, ShouldDecrementDesiredCapacity: aws.Bool(false),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.answer(append(old, fresh...), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	for _, id := range w.until("workers", 3) {
+		if w.version(id) != "2" {
+			t.Errorf("%s has version %s", id, w.version(id))
+		}
+	}
+}
+
+func TestARollWithoutCapacityGoesBack(t *testing.T) {
+	w, old := startRolling(t, rollingStack, nil)
+	for _, zone := range []string{"a", "b", "c"} {
+		w.compute.SetCapacity(region+zone, "m6i.xlarge", false)
+	}
+	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
+	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
+	w.sayInOrder("Temporarily setting autoscaling group MinSize and DesiredCapacity to 4.", "Group did not stabilize. {current/minSize/maxSize group size = 3/4/5}. Failed Scaling Activity: ")
+	if g := w.get("workers"); *g.MinSize != 3 || *g.LaunchTemplate.Version != "1" {
+		t.Errorf("the group is %+v", g)
+	}
+}
+
+func TestWithoutSignalsARollPauses(t *testing.T) {
+	body := strings.NewReplacer("        WaitOnResourceSignals: true\n", "", "        MinSuccessfulInstancesPercent: !Ref Percent\n", "").Replace(rollingStack)
+	w, old := startRolling(t, body, map[string]string{"Pause": "PT10S"})
+	began := w.clock.Now()
+	w.update(body, map[string]string{"Pause": "PT10S", "Type": "m6i.xlarge"})
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	w.sayInOrder("in service. Pausing for PT10S when new instances are added to the autoscaling group.",
+		"New instance(s) added to autoscaling group - Pausing for PT10S.")
+	if took := w.clock.Since(began); took < 30*time.Second {
+		t.Errorf("three batches took %s", took)
+	}
+	if left := w.others("workers", old...); len(left) != 3 {
+		t.Errorf("new: %v", left)
+	}
+}
+
+func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
+	body := strings.NewReplacer("AutoScalingRollingUpdate:", "AutoScalingReplacingUpdate: {WillReplace: true}\n      AutoScalingRollingUpdate:",
+		"      AutoScalingGroupName: workers\n", "").Replace(rollingStack)
+	w, _ := startRolling(t, body, nil)
+	out, err := w.DescribeAutoScalingGroups(t.Context(), &awsas.DescribeAutoScalingGroupsInput{})
+	before := must(t, out, err).AutoScalingGroups
+	w.update(body, map[string]string{"Type": "m6i.xlarge"})
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	out, err = w.DescribeAutoScalingGroups(t.Context(), &awsas.DescribeAutoScalingGroupsInput{})
+	after := must(t, out, err).AutoScalingGroups
+	if len(after) != 1 || *after[0].AutoScalingGroupName == *before[0].AutoScalingGroupName || len(w.inService(*after[0].AutoScalingGroupName)) != 3 {
+		t.Errorf("the groups are %+v", after)
 	}
 }

@@ -47,6 +47,7 @@ type request struct {
 	serviceRole       *string
 	capacityType      *string
 	maxLifetime       *int32
+	lifecycle         *types.InstanceLifecyclePolicy
 	refused           []refusal
 }
 
@@ -72,7 +73,7 @@ func ofCreate(in *autoscaling.CreateAutoScalingGroupInput) *request {
 		mixed: in.MixedInstancesPolicy, healthCheckType: in.HealthCheckType, grace: in.HealthCheckGracePeriod, cooldown: in.DefaultCooldown,
 		warmup: in.DefaultInstanceWarmup, policies: in.TerminationPolicies, protect: in.NewInstancesProtectedFromScaleIn,
 		rebalance: in.CapacityRebalance, context: in.Context, serviceRole: in.ServiceLinkedRoleARN,
-		capacityType: in.DesiredCapacityType, maxLifetime: in.MaxInstanceLifetime,
+		capacityType: in.DesiredCapacityType, maxLifetime: in.MaxInstanceLifetime, lifecycle: in.InstanceLifecyclePolicy,
 		refused: []refusal{
 			{deref(in.LaunchConfigurationName) != "", "launch configurations: use a launch template"},
 			{deref(in.InstanceId) != "", "groups made from an instance"},
@@ -81,7 +82,6 @@ func ofCreate(in *autoscaling.CreateAutoScalingGroupInput) *request {
 			{in.CapacityReservationSpecification != nil, "capacity reservations"},
 			{in.AvailabilityZoneImpairmentPolicy != nil && deref(in.AvailabilityZoneImpairmentPolicy.ZonalShiftEnabled), "zonal shifts"},
 			{in.InstanceMaintenancePolicy != nil && maintained(in.InstanceMaintenancePolicy), "instance maintenance policies"},
-			{in.InstanceLifecyclePolicy != nil, "instance lifecycle policies"},
 			{deletionProtected(in.DeletionProtection), "deletion protection of groups"},
 			{distributed(in.AvailabilityZoneDistribution), "balanced-only distribution over zones"},
 			{deref(in.MaxInstanceLifetime) > 0, "a maximum instance lifetime"},
@@ -96,14 +96,13 @@ func ofUpdate(in *autoscaling.UpdateAutoScalingGroupInput) *request {
 		mixed: in.MixedInstancesPolicy, healthCheckType: in.HealthCheckType, grace: in.HealthCheckGracePeriod, cooldown: in.DefaultCooldown,
 		warmup: in.DefaultInstanceWarmup, policies: in.TerminationPolicies, protect: in.NewInstancesProtectedFromScaleIn,
 		rebalance: in.CapacityRebalance, context: in.Context, serviceRole: in.ServiceLinkedRoleARN,
-		capacityType: in.DesiredCapacityType, maxLifetime: in.MaxInstanceLifetime,
+		capacityType: in.DesiredCapacityType, maxLifetime: in.MaxInstanceLifetime, lifecycle: in.InstanceLifecyclePolicy,
 		refused: []refusal{
 			{deref(in.LaunchConfigurationName) != "", "launch configurations: use a launch template"},
 			{deref(in.PlacementGroup) != "", "placement groups"},
 			{in.CapacityReservationSpecification != nil, "capacity reservations"},
 			{in.AvailabilityZoneImpairmentPolicy != nil && deref(in.AvailabilityZoneImpairmentPolicy.ZonalShiftEnabled), "zonal shifts"},
 			{in.InstanceMaintenancePolicy != nil && maintained(in.InstanceMaintenancePolicy), "instance maintenance policies"},
-			{in.InstanceLifecyclePolicy != nil, "instance lifecycle policies"},
 			{deletionProtected(in.DeletionProtection), "deletion protection of groups"},
 			{distributed(in.AvailabilityZoneDistribution), "balanced-only distribution over zones"},
 			{deref(in.MaxInstanceLifetime) > 0, "a maximum instance lifetime"},
@@ -203,6 +202,9 @@ func (r *request) applyRest(s *settings) {
 	if r.serviceRole != nil {
 		s.serviceRole = *r.serviceRole
 	}
+	if r.lifecycle != nil {
+		s.lifecycle = r.lifecycle
+	}
 	if r.capacityType != nil {
 		s.capacityType = *r.capacityType
 	}
@@ -245,6 +247,9 @@ func (s *settings) check() error {
 		default:
 			return validation("Invalid Health Check Type: %s", kind)
 		}
+	}
+	if err := checkRetention(s.lifecycle); err != nil {
+		return err
 	}
 	if s.template == nil && s.mixed == nil {
 		return validation("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")

@@ -2,6 +2,7 @@ package cloudformation
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,6 +45,20 @@ func (s *stack) updatePolicy(rev *revision, definition *template.Resource) (roll
 	}
 	value, _ := v.(map[string]any)
 	return rolling.Parse(value)
+}
+
+// shaping are the properties of a group whose change the update policies
+// AutoScalingReplacingUpdate and AutoScalingRollingUpdate are for.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
+var shaping = []string{"LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "PlacementGroup", "VPCZoneIdentifier"}
+
+// replacesGroup tells whether a changed group is to be replaced by a new one, as
+// its update policy may say. What is wrong with the policy, the update finds.
+func (s *stack) replacesGroup(definition *template.Resource, changed [][]string) bool {
+	policy, err := s.updatePolicy(s.revision, definition)
+	return err == nil && policy.WillReplace && slices.ContainsFunc(changed, func(path []string) bool {
+		return len(path) > 0 && slices.Contains(shaping, path[0])
+	})
 }
 
 // resizing is what an update does to the sizes of a group.

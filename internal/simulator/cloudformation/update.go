@@ -153,7 +153,7 @@ func (s *stack) updateStep(st *step) {
 		st.succeed()
 		return
 	}
-	replaces := s.replaces(old.kind, changed)
+	replaces := s.replaces(old.kind, changed) || s.replacesGroup(definition, changed)
 	action := "Update:Modify"
 	if replaces {
 		action = "Update:Replace"
