@@ -487,3 +487,38 @@ func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
 		t.Errorf("the groups are %+v", after)
 	}
 }
+
+func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
+	for what, c := range map[string]struct {
+		signals int
+		want    cfntypes.StackStatus
+	}{
+		"all of them": {3, cfntypes.StackStatusCreateComplete},
+		"as many as must succeed, at the timeout": {2, cfntypes.StackStatusCreateComplete},
+		"too few": {1, cfntypes.StackStatusRollbackComplete},
+	} {
+		t.Run(what, func(t *testing.T) {
+			body := strings.Replace(rollingStack, "    UpdatePolicy:\n", `    CreationPolicy:
+      ResourceSignal: {Count: 3, Timeout: PT1M}
+      AutoScalingCreationPolicy: {MinSuccessfulInstancesPercent: 60}
+    UpdatePolicy:
+`, 1)
+			w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+			_, err := w.cfn.CreateStack(t.Context(), &awscfn.CreateStackInput{StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(nil)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := w.until("workers", 3)
+			for _, id := range ids[:c.signals] {
+				if err := w.signal(id, cfntypes.ResourceSignalStatusSuccess); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.settled("rolling", c.want)
+			if c.want == cfntypes.StackStatusRollbackComplete && !strings.Contains(w.reasons("rolling"),
+				"Received 1 SUCCESS signal(s) out of 3.  Unable to satisfy 60% MinSuccessfulInstancesPercent requirement") {
+				t.Errorf("the events are\n%s", w.reasons("rolling"))
+			}
+		})
+	}
+}

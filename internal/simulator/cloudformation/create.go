@@ -110,6 +110,7 @@ func (s *stack) make(st *step, m *member, running, complete, failed types.Resour
 		own.create(st, m, running, complete, fail)
 		return
 	}
+	m.initiated = s.engine.now()
 	r := s.request(m, st.token)
 	r.Properties, r.Tags = properties, s.tagsFor(s.revision, m.id)
 	out := s.call(OpCreate, m, r, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {

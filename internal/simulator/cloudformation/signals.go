@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/rolling"
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
@@ -29,8 +30,10 @@ type waiting struct {
 	fail  func(reason string)
 	// condition says that it is a wait condition, which has its own texts.
 	condition bool
-	// minimum is MinSuccessfulInstancesPercent.
-	minimum int
+	// minimum is MinSuccessfulInstancesPercent, instances that it counts for a
+	// group: one that does not signal in time has failed, and the others may do.
+	minimum   int
+	instances bool
 }
 
 // awaitSignals completes a created resource once its creation policy is met.
@@ -59,9 +62,10 @@ func (s *stack) awaitSignals(st *step, m *member, complete, failed types.Resourc
 	if n, err := strconv.Atoi(textProperty(signals, "Count")); err == nil {
 		count = n
 	}
-	if d, ok := isoDuration(textProperty(signals, "Timeout")); ok {
+	if d, ok := rolling.Duration(textProperty(signals, "Timeout")); ok {
 		timeout = d
 	}
+	timeout -= s.engine.now().Sub(m.initiated) // it began with the creation
 	if scaling, ok := policy["AutoScalingCreationPolicy"].(map[string]any); ok {
 		if n, err := strconv.Atoi(textProperty(scaling, "MinSuccessfulInstancesPercent")); err == nil {
 			minimum = n
@@ -75,7 +79,7 @@ func (s *stack) awaitSignals(st *step, m *member, complete, failed types.Resourc
 		s.setMember(m, failed, reason)
 		st.fail()
 	}
-	s.wait(st, m, &waiting{count: count, minimum: minimum, done: finish, fail: fail}, timeout)
+	s.wait(st, m, &waiting{count: count, minimum: minimum, instances: s.rollerOf(m.kind) != nil, done: finish, fail: fail}, timeout)
 }
 
 // wait lets a step go on when enough signals came, or fail at its timeout.
@@ -87,11 +91,23 @@ func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration) {
 			return
 		}
 		m.waiting = nil
-		if w.condition {
-			w.fail(fmt.Sprintf("WaitCondition timed out. Received %d conditions when expecting %d", len(m.signals), w.count))
-			return
+		good := 0
+		for _, sig := range m.signals {
+			if sig.ok {
+				good++
+			}
 		}
-		w.fail(fmt.Sprintf("Failed to receive %d resource signal(s) within the specified duration", w.count-len(m.signals)))
+		switch {
+		case w.condition:
+			w.fail(fmt.Sprintf("WaitCondition timed out. Received %d conditions when expecting %d", len(m.signals), w.count))
+		case w.instances && good >= w.needed():
+			w.done()
+		case w.instances:
+			w.fail(fmt.Sprintf("Received %d SUCCESS signal(s) out of %d.  Unable to satisfy %d%% MinSuccessfulInstancesPercent requirement",
+				good, w.count, w.minimum))
+		default:
+			w.fail(fmt.Sprintf("Failed to receive %d resource signal(s) within the specified duration", w.count-len(m.signals)))
+		}
 	})
 	s.settle(m)
 }
@@ -115,10 +131,7 @@ func (s *stack) settle(m *member) {
 			return
 		}
 	}
-	needed := (w.count*w.minimum + 99) / 100
-	if w.condition {
-		needed = w.count
-	}
+	needed := w.needed()
 	switch {
 	case good >= needed && good+bad >= w.count:
 		m.waiting = nil
@@ -130,14 +143,12 @@ func (s *stack) settle(m *member) {
 	}
 }
 
-// isoDuration reads an ISO 8601 duration such as PT1H30M.
-func isoDuration(text string) (time.Duration, bool) {
-	rest, ok := strings.CutPrefix(text, "PT")
-	if !ok {
-		return 0, false
+// needed is how many signals must be SUCCESS. Of five with 50 percent, three must.
+func (w *waiting) needed() int {
+	if w.condition {
+		return w.count
 	}
-	d, err := time.ParseDuration(strings.ToLower(rest))
-	return d, err == nil
+	return (w.count*w.minimum + 99) / 100
 }
 
 // receive takes a signal for a resource of the stack.

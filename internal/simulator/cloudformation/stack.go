@@ -110,6 +110,8 @@ type member struct {
 	// signals received, by unique ID; for creation policies and wait conditions.
 	signals map[string]signal
 	waiting *waiting
+	// initiated is when the creation of the physical resource began.
+	initiated time.Time
 	// rollout replaces the instances of a group; nil while it does not.
 	rollout *rollout
 }
