@@ -11,6 +11,8 @@ const (
 	defaultHookTimeout = 5 * time.Minute
 	// beatsPerTimeout is how many heartbeats fit the hook's timeout: two may be lost.
 	beatsPerTimeout = 3
+	// firstLook is how long it may take to learn of a node and its pods.
+	firstLook = 30 * time.Second
 	// deadPods is how long after the end of its grace a pod of a node that is not ready is waited for: nobody is there to end it. It is
 	// what kubectl drain has --skip-wait-for-delete-timeout for.
 	deadPods = time.Minute
@@ -28,6 +30,8 @@ type view struct {
 	order Order
 	// began is when it began, as the Node says; when the order came, if it says nothing.
 	began time.Time
+	// since is when the work at it began in this process.
+	since time.Time
 	// answering says that the cluster's API answers, and so that node is as it is: nil if the machine has none.
 	answering bool
 	node      *nodeView
@@ -84,8 +88,7 @@ type decision struct {
 // decide says what to do next.
 func decide(v *view, now time.Time) decision {
 	left := awaited(v, now)
-	deadline := v.deadline()
-	late := !now.Before(deadline)
+	late := !now.Before(v.lateAt())
 	switch {
 	case v.gone:
 		return decision{state: Gone}
@@ -102,7 +105,7 @@ func decide(v *view, now time.Time) decision {
 	case late && !v.kept:
 		return finish(v, TimedOut, now, left)
 	default:
-		return work(v, now, left, deadline)
+		return work(v, now, left)
 	}
 }
 
@@ -113,6 +116,15 @@ func (v *view) deadline() time.Time {
 		return hard
 	}
 	return deadline
+}
+
+// lateAt is when the deadline decides. An operator that takes over after it looks first whether the node is empty by now.
+func (v *view) lateAt() time.Time {
+	at := v.deadline()
+	if looked := v.since.Add(firstLook); !v.listed && looked.After(at) {
+		return looked
+	}
+	return at
 }
 
 // hardDeadline reports whether the order's own deadline is over: the machine goes whatever the policy says.
@@ -187,13 +199,13 @@ func cordonOnly(v *view, now time.Time) decision {
 }
 
 // work moves pods, and keeps Auto Scaling waiting.
-func work(v *view, now time.Time, left int, deadline time.Time) decision {
+func work(v *view, now time.Time, left int) decision {
 	d := decision{state: Draining, left: left}
 	if v.kept {
 		d.state = Kept
 	}
 	if !v.kept || !v.abandons() {
-		d.until(deadline)
+		d.until(v.lateAt())
 	}
 	if v.held() {
 		due := now

@@ -80,6 +80,16 @@ func TestDecide(t *testing.T) {
 		"after the timeout the machine goes": {
 			view: drained(func(*view) {}), at: 10 * minute, want: decision{state: TimedOut, result: "CONTINUE", left: 1},
 		},
+		"an operator that takes over late looks first whether the node is empty": {
+			view: drained(func(v *view) {
+				v.beat, v.since, v.listed, v.pods = began.Add(20*minute), began.Add(20*minute), false, nil
+			}), at: 20 * minute,
+			want: decision{state: Draining, again: began.Add(20*minute + 30*time.Second)},
+		},
+		"but not for ever": {
+			view: drained(func(v *view) { v.since, v.listed, v.pods = began.Add(20*minute), false, nil }), at: 21 * minute,
+			want: decision{state: TimedOut, result: "CONTINUE"},
+		},
 		"no time at all is an order, too": {
 			view: drained(func(v *view) { v.order.Timeout = 0 }), want: decision{state: TimedOut, result: "CONTINUE", left: 1},
 		},

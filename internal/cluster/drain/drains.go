@@ -155,9 +155,21 @@ func (d *Drains) Of(cluster types.NamespacedName, group string) []Progress {
 	return d.that(func(p *Progress) bool { return p.Cluster == cluster && p.Group == group })
 }
 
-// Busy reports whether nodes of a target's machines are being emptied.
+// settling is for how long after the end of a drain its machine is expected to go.
+const settling = 10 * time.Minute
+
+// Busy reports whether nodes of a target's machines are being emptied, or were until lately and their machines are still there: what
+// Auto Scaling says of them may be lost.
 func (d *Drains) Busy(target awsapi.Target) bool {
-	return len(d.that(func(p *Progress) bool { return p.Target == target })) > 0
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	since := d.options.Clock.Now().Add(-settling)
+	for _, r := range d.runs {
+		if r.busy(target, since) {
+			return true
+		}
+	}
+	return false
 }
 
 // that returns the drains that have not ended and are wanted, by node.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
@@ -59,7 +60,7 @@ type tries struct {
 
 func newRun(d *Drains, order Order, now time.Time) *run {
 	r := &run{drains: d, wake: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
-	r.view = view{began: now.UTC().Truncate(time.Second), beat: order.Since}
+	r.view = view{began: now.UTC().Truncate(time.Second), since: now, beat: order.Since}
 	r.progress = Progress{Order: order, State: Draining, Began: r.view.began}
 	r.progress.Deadline = r.view.began.Add(order.Timeout)
 	return r
@@ -96,6 +97,13 @@ func (r *run) take(order Order) bool {
 	r.order = order
 	r.nudge()
 	return true
+}
+
+// busy reports whether the machine is one of the target's, and going; see [Drains.Busy].
+func (r *run) busy(target awsapi.Target, since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.order.Target == target && !r.gone && !r.cancelled && (r.endedAt.IsZero() || r.endedAt.After(since))
 }
 
 // ended returns when the work ended, zero if it has not.

@@ -1,0 +1,296 @@
+package drain_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+)
+
+func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.pod("slow", instance, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = aws.Int64(3600) })
+	w.pod("mirror", instance, func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "1"} })
+	w.pod("agent", instance, w.ofDaemonSet())
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.eventually("the web server is evicted", func() error {
+		if pods := w.pods(); slices.Contains(pods, "web") {
+			return fmt.Errorf("there are %v", pods)
+		}
+		return nil
+	})
+	node := w.read(instance)
+	_, excluded := node.Labels["node.kubernetes.io/exclude-from-external-load-balancers"]
+	if began := node.Annotations["cluster-operator.aws/draining"]; !node.Spec.Unschedulable || !excluded || began != "2026-01-02T03:04:05Z" {
+		t.Errorf("cordoned %t, excluded from load balancers %t, draining since %q", node.Spec.Unschedulable, excluded, began)
+	}
+	w.eventually("one pod is left", func() error {
+		if p := w.drains.Of(w.cluster, "g"); len(p) != 1 || p[0].Pods != 1 || p[0].Node != node.Name {
+			return fmt.Errorf("%+v", p)
+		}
+		return nil
+	})
+	if state := w.states("g")[instance]; state != "Terminating:Wait" {
+		t.Fatalf("the machine is %s although a pod still ends", state)
+	}
+	if err := w.kube.CoreV1().Pods(w.namespace).Delete(t.Context(), "slow", metav1.DeleteOptions{GracePeriodSeconds: aws.Int64(0)}); err != nil { // as its kubelet does
+		t.Fatal(err)
+	}
+	w.reaches(instance, drain.Empty)
+	w.goes("g", instance)
+	if pods := w.pods(); !slices.Equal(pods, []string{"agent", "mirror"}) {
+		t.Errorf("there are %v", pods)
+	}
+	if left := w.drains.Of(w.cluster, "g"); len(left) > 0 {
+		t.Errorf("still draining: %+v", left)
+	}
+	w.told("Drained")
+}
+
+// ofDaemonSet has a pod belong to a DaemonSet that exists.
+func (w *world) ofDaemonSet() func(*corev1.Pod) {
+	w.t.Helper()
+	labels := map[string]string{"app": "agent"}
+	set, err := w.kube.AppsV1().DaemonSets(w.namespace).Create(w.t.Context(), &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent"},
+		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	}
+}
+
+func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.budget("web-budget", "web", 0)
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "web-budget")
+	w.eventually("the drain waits to tell", func() error {
+		w.clock.Step(time.Second)
+		if p, _ := w.drains.Get(instance); w.clock.Since(p.Began) < 16*time.Second {
+			return errNotYet
+		}
+		return nil
+	})
+	if notice := w.told("DrainBlocked"); !notice.Warning || !strings.Contains(notice.Message, w.namespace+"/web-budget") {
+		t.Errorf("people were told %q, a warning: %t", notice.Message, notice.Warning)
+	}
+	w.budget("web-budget", "web", 1)
+	w.eventually("the machine goes", func() error {
+		w.clock.Step(time.Second)
+		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
+			return fmt.Errorf("it is %s: %s", p.State, p.Message)
+		}
+		return nil
+	})
+	w.goes("g", instance)
+}
+
+func TestTwoBudgetsOfOnePodAreBothNamed(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.budget("one", "web", 1)
+	w.budget("two", "web", 1)
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "one", "two")
+	if p, _ := w.drains.Get(instance); !strings.Contains(p.Message, "more than one PodDisruptionBudget selects it") {
+		t.Errorf("the message is %q", p.Message)
+	}
+}
+
+func TestAfterTheTimeoutTheMachineGoes(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.budget("web-budget", "web", 0)
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "web-budget")
+	w.clock.Step(10 * time.Minute)
+	w.reaches(instance, drain.TimedOut)
+	w.goes("g", instance)
+	if notice := w.told("DrainTimedOut"); !notice.Warning || notice.Pods != 1 {
+		t.Errorf("people were told %+v", notice)
+	}
+}
+
+func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, true)[0]
+	w.pod("web", instance)
+	w.budget("web-budget", "web", 0)
+	w.terminate("g", instance)
+	order := w.order("g", instance)
+	order.Policy = drain.Abandon
+	w.drains.Begin(order)
+	w.blocked(instance, "web-budget")
+	w.clock.Step(10 * time.Minute)
+	w.reaches(instance, drain.Kept)
+	w.eventually("Auto Scaling keeps the machine", func() error {
+		if state := w.states("g")[instance]; state != "Terminating:Retained" {
+			return fmt.Errorf("it is %q", state)
+		}
+		return nil
+	})
+	if notice := w.told("MachineKept"); !strings.Contains(notice.Message, "web-budget") || !strings.Contains(notice.Message, w.nodeName(instance)) {
+		t.Errorf("people were told %q", notice.Message)
+	}
+
+	// The next operator learns from a sweep that it is kept, and goes on.
+	w.stop()
+	w.start()
+	order.Retained = true
+	w.drains.Begin(order)
+	w.reaches(instance, drain.Kept)
+	w.budget("web-budget", "web", 1)
+	w.eventually("the pod goes", func() error {
+		w.clock.Step(10 * time.Second)
+		if p, _ := w.drains.Get(instance); p.State != drain.Empty {
+			return fmt.Errorf("it is %s: %s", p.State, p.Message)
+		}
+		return nil
+	})
+	w.eventually("the machine is ended, which the hook holds once more", func() error {
+		if state := w.states("g")[instance]; state != "Terminating:Wait" {
+			return fmt.Errorf("it is %q", state)
+		}
+		return nil
+	})
+	order.Retained, order.Token = false, "another"
+	w.drains.Begin(order)
+	w.goes("g", instance)
+}
+
+func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.budget("web-budget", "web", 0)
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "web-budget")
+	first, _ := w.drains.Get(instance)
+	w.stop()
+	w.clock.Step(4 * time.Minute)
+	w.start()
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "web-budget")
+	if second, _ := w.drains.Get(instance); !second.Began.Equal(first.Began) || !second.Deadline.Equal(first.Deadline) {
+		t.Errorf("the first operator drained from %s to %s, the second from %s to %s", first.Began, first.Deadline, second.Began, second.Deadline)
+	}
+	w.clock.Step(6 * time.Minute)
+	w.reaches(instance, drain.TimedOut)
+	w.goes("g", instance)
+}
+
+func TestDoubledOrdersAreOne(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.terminate("g", instance)
+	order := w.order("g", instance)
+	order.Token = "token"
+	// Somebody wants the node empty, then the machine is held, and that is told twice, the second time late.
+	first := order
+	first.Hook, first.Token, first.AutoScalingGroup = "", "", ""
+	w.drains.Begin(first)
+	w.drains.Begin(order)
+	w.drains.Begin(order)
+	w.reaches(instance, drain.Empty)
+	w.goes("g", instance)
+	w.drains.Begin(order)
+	if p, _ := w.drains.Get(instance); p.State != drain.Empty {
+		t.Errorf("the late event began another drain: %+v", p)
+	}
+}
+
+func TestAnInstanceWithoutANodeGoesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	if err := w.kube.CoreV1().Nodes().Delete(t.Context(), w.nodeName(instance), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.terminate("g", instance)
+	w.drains.Begin(w.order("g", instance))
+	w.goes("g", instance)
+}
+
+func TestASpotInstanceHasTwoMinutesWhateverThePolicy(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, true)[0]
+	w.pod("web", instance)
+	w.pod("db", instance)
+	w.budget("db-budget", "db", 0)
+	order := w.order("g", instance)
+	order.AutoScalingGroup, order.Hook, order.Policy = "", "", drain.Abandon
+	order.Reason, order.Deadline = drain.SpotInterruption, w.clock.Now().Add(2*time.Minute)
+	w.drains.Begin(order)
+	w.blocked(instance, "db-budget")
+	if pods := w.pods(); !slices.Equal(pods, []string{"db"}) {
+		t.Errorf("there are %v", pods)
+	}
+	w.clock.Step(2 * time.Minute)
+	w.reaches(instance, drain.TimedOut)
+}
+
+func TestAMachineThatStaysIsOpenAgain(t *testing.T) {
+	w := newWorld(t)
+	instance := w.group("g", 1, false)[0]
+	w.pod("web", instance)
+	w.budget("web-budget", "web", 0)
+	w.drains.Begin(w.order("g", instance))
+	w.blocked(instance, "web-budget")
+	w.drains.Cancel(instance)
+	w.eventually("the node is open", func() error {
+		node := w.read(instance)
+		_, excluded := node.Labels["node.kubernetes.io/exclude-from-external-load-balancers"]
+		if node.Spec.Unschedulable || excluded || node.Annotations["cluster-operator.aws/draining"] != "" {
+			return fmt.Errorf("cordoned %t, labels %v, annotations %v", node.Spec.Unschedulable, node.Labels, node.Annotations)
+		}
+		return nil
+	})
+}
+
+func TestManyNodesOfManyGroupsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for g := range 5 {
+		group := fmt.Sprintf("g%d", g)
+		for i, instance := range w.group(group, 4, false) {
+			for p := range 3 {
+				w.pod(fmt.Sprintf("%s-%d-%d", group, i, p), instance)
+			}
+			w.drains.Begin(w.order(group, instance))
+		}
+	}
+	w.eventually("all nodes are empty", func() error {
+		if pods := w.pods(); len(pods) > 0 {
+			return fmt.Errorf("there are %v", pods)
+		}
+		for g := range 5 {
+			if left := w.drains.Of(w.cluster, fmt.Sprintf("g%d", g)); len(left) > 0 {
+				return fmt.Errorf("still draining: %+v", left)
+			}
+		}
+		return nil
+	})
+}
