@@ -73,6 +73,7 @@ func (g *group) roll(policy rolling.RollingUpdate) string {
 		for _, a := range actions {
 			switch {
 			case a.Done:
+				g.converge()
 				return ""
 			case a.Fail != "":
 				return a.Fail
