@@ -9,6 +9,9 @@ const (
 	// AllowAnnotation permits changes that lose data: a comma-separated list of "replace" and
 	// "remove".
 	AllowAnnotation = "service-operator.aws/allow"
+	// UpdateManual, as the value of spec.updatePolicy, has changes of a stack that is in place wait until the annotation
+	// aws-operator/approve has the digest in status.pendingChanges.
+	UpdateManual = "Manual"
 	// PausedAnnotation, set to "true", makes the operator leave the object alone.
 	PausedAnnotation = "aws-operator/paused"
 	// Finalizer holds an object until its stack is gone.

@@ -93,6 +93,11 @@ type ObjectStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// PendingChanges are changes that wait for approval.
+	// +optional
+	// +listType=atomic
+	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
+
 	// Stack is what the operator must remember of the stack to go on after a restart without
 	// asking AWS. Its form is the operator's own.
 	// +optional
@@ -100,6 +105,45 @@ type ObjectStatus struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Stack RawJSON `json:"stack,omitempty"`
+}
+
+// PendingChange is a change of a stack that waits for approval.
+type PendingChange struct {
+	// Stack is the stack's name.
+	Stack string `json:"stack"`
+
+	// Digest names exactly this change: the annotation aws-operator/approve with it carries it out.
+	Digest string `json:"digest,omitempty"`
+
+	// Summary says in a few sentences what would be done, losses first.
+	Summary string `json:"summary,omitempty"`
+
+	// Changes are what CloudFormation would do, by resource.
+	// +optional
+	// +listType=atomic
+	Changes []ResourceChange `json:"changes,omitempty"`
+}
+
+// ResourceChange is what would be done with one resource.
+type ResourceChange struct {
+	// Resource is its logical ID, Type its CloudFormation type, PhysicalID its name in AWS if it has one.
+	Resource   string `json:"resource"`
+	Type       string `json:"type,omitempty"`
+	PhysicalID string `json:"physicalID,omitempty"`
+
+	// Action is CloudFormation's word: Add, Modify, Remove, Import or Dynamic.
+	Action string `json:"action,omitempty"`
+
+	// Replacement is True, False or Conditional, of a modification.
+	Replacement string `json:"replacement,omitempty"`
+
+	// Properties are what changes, by their paths. Values are not shown: they may be secret.
+	// +optional
+	// +listType=atomic
+	Properties []string `json:"properties,omitempty"`
+
+	// Warning says in plain words what would be lost, if anything.
+	Warning string `json:"warning,omitempty"`
 }
 
 // GetConditions returns the object's conditions.

@@ -74,9 +74,10 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters,
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
-		Allow: allowed(obj), Refresh: refresh,
+		Allow: allowed(obj), Refresh: refresh, Review: review(obj, desired),
 	}, known)
 	obj.Status.StackName = desired.Name
+	showPending(obj, desired.Name, &result)
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
 	}
@@ -87,6 +88,9 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 		}
 		obj.Output, obj.Status.OutputDigest = output, outputDigest(output)
 	}
+	if err == nil && result.State == stack.Proposed {
+		return k.awaiting(obj, &result)
+	}
 	return outcome(result, err)
 }
 
@@ -96,7 +100,7 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
 	case "", "delete":
 	case v1alpha1.DeletionPolicyRetain:
-		return operatorkit.Done()
+		return s.leave(ctx, obj)
 	default: // Whoever wrote it wanted something; deleting cannot be undone.
 		return operatorkit.Stall("UnknownDeletionPolicy", fmt.Sprintf(
 			"The annotation %s is %q; set it to retain or delete.", v1alpha1.DeletionPolicyAnnotation, policy))
@@ -114,7 +118,21 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
 	}
+	showPending(obj, name, &result)
 	return outcome(result, err)
+}
+
+// leave keeps the stack, without the change that may wait for approval: nobody would ever ask for it.
+func (s stackStep) leave(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
+	k := s.kind
+	known, err := record(obj)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if err := k.service.options.Engine.Withdraw(ctx, k.service.options.Target, k.stackName(obj), known); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
 }
 
 // outcome says in the kit's words what the engine found.

@@ -126,6 +126,11 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 			Type: "string", MaxLength: &namespaceLength,
 			Description: "The namespace of that CloudFormationTemplate; the object's own when empty.",
 		},
+		// Without a default: that would be written into objects that others keep elsewhere, such as in Git.
+		"updatePolicy": {
+			Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Automatic"`)}, {Raw: []byte(`"Manual"`)}},
+			Description: "Automatic, or empty, carries changes out. With Manual, a change of a stack that is in place waits until the annotation aws-operator/approve has the digest in status.pendingChanges.",
+		},
 	}
 }
 
@@ -189,8 +194,39 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status speaks of."},
 			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "What the operator remembers of the stack. Its form is the operator's own."},
 			"conditions":           conditionsSchema(),
+			"pendingChanges":       pendingSchema(),
 		},
 	}
+}
+
+func pendingSchema() apiextensionsv1.JSONSchemaProps {
+	text := func(description string) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
+	}
+	list := func(description string, item apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{
+			Type: "array", Description: description, XListType: atomic(), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item},
+		}
+	}
+	change := apiextensionsv1.JSONSchemaProps{
+		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"resource":    text("The resource's logical ID."),
+			"type":        text("Its CloudFormation type."),
+			"physicalID":  text("Its name in AWS, if it has one."),
+			"action":      text("CloudFormation's word: Add, Modify, Remove, Import or Dynamic."),
+			"replacement": text("True, False or Conditional, of a modification."),
+			"properties":  list("The paths of the properties that change.", apiextensionsv1.JSONSchemaProps{Type: "string"}),
+			"warning":     text("What would be lost, in plain words, if anything."),
+		},
+	}
+	return list("Changes that wait for approval.", apiextensionsv1.JSONSchemaProps{
+		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"stack":   text("The name of the stack."),
+			"digest":  text("It names exactly this change: the annotation aws-operator/approve with it carries it out."),
+			"summary": text("What would be done, losses first."),
+			"changes": list("What CloudFormation would do, by resource.", change),
+		},
+	})
 }
 
 func conditionsSchema() apiextensionsv1.JSONSchemaProps {

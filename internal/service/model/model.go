@@ -200,7 +200,7 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 }
 
 // sharedFields are the fields of every spec that are not properties of the resource.
-var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace"}
+var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy"}
 
 // propertiesOf turns a derived spec into properties, without the fields that every kind shares.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {

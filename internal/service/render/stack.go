@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
@@ -27,6 +28,8 @@ type Desired struct {
 	Capabilities []string
 	// MaxAttempts is how often a stack that fails is tried; 0 leaves it to the engine.
 	MaxAttempts int
+	// Manual says that changes of the stack wait for approval.
+	Manual bool
 }
 
 // Override is a template that a user put in place of the kind's own.
@@ -65,6 +68,7 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		OwnerTags:    []string{TagName, TagNamespace, TagKind, TagCluster},
 		Capabilities: m.Capabilities,
 		MaxAttempts:  attempts(spec),
+		Manual:       spec[updatePolicy] == v1alpha1.UpdateManual,
 	}
 	data := scope(obj, m.Kind, spec, facts)
 	if override != nil {
@@ -91,8 +95,15 @@ func attempts(spec map[string]any) int {
 	return int(max(count, 0))
 }
 
-// specVersion is a short hash of a spec: it changes when the spec does, and never by itself.
+// updatePolicy is the field that says whether changes need approval. What it says is no change of the resource.
+const updatePolicy = "updatePolicy"
+
+// specVersion is a short hash of a spec: it changes when what the resource should be does, and never by itself.
 func specVersion(spec map[string]any) (string, error) {
+	if _, ok := spec[updatePolicy].(string); ok { // Else it is a property of the resource.
+		spec = maps.Clone(spec)
+		delete(spec, updatePolicy)
+	}
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return "", fmt.Errorf("encode the spec: %w", err)
