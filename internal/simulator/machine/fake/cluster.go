@@ -39,7 +39,7 @@ type cluster struct {
 }
 
 // newCluster serves the API of a cluster whose first slot has come up.
-func newCluster(clk clock.PassiveClock, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
+func newCluster(clk clock.Clock, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
 	authority, err := authorityOf(files)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newCluster(clk clock.PassiveClock, b *bundle.Bundle, files map[string][]byt
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
-	api := kubeapi.New(pool, b.Kubernetes, clk)
+	api := kubeapi.New(kubeapi.Options{Authority: pool, Kubernetes: b.Kubernetes, Clock: clk})
 	c := &cluster{
 		api: api, listener: newListener(), members: len(b.Etcd.Members), slots: map[int]string{}, volumes: map[string]bool{},
 		server: &http.Server{

@@ -88,6 +88,28 @@ func findKind(group, version, plural string) *kind {
 	return nil
 }
 
+// Kinds that this package knows more about.
+var (
+	podKind         = findKind("", "v1", "pods")
+	nodeKind        = findKind("", "v1", "nodes")
+	namespaceKind   = findKind("", "v1", "namespaces")
+	deploymentKind  = findKind("apps", "v1", "deployments")
+	replicaSetKind  = findKind("apps", "v1", "replicasets")
+	statefulSetKind = findKind("apps", "v1", "statefulsets")
+	daemonSetKind   = findKind("apps", "v1", "daemonsets")
+	budgetKind      = findKind("policy", "v1", "poddisruptionbudgets")
+)
+
+// subresources are those served beside "status".
+var subresources = map[*kind][]metav1.APIResource{
+	podKind: {
+		{Name: "pods/binding", Namespaced: true, Kind: "Binding", Verbs: metav1.Verbs{"create"}},
+		// kubectl drain looks for this one: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
+		{Name: "pods/eviction", Namespaced: true, Kind: "Eviction", Group: "policy", Version: "v1", Verbs: metav1.Verbs{"create"}},
+		{Name: "pods/proxy", Namespaced: true, Kind: "PodProxyOptions", Verbs: metav1.Verbs{"get"}},
+	},
+}
+
 // codecs reads bodies in JSON, YAML and protobuf.
 var codecs = serializer.NewCodecFactory(scheme.Scheme)
 
@@ -124,6 +146,7 @@ func resources(group, version string) *metav1.APIResourceList {
 	for _, k := range kinds {
 		if k.group == group && k.version == version {
 			list.APIResources = append(list.APIResources, k.APIResource)
+			list.APIResources = append(list.APIResources, subresources[k]...)
 		}
 	}
 	if len(list.APIResources) == 0 {

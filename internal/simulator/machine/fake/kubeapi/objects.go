@@ -50,13 +50,13 @@ func (s *Server) Get(object Object) error {
 	return nil
 }
 
-// Delete removes an object; one that is not there is no error.
+// Delete removes an object, a pod at once; one that is not there is no error.
 func (s *Server) Delete(object Object) error {
 	k, _, err := convert(object)
 	if err != nil {
 		return err
 	}
-	_, err = s.store.delete(k, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
+	_, err = s.store.delete(k, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
@@ -100,7 +101,7 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, t target) error 
 	if req.URL.Query().Get("watch") == "true" || req.URL.Query().Get("watch") == "1" {
 		return s.watch(w, req, t, wanted)
 	}
-	objects, version := s.store.list(t.kind, t.namespace)
+	objects, version := s.choose(t, wanted)
 	list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
 	for _, object := range objects {
 		if wanted.holds(object) {
@@ -115,6 +116,14 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, t target) error 
 	}
 	reply(w, http.StatusOK, list.UnstructuredContent())
 	return nil
+}
+
+// choose lists objects that may be wanted: of the pods of one node no others are looked at.
+func (s *Server) choose(t target, wanted selection) ([]*unstructured.Unstructured, uint64) {
+	if node, ok := wanted.fields.RequiresExactMatch("spec.nodeName"); ok && t.kind == podKind && node != "" {
+		return s.player.podsOn(node, t.namespace)
+	}
+	return s.store.list(t.kind, t.namespace)
 }
 
 // watch streams changes until the caller has enough.
@@ -142,20 +151,20 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 	encoder := json.NewEncoder(w)
 	shown := map[types.UID]bool{}
 	for {
+		changes, open := s.store.take(watcher)
+		for _, c := range changes {
+			event, ok := wanted.event(c, t.namespace, shown)
+			if ok && encoder.Encode(event) != nil {
+				return nil
+			}
+		}
+		if stream.Flush() != nil || !open {
+			return nil
+		}
 		select {
 		case <-req.Context().Done():
 			return nil
-		case c, open := <-watcher.changes:
-			if !open {
-				return nil
-			}
-			event, ok := wanted.event(c, t.namespace, shown)
-			if !ok {
-				continue
-			}
-			if encoder.Encode(event) != nil || stream.Flush() != nil {
-				return nil
-			}
+		case <-watcher.wake:
 		}
 	}
 }
@@ -195,9 +204,18 @@ func (s *Server) create(w http.ResponseWriter, req *http.Request, t target) erro
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	if t.namespace != "" {
-		if _, err := s.store.get(findKind("", "v1", "namespaces"), types.NamespacedName{Name: t.namespace}); err != nil {
+		if _, err := s.store.get(namespaceKind, types.NamespacedName{Name: t.namespace}); err != nil {
 			return err
 		}
+	}
+	return s.keep(w, req, t, object)
+}
+
+// keep adds an object that a client has sent.
+func (s *Server) keep(w http.ResponseWriter, req *http.Request, t target, object *unstructured.Unstructured) error {
+	if t.kind == podKind {
+		delete(object.Object, "status")
+		admitPod(object)
 	}
 	created, err := s.store.create(t.kind, t.namespace, object)
 	if err != nil {
@@ -205,6 +223,22 @@ func (s *Server) create(w http.ResponseWriter, req *http.Request, t target) erro
 	}
 	answer(w, req, http.StatusCreated, t.kind, created)
 	return nil
+}
+
+// admitPod sets what every pod has that a client may leave out.
+func admitPod(pod *unstructured.Unstructured) {
+	for _, field := range []struct {
+		value any
+		path  []string
+	}{
+		{int64(30), []string{"spec", "terminationGracePeriodSeconds"}},
+		{"Always", []string{"spec", "restartPolicy"}},
+		{"Pending", []string{"status", "phase"}},
+	} {
+		if _, there, _ := unstructured.NestedFieldNoCopy(pod.Object, field.path...); !there {
+			_ = unstructured.SetNestedField(pod.Object, field.value, field.path...) // What is no object is refused when it is read.
+		}
+	}
 }
 
 func (s *Server) replace(w http.ResponseWriter, req *http.Request, t target) error {
@@ -275,12 +309,7 @@ func (s *Server) applyNew(w http.ResponseWriter, req *http.Request, t target, da
 		return apierrors.NewBadRequest(err.Error())
 	}
 	object.SetName(t.name)
-	created, err := s.store.create(t.kind, t.namespace, object)
-	if err != nil {
-		return err
-	}
-	answer(w, req, http.StatusCreated, t.kind, created)
-	return nil
+	return s.keep(w, req, t, object)
 }
 
 // merge applies a patch to an object. Server-side apply is merged like a strategic patch: nobody's fields are
@@ -319,38 +348,23 @@ func merge(k *kind, object *unstructured.Unstructured, form types.PatchType, pat
 	return nil
 }
 
-func (s *Server) remove(w http.ResponseWriter, req *http.Request, t target) error {
-	if t.name != "" {
-		object, err := s.store.delete(t.kind, t.key())
-		if err != nil {
-			return err
-		}
-		answer(w, req, http.StatusOK, t.kind, object)
-		return nil
+// subresource does what is asked of a pod: it binds it to a node, evicts it, or passes a request on.
+func (s *Server) subresource(w http.ResponseWriter, req *http.Request, t target) error {
+	part, path, _ := strings.Cut(t.subresource, "/")
+	switch {
+	case t.kind != podKind:
+	case part == "proxy" && req.Method == http.MethodGet:
+		return s.proxy(w, req, t, path)
+	case path != "" || req.Method != http.MethodPost:
+	case part == "binding":
+		return s.bind(w, req, t)
+	case part == "eviction":
+		return s.evict(w, req, t)
 	}
-	wanted, err := selected(req)
-	if err != nil {
-		return err
-	}
-	objects, _ := s.store.list(t.kind, t.namespace)
-	for _, object := range objects {
-		if !wanted.holds(object) {
-			continue
-		}
-		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-		if _, err := s.store.delete(t.kind, name); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	reply(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
-	return nil
+	return notServed(req.URL.Path)
 }
 
-// subresource does what scheduling needs: it binds pods to nodes.
-func (s *Server) subresource(w http.ResponseWriter, req *http.Request, t target) error {
-	if req.Method != http.MethodPost || t.kind.Kind != "Pod" || t.subresource != "binding" {
-		return notServed(req.URL.Path)
-	}
+func (s *Server) bind(w http.ResponseWriter, req *http.Request, t target) error {
 	binding, err := body(req, t)
 	if err != nil {
 		return err
@@ -362,7 +376,7 @@ func (s *Server) subresource(w http.ResponseWriter, req *http.Request, t target)
 	if err != nil {
 		return err
 	}
-	reply(w, http.StatusCreated, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+	reply(w, http.StatusCreated, succeeded(http.StatusCreated))
 	return nil
 }
 
@@ -384,8 +398,13 @@ func body(req *http.Request, t target) (*unstructured.Unstructured, error) {
 		}
 		return settled(&unstructured.Unstructured{Object: content}, t), nil
 	}
+	if form != runtime.ContentTypeJSON {
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			return nil, apierrors.NewBadRequest("the object cannot be read: " + err.Error())
+		}
+	}
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &object.Object); err != nil || object.Object == nil {
+	if err := utiljson.Unmarshal(data, &object.Object); err != nil || object.Object == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object cannot be read: %v", err))
 	}
 	return settled(object, t), nil

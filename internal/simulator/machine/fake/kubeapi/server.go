@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,30 +19,52 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
-type Server struct {
-	store      *store
-	authority  *x509.CertPool
-	kubernetes string
+// Options say how a cluster's API is, and how its workloads are played.
+type Options struct {
+	// Authority is that of the cluster: a client certificate of it has every right.
+	Authority *x509.CertPool
+	// Kubernetes is the version that the API tells, v1.36.3.
+	Kubernetes string
+	// Clock tells the time; the real one unless set.
+	Clock clock.Clock
+	// PodStart is how long a pod takes on its node until it is Ready, PodStop how long one takes to end, though no longer
+	// than its grace period: no time unless set. The annotations [ReadyAfter] and [StopsAfter] say it for one pod.
+	PodStart, PodStop time.Duration
+	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to it; an error says why
+	// nothing does. Nothing does unless set.
+	Proxy func(pod *corev1.Pod, port string) (http.Handler, error)
 }
 
-// New returns an API that holds nothing but the namespaces that every cluster has. A client certificate of the
-// authority has every right; kubernetes is the version that it tells, v1.36.3.
-func New(authority *x509.CertPool, kubernetes string, clk clock.PassiveClock) *Server {
-	s := &Server{store: newStore(clk), authority: authority, kubernetes: kubernetes}
+// Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
+type Server struct {
+	store   *store
+	player  *player
+	options Options
+}
+
+// New returns an API that holds nothing but the namespaces that every cluster has.
+func New(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	s := &Server{store: newStore(o.Clock), options: o}
+	s.player = newPlayer(s.store, o)
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		namespace := &unstructured.Unstructured{}
 		namespace.SetName(name)
 		_ = unstructured.SetNestedField(namespace.Object, "Active", "status", "phase")
-		if _, err := s.store.create(findKind("", "v1", "namespaces"), "", namespace); err != nil {
+		if _, err := s.store.create(namespaceKind, "", namespace); err != nil {
 			continue // Cannot be: the names differ.
 		}
 	}
 	return s
 }
 
-// Close ends all watches.
-func (s *Server) Close() { s.store.close() }
+// Close ends all watches, and what is played.
+func (s *Server) Close() {
+	s.store.close()
+	s.player.agenda.close()
+}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -77,10 +101,10 @@ func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 	case "/livez", "/readyz", "/healthz":
 		return func(w http.ResponseWriter) { _, _ = w.Write([]byte("ok")) }
 	case "/version":
-		major, rest, _ := strings.Cut(strings.TrimPrefix(s.kubernetes, "v"), ".")
+		major, rest, _ := strings.Cut(strings.TrimPrefix(s.options.Kubernetes, "v"), ".")
 		minor, _, _ := strings.Cut(rest, ".")
 		return func(w http.ResponseWriter) {
-			reply(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: s.kubernetes, Platform: "linux/amd64"})
+			reply(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: s.options.Kubernetes, Platform: "linux/amd64"})
 		}
 	}
 	return nil
@@ -90,7 +114,7 @@ func (s *Server) open(req *http.Request) func(http.ResponseWriter) {
 func (s *Server) rights(req *http.Request) (right, error) {
 	if req.TLS != nil && len(req.TLS.PeerCertificates) > 0 {
 		_, err := req.TLS.PeerCertificates[0].Verify(x509.VerifyOptions{
-			Roots: s.authority, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, CurrentTime: s.store.clock.Now(),
+			Roots: s.options.Authority, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, CurrentTime: s.store.clock.Now(),
 		})
 		if err == nil {
 			return everything, nil

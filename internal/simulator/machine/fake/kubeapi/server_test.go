@@ -148,6 +148,11 @@ func expect(t *testing.T, seen <-chan string, want string) {
 // serve returns an API behind TLS and the configuration of its administrator.
 func serve(t *testing.T) (*kubeapi.Server, *rest.Config) {
 	t.Helper()
+	return serveWith(t, kubeapi.Options{})
+}
+
+func serveWith(t *testing.T, o kubeapi.Options) (*kubeapi.Server, *rest.Config) {
+	t.Helper()
 	keyPair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +172,8 @@ func serve(t *testing.T) (*kubeapi.Server, *rest.Config) {
 	if !pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER})) {
 		t.Fatal("the authority cannot be read")
 	}
-	server := kubeapi.New(pool, "v1.36.3", clock.RealClock{})
+	o.Authority, o.Kubernetes = pool, "v1.36.3"
+	server := kubeapi.New(o)
 	t.Cleanup(server.Close)
 	front := httptest.NewUnstartedServer(server)
 	front.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
@@ -181,7 +187,7 @@ func serve(t *testing.T) (*kubeapi.Server, *rest.Config) {
 		CAData:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
 		CertData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: adminDER}),
 		KeyData:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
-	}}
+	}, QPS: -1}
 }
 
 func sign(t *testing.T, certificate, authority *x509.Certificate, keyPair *ecdsa.PrivateKey) []byte {

@@ -3,7 +3,8 @@ package kubeapi
 import (
 	"cmp"
 	"errors"
-	"maps"
+	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,10 +20,10 @@ import (
 )
 
 // remembered is how many past events a watch may start from.
-const remembered = 256
+const remembered = 1024
 
-// buffered is how many events a watcher may lag behind.
-const buffered = 128
+// patience is how many events a watcher may lag behind.
+const patience = 16384
 
 // errStale is why a write of an old object is refused.
 var errStale = errors.New("the object has been modified; please apply your changes to the latest version and try again")
@@ -41,30 +42,43 @@ type change struct {
 }
 
 // store keeps objects. What it hands out is shared and not to be changed.
+//
+// A write and what the cluster's controllers do about it are one step for everybody else: what writes releases the
+// lock by [store.release], after they have settled.
 type store struct {
 	clock clock.PassiveClock
+	// note is told of every change, settle runs before others see what was changed. Both hold the lock.
+	note   func(change)
+	settle func()
 
 	mu       sync.Mutex
 	version  uint64
-	objects  map[key]*unstructured.Unstructured
+	objects  map[*kind]map[types.NamespacedName]*unstructured.Unstructured
 	past     []change
 	watchers map[*watcher]struct{}
 }
 
-// watcher is told of changes; a slow one is cut off and starts anew.
-type watcher struct {
-	kind    *kind
-	changes chan change
+func newStore(clk clock.PassiveClock) *store {
+	return &store{
+		clock: clk, objects: map[*kind]map[types.NamespacedName]*unstructured.Unstructured{}, watchers: map[*watcher]struct{}{},
+		note: func(change) {}, settle: func() {},
+	}
 }
 
-func newStore(clk clock.PassiveClock) *store {
-	return &store{clock: clk, objects: map[key]*unstructured.Unstructured{}, watchers: map[*watcher]struct{}{}}
+func (s *store) release() {
+	s.settle()
+	s.mu.Unlock()
 }
 
 func (s *store) get(k *kind, name types.NamespacedName) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if object := s.objects[key{k, name}]; object != nil {
+	return s.find(k, name)
+}
+
+// find is get for those who hold the lock.
+func (s *store) find(k *kind, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	if object := s.objects[k][name]; object != nil {
 		return object, nil
 	}
 	return nil, apierrors.NewNotFound(k.groupResource(), name.Name)
@@ -75,20 +89,30 @@ func (s *store) list(k *kind, namespace string) ([]*unstructured.Unstructured, u
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []*unstructured.Unstructured
-	for at, object := range s.objects {
-		if at.kind == k && (namespace == "" || at.name.Namespace == namespace) {
+	for name, object := range s.objects[k] {
+		if namespace == "" || name.Namespace == namespace {
 			found = append(found, object)
 		}
 	}
-	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
+	return sorted(found), s.version
+}
+
+// sorted sorts objects by namespace and name.
+func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
-	return found, s.version
+	return objects
 }
 
 func (s *store) create(k *kind, namespace string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.release()
+	return s.add(k, namespace, object)
+}
+
+// add is create for those who hold the lock.
+func (s *store) add(k *kind, namespace string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetName() == "" && object.GetGenerateName() != "" {
 		object.SetName(object.GetGenerateName() + utilrand.String(5))
 	}
@@ -97,11 +121,13 @@ func (s *store) create(k *kind, namespace string, object *unstructured.Unstructu
 	}
 	object.SetNamespace(namespace)
 	at := key{k, types.NamespacedName{Namespace: namespace, Name: object.GetName()}}
-	if s.objects[at] != nil {
+	if s.objects[k][at.name] != nil {
 		return nil, apierrors.NewAlreadyExists(k.groupResource(), object.GetName())
 	}
 	object.SetUID(types.UID(uuid.NewString()))
 	object.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
+	object.SetDeletionTimestamp(nil)
+	object.SetDeletionGracePeriodSeconds(nil)
 	object.SetGeneration(1)
 	s.put(at, object, watch.Added)
 	return object, nil
@@ -110,11 +136,15 @@ func (s *store) create(k *kind, namespace string, object *unstructured.Unstructu
 // update replaces an object by what edit makes of a copy of it. An edited object that is the same is not written.
 func (s *store) update(k *kind, name types.NamespacedName, edit func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := key{k, name}
-	old := s.objects[at]
-	if old == nil {
-		return nil, apierrors.NewNotFound(k.groupResource(), name.Name)
+	defer s.release()
+	return s.edit(k, name, edit)
+}
+
+// edit is update for those who hold the lock.
+func (s *store) edit(k *kind, name types.NamespacedName, edit func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
+	old, err := s.find(k, name)
+	if err != nil {
+		return nil, err
 	}
 	object := old.DeepCopy()
 	if err := edit(object); err != nil {
@@ -128,8 +158,18 @@ func (s *store) update(k *kind, name types.NamespacedName, edit func(*unstructur
 	object.SetNamespace(name.Namespace)
 	object.SetName(name.Name)
 	object.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	object.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	object.SetResourceVersion(old.GetResourceVersion())
-	if old.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+	object.SetGeneration(old.GetGeneration())
+	object.SetGroupVersionKind(k.groupVersion().WithKind(k.Kind))
+	if reflect.DeepEqual(old.Object, object.Object) {
+		return old, nil
+	}
+	if !reflect.DeepEqual(old.Object["spec"], object.Object["spec"]) {
+		object.SetGeneration(old.GetGeneration() + 1)
+	}
+	at := key{k, name}
+	if old.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 && graceOf(old) == 0 {
 		s.remove(at, object)
 		return object, nil
 	}
@@ -137,40 +177,70 @@ func (s *store) update(k *kind, name types.NamespacedName, edit func(*unstructur
 	return object, nil
 }
 
-// delete removes an object, or marks it while it has finalizers.
-func (s *store) delete(k *kind, name types.NamespacedName) (*unstructured.Unstructured, error) {
+// delete removes an object, or marks it while it has finalizers or, as a pod, time to end.
+func (s *store) delete(k *kind, name types.NamespacedName, options metav1.DeleteOptions) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := key{k, name}
-	old := s.objects[at]
-	if old == nil {
-		return nil, apierrors.NewNotFound(k.groupResource(), name.Name)
+	defer s.release()
+	return s.drop(k, name, options)
+}
+
+// drop is delete for those who hold the lock.
+func (s *store) drop(k *kind, name types.NamespacedName, options metav1.DeleteOptions) (*unstructured.Unstructured, error) {
+	old, err := s.find(k, name)
+	if err != nil {
+		return nil, err
 	}
-	object := old.DeepCopy()
-	if len(object.GetFinalizers()) > 0 {
-		if object.GetDeletionTimestamp() == nil {
-			now := metav1.NewTime(s.clock.Now())
-			object.SetDeletionTimestamp(&now)
-			s.put(at, object, watch.Modified)
-		}
+	if err := meets(old, options.Preconditions); err != nil {
+		return nil, apierrors.NewConflict(k.groupResource(), name.Name, err)
+	}
+	if len(options.DryRun) > 0 {
+		return old, nil
+	}
+	object, at := old.DeepCopy(), key{k, name}
+	if k == podKind && !shorten(object, options, s.clock.Now()) {
+		return old, nil
+	}
+	if graceOf(object) == 0 && len(object.GetFinalizers()) == 0 {
+		s.remove(at, object)
 		return object, nil
 	}
-	s.remove(at, object)
+	if object.GetDeletionTimestamp() == nil {
+		now := metav1.NewTime(s.clock.Now())
+		object.SetDeletionTimestamp(&now)
+	}
+	s.put(at, object, watch.Modified)
 	return object, nil
+}
+
+// meets errs when an object is not the one that the caller means.
+func meets(object *unstructured.Unstructured, wanted *metav1.Preconditions) error {
+	switch {
+	case wanted == nil:
+	case wanted.UID != nil && *wanted.UID != object.GetUID():
+		return fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", *wanted.UID, object.GetUID())
+	case wanted.ResourceVersion != nil && *wanted.ResourceVersion != object.GetResourceVersion():
+		return fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", *wanted.ResourceVersion, object.GetResourceVersion())
+	}
+	return nil
 }
 
 func (s *store) put(at key, object *unstructured.Unstructured, event watch.EventType) {
 	s.version++
 	object.SetResourceVersion(strconv.FormatUint(s.version, 10))
 	object.SetGroupVersionKind(at.kind.groupVersion().WithKind(at.kind.Kind))
-	s.objects[at] = object
+	if s.objects[at.kind] == nil {
+		s.objects[at.kind] = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	s.objects[at.kind][at.name] = object
 	s.tell(change{at.kind, event, object, s.version})
 }
 
 func (s *store) remove(at key, object *unstructured.Unstructured) {
 	s.version++
 	object.SetResourceVersion(strconv.FormatUint(s.version, 10))
-	delete(s.objects, at)
+	delete(s.objects[at.kind], at.name)
 	s.tell(change{at.kind, watch.Deleted, object, s.version})
 }
 
@@ -180,68 +250,9 @@ func (s *store) tell(c change) {
 		s.past = slices.Clone(s.past[len(s.past)-remembered:])
 	}
 	for w := range s.watchers {
-		if w.kind != c.kind {
-			continue
-		}
-		select {
-		case w.changes <- c:
-		default:
-			delete(s.watchers, w)
-			close(w.changes)
+		if w.kind == c.kind {
+			s.hand(w, c)
 		}
 	}
-}
-
-// watch tells of what happens after a version; 0 begins with what there is.
-func (s *store) watch(k *kind, since uint64) (*watcher, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	missed, err := s.since(k, since)
-	if err != nil {
-		return nil, err
-	}
-	w := &watcher{kind: k, changes: make(chan change, len(missed)+buffered)}
-	for _, c := range missed {
-		w.changes <- c
-	}
-	s.watchers[w] = struct{}{}
-	return w, nil
-}
-
-// since returns the events of a kind after a version; 0 begins with what there is. The caller holds the lock.
-func (s *store) since(k *kind, version uint64) ([]change, error) {
-	var missed []change
-	if version == 0 {
-		for at, object := range s.objects {
-			if at.kind == k {
-				missed = append(missed, change{k, watch.Added, object, s.version})
-			}
-		}
-		return missed, nil
-	}
-	if len(s.past) > 0 && s.past[0].version > version+1 {
-		return nil, apierrors.NewResourceExpired("too old resource version: " + strconv.FormatUint(version, 10))
-	}
-	for _, c := range s.past {
-		if c.kind == k && c.version > version {
-			missed = append(missed, c)
-		}
-	}
-	return missed, nil
-}
-
-func (s *store) unwatch(w *watcher) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.watchers, w)
-}
-
-// close ends all watches.
-func (s *store) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range maps.Keys(s.watchers) {
-		delete(s.watchers, w)
-		close(w.changes)
-	}
+	s.note(c)
 }
