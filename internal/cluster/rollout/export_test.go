@@ -1,0 +1,7 @@
+package rollout
+
+// Encode and Decode are how memories are written and read.
+var (
+	Encode = (*Memory).encode
+	Decode = decode
+)

@@ -1,0 +1,262 @@
+package rollout_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+)
+
+// play is a group in virtual time: Auto Scaling, machines that boot, nodes that are drained, and people and autoscalers who change
+// things meanwhile, all by chance.
+type play struct {
+	rand     *rand.Rand
+	now      time.Time
+	world    rollout.World
+	settings rollout.Settings
+	changed  time.Time // the desired capacity
+	machines map[string]*played
+	number   int
+	template int // that the group launches from
+	// slowest is the longest that a machine takes to boot, broken the template whose machines never become Ready.
+	slowest time.Duration
+	broken  int
+	// stuck drains never end by themselves.
+	stuck    bool
+	scarce   bool // nothing is launched
+	log      []string
+	problems []string
+}
+
+// played is what is known of a machine beside what is observed.
+type played struct {
+	template       int
+	ready, drained time.Time
+	gone           time.Time
+}
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newPlay(r *rand.Rand, least, desired, most int, settings *rollout.Settings) *play {
+	p := &play{rand: r, now: start, settings: *settings, machines: map[string]*played{}, template: 1, slowest: 3 * time.Minute, broken: -1, changed: start.Add(-time.Hour)}
+	p.world.Min, p.world.Desired, p.world.Max = least, desired, most
+	for range desired {
+		p.launch()
+	}
+	p.pass(time.Hour)
+	p.template = 2
+	return p
+}
+
+func (p *play) say(format string, args ...any) {
+	p.log = append(p.log, p.now.Sub(start).String()+" "+fmt.Sprintf(format, args...))
+}
+
+func (p *play) problem(format string, args ...any) {
+	p.say("PROBLEM "+format, args...)
+	p.problems = append(p.problems, fmt.Sprintf(format, args...))
+}
+
+func (p *play) launch() {
+	p.number++
+	id := fmt.Sprintf("i-%017x", p.number)
+	boot := time.Duration(p.rand.Int64N(int64(p.slowest)))
+	m := &played{template: p.template, ready: p.now.Add(boot)}
+	if p.template == p.broken {
+		m.ready = time.Time{}
+	}
+	p.machines[id] = m
+	p.world.Instances = append(p.world.Instances, rollout.Instance{ID: id, Launched: p.now, Since: p.now})
+	p.say("launched %s from %d", id, p.template)
+}
+
+func (p *play) find(id string) *rollout.Instance {
+	at := slices.IndexFunc(p.world.Instances, func(i rollout.Instance) bool { return i.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &p.world.Instances[at]
+}
+
+func (p *play) active() (n int) {
+	for _, i := range p.world.Instances {
+		if i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *play) serving() (count int) {
+	for n := range p.world.Instances {
+		if p.serves(&p.world.Instances[n]) {
+			count++
+		}
+	}
+	return count
+}
+
+func (p *play) serves(i *rollout.Instance) bool {
+	return i.Lifecycle == rollout.InService && (i.Ready || p.settings.CloudOnly) && !i.Cordoned && i.Drain == ""
+}
+
+// pass lets time pass, and what happens in it.
+func (p *play) pass(d time.Duration) {
+	p.now = p.now.Add(d)
+	p.world.Instances = slices.DeleteFunc(p.world.Instances, func(i rollout.Instance) bool {
+		gone := p.machines[i.ID].gone
+		return !gone.IsZero() && !p.now.Before(gone)
+	})
+	for n := range p.world.Instances {
+		p.age(&p.world.Instances[n])
+	}
+	for !p.scarce && p.active() < p.world.Desired {
+		p.launch()
+	}
+	for p.active() > p.world.Desired { // Auto Scaling takes the oldest.
+		at := slices.IndexFunc(p.world.Instances, func(i rollout.Instance) bool {
+			return i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService
+		})
+		p.end(&p.world.Instances[at], "Auto Scaling")
+	}
+	p.world.Steady = p.now.Sub(p.changed)
+}
+
+func (p *play) age(i *rollout.Instance) {
+	m := p.machines[i.ID]
+	if i.Lifecycle == rollout.Starting && p.now.Sub(i.Launched) > 20*time.Second {
+		i.Lifecycle = rollout.InService
+	}
+	if i.Lifecycle == rollout.InService && !i.Ready && !m.ready.IsZero() && !p.now.Before(m.ready) {
+		i.Ready, i.Since, i.Node = true, m.ready, "node-"+i.ID
+	}
+	if i.Drain == drain.Draining {
+		switch {
+		case !p.stuck && !p.now.Before(m.drained):
+			i.Drain = drain.Empty
+		case p.stuck && p.settings.OnDrainTimeout == drain.Abandon && p.now.Sub(m.drained) > p.settings.DrainTimeout:
+			i.Drain, i.Blocked = drain.Kept, "the PodDisruptionBudget default/web"
+		case p.stuck && p.now.Sub(m.drained) > p.settings.DrainTimeout:
+			i.Drain = drain.TimedOut
+		}
+	}
+	i.Outdated = m.template != p.template
+}
+
+// end begins the end of a machine.
+func (p *play) end(i *rollout.Instance, by string) {
+	p.say("%s ends %s", by, i.ID)
+	i.Lifecycle, i.Ready = rollout.Leaving, false
+	p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
+}
+
+func (p *play) resize(to int, by string) {
+	p.say("%s makes the capacity %d", by, to)
+	p.world.Desired, p.changed, p.world.Steady = to, p.now, 0
+}
+
+// floor is how many must stay in service, by what the settings say.
+func (p *play) floor() int {
+	return min(p.settings.MinInService, p.world.Max-1, p.world.Memory.Desired)
+}
+
+// step decides and carries out what was decided, up to a number of actions: then it is killed.
+func (p *play) step(actions int) rollout.Decision {
+	d := rollout.Decide(&p.world, &p.settings, p.now)
+	for _, a := range d.Actions {
+		if actions == 0 {
+			p.say("killed before %s %s", a.Kind, a.Instance)
+			break
+		}
+		actions--
+		p.do(&a)
+	}
+	if len(d.Actions) > 0 {
+		p.say("%s", d.Why)
+	}
+	return d
+}
+
+func (p *play) do(a *rollout.Action) {
+	switch a.Kind {
+	case rollout.Remember:
+		tag := rollout.Encode(a.Memory)
+		if len(tag) > 256 || strings.ContainsAny(tag, "&%;<>\"'") {
+			p.problem("the tag is %d long: %s", len(tag), tag)
+		}
+		m, err := rollout.Decode(tag)
+		if err != nil {
+			p.problem("%v", err)
+		}
+		p.world.Memory = m
+	case rollout.Forget:
+		p.world.Memory = nil
+	case rollout.KeepOff:
+		p.world.Held, p.world.Autoscaled, p.world.Suspended = p.world.Held || p.world.Autoscaled, false, p.world.Memory.Suspended
+	case rollout.LetBack:
+		p.world.Autoscaled, p.world.Held, p.world.Suspended = p.world.Held || p.world.Autoscaled, false, nil
+	case rollout.SetCapacity:
+		if a.Capacity < p.world.Min || a.Capacity > p.world.Max {
+			p.problem("a capacity of %d was asked for", a.Capacity)
+			return
+		}
+		p.resize(a.Capacity, "the roll")
+	case rollout.Validate:
+		p.world.Validation = rollout.Validation{Passed: p.world.Validation.Passed + 1, At: p.now}
+		if p.rand.IntN(8) == 0 {
+			p.world.Validation = rollout.Validation{Problem: "Node other is not Ready.", At: p.now}
+		}
+	case rollout.Drain, rollout.Terminate:
+		p.take(a)
+	case rollout.CancelDrain:
+		i := p.find(a.Instance)
+		i.Drain, i.Cordoned = "", false
+	}
+}
+
+// take drains or ends a machine, and complains if that must not be.
+func (p *play) take(a *rollout.Action) {
+	i := p.find(a.Instance)
+	served := p.serves(i)
+	p.world.Validation = rollout.Validation{}
+	left := slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool {
+		return i.Outdated && i.Lifecycle == rollout.InService
+	})
+	if !p.settings.Force && !i.Outdated && (p.world.Memory.Surge == 0 && !a.Shrink || left && p.world.Memory.Stopped == "") {
+		p.problem("%s needs no update and is taken", i.ID)
+	}
+	if a.Kind == rollout.Drain {
+		i.Drain, i.Ours, i.Cordoned, p.machines[i.ID].drained = drain.Draining, true, true, p.now.Add(time.Duration(p.rand.Int64N(int64(5*time.Minute))))
+		if p.stuck {
+			p.machines[i.ID].drained = p.now
+		}
+	} else {
+		if p.settings.OnDrainTimeout == drain.Abandon && i.Ready && i.Drain != drain.Empty && !p.settings.CloudOnly {
+			p.problem("%s ends undrained", i.ID)
+		}
+		i.Drain = ""
+		if a.Shrink {
+			if p.world.Desired == p.world.Min {
+				p.problem("the capacity would be below the least size")
+			}
+			p.resize(p.world.Desired-1, "the roll")
+		}
+		p.end(i, "the roll")
+	}
+	going := 0
+	for _, other := range p.world.Instances {
+		if other.Lifecycle == rollout.Leaving || other.Drain != "" {
+			going++
+		}
+	}
+	if served && p.serving() < p.floor() {
+		p.problem("%d serve, and %d must", p.serving(), p.floor())
+	}
+	if served && going > p.settings.BatchSize {
+		p.problem("%d go at once", going)
+	}
+}

@@ -1,0 +1,145 @@
+package rollout_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+)
+
+var (
+	seedFlag = flag.Uint64("rollout.seed", 0, "play this seed only, and tell all of it")
+	runsFlag = flag.Uint64("rollout.runs", 2000, "how many seeds to play")
+)
+
+// TestRollsInAllWeathers plays seeds by chance. Whatever happens, the invariants hold (see play.take), and in the end all machines are
+// new, as many as the group is to have, and nothing is left on the group.
+func TestRollsInAllWeathers(t *testing.T) {
+	first, last := uint64(1), *runsFlag
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	for seed := first; seed <= last; seed++ {
+		p := weather(seed)
+		if *seedFlag != 0 {
+			t.Log(strings.Join(p.log, "\n"))
+		}
+		if len(p.problems) > 0 {
+			t.Fatalf("seed %d (see it with -rollout.seed=%d): %s", seed, seed, strings.Join(p.problems, "\n"))
+		}
+	}
+}
+
+// weather plays one seed to its end.
+func weather(seed uint64) *play {
+	r := rand.New(rand.NewPCG(seed, 1))
+	least := r.IntN(6)
+	most := max(1, least+r.IntN(6))
+	desired := least + r.IntN(most-least+1)
+	p := newPlay(r, least, desired, most, someSettings(r, most))
+	p.world.Autoscaled = r.IntN(2) == 0
+	autoscaled := p.world.Autoscaled
+	wish := desired
+	quiet := p.now.Add(time.Duration(r.Int64N(int64(3 * time.Hour))))
+	deadline := quiet.Add(48 * time.Hour)
+	for p.now.Before(deadline) && len(p.problems) == 0 {
+		if p.now.Before(quiet) && p.world.Memory != nil {
+			wish = p.disturb(wish)
+		}
+		actions := 100
+		if r.IntN(4) == 0 {
+			actions = r.IntN(3)
+		}
+		d := p.step(actions)
+		// What is forced would begin anew.
+		if d.State == rollout.Done && p.world.Memory == nil && (p.settings.Force || !p.now.Before(quiet)) {
+			p.check(wish, autoscaled)
+			return p
+		}
+		if len(d.Actions) == 0 || actions < len(d.Actions) {
+			p.pass(max(d.Again, time.Second) + time.Duration(r.IntN(20))*time.Second)
+		}
+	}
+	p.problem("it never ends: %s", rollout.Decide(&p.world, &p.settings, p.now).Why)
+	return p
+}
+
+func someSettings(r *rand.Rand, most int) *rollout.Settings {
+	s := &rollout.Settings{
+		Attempt: "1", BatchSize: 1 + r.IntN(3), MinInService: r.IntN(most + 2), Canary: r.IntN(3),
+		Pause: time.Duration(r.IntN(3)) * time.Minute, ReadyTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute,
+		HookDrains: r.IntN(2) == 0, Force: r.IntN(8) == 0, ValidateCount: r.IntN(3),
+	}
+	if r.IntN(2) == 0 {
+		s.Surge = r.IntN(most + 1)
+	}
+	if r.IntN(4) == 0 {
+		s.OnDrainTimeout = drain.Abandon
+	}
+	s.CloudOnly = r.IntN(8) == 0
+	return s
+}
+
+// disturb has something happen to the group, now and then. It returns the capacity that people want.
+func (p *play) disturb(wish int) int {
+	switch p.rand.IntN(60) {
+	case 0: // a spot instance is taken back
+		if i := p.anyActive(); i != nil {
+			p.end(i, "spot")
+		}
+	case 1: // somebody resizes the group
+		m := p.world.Memory
+		if m.From != 0 || m.Surge != 0 || len(m.Ending) > 0 {
+			return wish // Within the surge nobody could tell whose change it is.
+		}
+		wish = p.world.Min + p.rand.IntN(p.world.Max-p.world.Min+1)
+		p.resize(wish, "somebody")
+	case 2: // another edit
+		p.template++
+		if p.rand.IntN(3) == 0 {
+			p.template = 1 // back to the first
+		}
+		p.settings.Attempt += "+"[:p.rand.IntN(2)] // not all change what is asked for
+		p.say("edit: template %d", p.template)
+		p.pass(0)
+	case 3: // a node is not well for a while
+		if i := p.anyActive(); i != nil && i.Ready {
+			i.Ready, i.Since = false, p.now
+			p.machines[i.ID].ready = p.now.Add(time.Minute)
+			p.say("%s is not well", i.ID)
+		}
+	}
+	return wish
+}
+
+func (p *play) anyActive() *rollout.Instance {
+	var of []*rollout.Instance
+	for n := range p.world.Instances {
+		if i := &p.world.Instances[n]; i.Lifecycle == rollout.InService {
+			of = append(of, i)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	return of[p.rand.IntN(len(of))]
+}
+
+// check complains if the end is not as it should be.
+func (p *play) check(wish int, autoscaled bool) {
+	p.pass(10 * time.Minute)
+	if p.world.Desired != wish || p.active() != wish {
+		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.world.Desired, wish)
+	}
+	if slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool { return i.Outdated || i.Drain != "" }) {
+		p.problem("a machine is left over")
+	}
+	if p.world.Autoscaled != autoscaled || p.world.Held || len(p.world.Suspended) > 0 {
+		p.problem("the autoscaler is not as it was")
+	}
+}

@@ -1,0 +1,198 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+)
+
+// goOn grows the group or takes the next machines, or says why it cannot.
+func (p *planner) goOn() Decision {
+	grow := p.growth()
+	taken, why := p.next()
+	if grow == 0 && len(taken) == 0 {
+		return *wait(lookAgain, why)
+	}
+	if d := p.validated(); d != nil {
+		return *d
+	}
+	if grow > 0 {
+		return *p.grow(grow)
+	}
+	if p.settings.drainsFirst() {
+		return *p.drain(taken)
+	}
+	return *p.terminate(taken)
+}
+
+// floor returns how many machines must stay in service: what was asked for, as far as the group can have one more than that, and has so
+// many at all.
+func (p *planner) floor() int {
+	return min(p.settings.MinInService, p.Max-1, p.Memory.Desired)
+}
+
+// growth returns by how many machines the group is to grow now: by the surge, or by one if it could not keep its floor otherwise, but
+// never by more than there are machines to replace. Of canaries only so many as are asked for.
+func (p *planner) growth() int {
+	surge := p.settings.Surge
+	if p.floor() == p.Memory.Desired {
+		surge = max(surge, 1)
+	}
+	surge = min(surge, p.Max-p.Memory.Desired, len(p.old))
+	if ahead := p.settings.Canary - len(p.settled); ahead > 0 {
+		surge = min(surge, max(p.Memory.Surge, ahead))
+	}
+	return max(0, surge-p.Memory.Surge)
+}
+
+// grow raises the group's capacity.
+func (p *planner) grow(by int) *Decision {
+	m := p.Memory.clone()
+	m.From, m.Surge = p.Desired, m.Surge+by
+	return act(fmt.Sprintf("The group grows by %s while it rolls.", count(by, "machine")), remember(m), Action{Kind: SetCapacity, Capacity: m.Desired + m.Surge})
+}
+
+// next returns the machines to take now, or why none can be taken.
+func (p *planner) next() (taken []*Instance, why string) {
+	candidates := p.old
+	if len(p.old) == 0 { // Those that it grew by are left over.
+		candidates = p.settled
+	}
+	candidates = slices.DeleteFunc(slices.Clone(candidates), func(i *Instance) bool { return i.Lifecycle != InService || i.Drain != "" })
+	slices.SortFunc(candidates, p.compare)
+	limit, why := p.limit()
+	if len(p.old) == 0 {
+		limit = min(limit, p.Memory.Surge-len(p.reprieved()))
+	}
+	spare := p.available - p.floor()
+	for _, i := range candidates {
+		switch {
+		case len(taken) >= limit:
+			return taken, why
+		case p.serves(i) && spare <= 0:
+			return taken, fmt.Sprintf("%s are in service, and at least %d must be.", capital(count(p.available, "Ready node")), p.floor())
+		case p.serves(i):
+			spare--
+		}
+		taken = append(taken, i)
+	}
+	return taken, cmp.Or(why, "Machines that are to be replaced must start before they can end.")
+}
+
+// compare puts first what serves nobody, then the oldest.
+func (p *planner) compare(a, b *Instance) int {
+	serves := func(i *Instance) int {
+		if p.serves(i) {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(serves(a)-serves(b), a.Launched.Compare(b.Launched), strings.Compare(a.ID, b.ID))
+}
+
+// limit returns how many more machines may go, and what the others wait for.
+func (p *planner) limit() (limit int, why string) {
+	limit = max(1, p.settings.BatchSize) - p.going
+	why = p.leaving()
+	if p.settings.Canary > 0 && len(p.settled) <= p.settings.Canary && p.going > 0 {
+		return 0, "The canary goes alone: " + why
+	}
+	if ahead := p.settings.Canary - len(p.settled); ahead > 0 {
+		limit = min(limit, ahead)
+	}
+	return max(0, limit), why
+}
+
+// leaving says in a sentence what is on its way out.
+func (p *planner) leaving() string {
+	var names []string
+	for n := range p.Instances {
+		if i := &p.Instances[n]; i.Lifecycle == Leaving || i.active() && i.Drain != "" {
+			names = append(names, i.name()+blockedBy(i))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return capital(strings.Join(names, ", ")) + " must go first."
+}
+
+// drain begins to drain machines' nodes. What has no node ends at once.
+func (p *planner) drain(taken []*Instance) *Decision {
+	if bare := slices.DeleteFunc(slices.Clone(taken), func(i *Instance) bool { return i.Node != "" }); len(bare) > 0 {
+		return p.terminate(bare)
+	}
+	d := act(capital(namesOf(taken)) + " must be drained.")
+	for _, i := range taken {
+		d.Actions = append(d.Actions, Action{Kind: Drain, Instance: i.ID})
+	}
+	return d
+}
+
+// drained ends machines whose nodes are empty, or were drained for as long as they may.
+func (p *planner) drained() *Decision {
+	var ready []*Instance
+	for _, i := range p.old {
+		if i.Lifecycle == InService && (i.Drain == drain.Empty || i.Drain == drain.TimedOut) {
+			ready = append(ready, i)
+		}
+	}
+	open := act("Nodes that need not go after all are opened.")
+	for n, i := range p.reprieved() {
+		switch {
+		case len(p.old) > 0 || n >= p.Memory.Surge:
+			open.Actions = append(open.Actions, Action{Kind: CancelDrain, Instance: i.ID})
+		case i.Drain == drain.Empty || i.Drain == drain.TimedOut: // The group grew by it.
+			ready = append(ready, i)
+		}
+	}
+	switch {
+	case len(open.Actions) > 0:
+		return open
+	case len(ready) > 0:
+		return p.terminate(ready)
+	default:
+		return nil
+	}
+}
+
+// reprieved returns machines that are drained for the roll and need not be replaced: the shape was changed back meanwhile, or the group
+// is to be rid of what it grew by.
+func (p *planner) reprieved() []*Instance {
+	return slices.DeleteFunc(append(slices.Clone(p.settled), p.coming...), func(i *Instance) bool { return i.Drain == "" || !i.Ours })
+}
+
+// terminate ends machines. The last ones that are to be replaced are not, as many as the group grew by.
+func (p *planner) terminate(taken []*Instance) *Decision {
+	m, left := p.Memory.clone(), len(p.old)
+	var replaced, shrinking []Action
+	m.Ending = nil
+	for _, i := range taken {
+		shrink := m.Surge > 0 && left <= m.Surge
+		left--
+		switch {
+		case !shrink:
+			replaced = append(replaced, Action{Kind: Terminate, Instance: i.ID})
+		case len(shrinking) < endingAtOnce:
+			m.Ending, m.Surge = append(m.Ending, i.ID), m.Surge-1
+			shrinking = append(shrinking, Action{Kind: Terminate, Instance: i.ID, Shrink: true})
+		}
+	}
+	d := act(capital(namesOf(taken))+" must end.", replaced...)
+	if len(shrinking) > 0 {
+		d.Actions = append(append(d.Actions, remember(m)), shrinking...)
+	}
+	return d
+}
+
+func namesOf(instances []*Instance) string {
+	names := make([]string, len(instances))
+	for n, i := range instances {
+		names[n] = i.name()
+	}
+	return strings.Join(names, ", ")
+}
