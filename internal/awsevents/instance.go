@@ -36,6 +36,8 @@ const (
 	InstanceTerminating InstanceKind = "Terminating"
 	// InstanceRetained has left its group and is kept, since its lifecycle action was abandoned; sweeps tell of it.
 	InstanceRetained InstanceKind = "Retained"
+	// InstanceInService is in its group; sweeps tell of it.
+	InstanceInService InstanceKind = "InService"
 	// InstanceInterrupted is a spot instance that goes two minutes after Time.
 	InstanceInterrupted InstanceKind = "Interrupted"
 	// InstanceRebalance is a spot instance that is more likely than others to be taken back.

@@ -41,8 +41,8 @@ func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Targ
 	}
 }
 
-// SweepInstances passes on which instances of a target a lifecycle hook holds before they go, and which are retained: Auto Scaling
-// tells of them on a best-effort basis only. It errs if AWS cannot be asked.
+// SweepInstances passes on which instances of a target a lifecycle hook holds before they go, and which are retained, since Auto Scaling
+// tells of them on a best-effort basis only; and which are in service, some of which may have become no nodes. It errs if AWS cannot be asked.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html
 func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) error {
 	if l.expected() == nil {
@@ -65,7 +65,7 @@ func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) err
 	}
 }
 
-// foundInstance passes on an instance that waits or is retained.
+// foundInstance passes on an instance that is in service, waits or is retained.
 func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingInstanceDetails) {
 	kind := InstanceKind("")
 	switch types.LifecycleState(aws.ToString(found.LifecycleState)) {
@@ -73,6 +73,8 @@ func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingI
 		kind = InstanceTerminating
 	case types.LifecycleStateTerminatingRetained:
 		kind = InstanceRetained
+	case types.LifecycleStateInService:
+		kind = InstanceInService
 	default:
 		return
 	}
