@@ -105,6 +105,7 @@ func tasksOf(role bundle.Role) []task {
 		tasks = append(tasks,
 			task{"etcd volume", (*boot).attachVolume, lastRetry},
 			task{"etcd file system", (*boot).mountVolume, lastRetry},
+			task{"etcd restore", (*boot).restoreMember, lastRetry},
 			task{"etcd name", (*boot).publishName, nameRetry},
 			task{"authorities", (*boot).fetchPKI, lastRetry},
 		)

@@ -115,6 +115,22 @@ type Etcd struct {
 	DNSName      string `json:"dnsName"`
 	// Members are the DNS names of all members, by member name.
 	Members map[string]string `json:"members"`
+	// Restore, if not nil, says that the volume was made from a snapshot and how the member is made from what is on it.
+	Restore *EtcdRestore `json:"restore,omitempty"`
+}
+
+// EtcdRestore is how a member of etcd is made from the data of one member of the cluster before.
+type EtcdRestore struct {
+	// Snapshot is the EBS snapshot that all slots' volumes were made from.
+	Snapshot string `json:"snapshot"`
+	// Program is where in the bucket the program is that does it.
+	Program string `json:"program"`
+	// Name is the member's name.
+	Name string `json:"name"`
+	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and Token its
+	// --initial-cluster-token, which is another for each snapshot.
+	InitialCluster string `json:"initialCluster"`
+	Token          string `json:"token"`
 }
 
 // API is the cluster's Kubernetes API.

@@ -42,6 +42,13 @@ func NodeupKey(hash, architecture string) string {
 	return "nodeup/" + hash + "/nodeup-linux-" + architecture
 }
 
+// RestoreKey returns the key under which the program that makes members of etcd of a snapshot's data is stored in the
+// cluster's bucket. It is the snapshot's and not the program's hash's, since another operator's program is no reason to
+// replace machines.
+func RestoreKey(snapshot, architecture string) string {
+	return "nodeup/restore-" + snapshot + "/etcd-restore-linux-" + architecture
+}
+
 // LabelValue returns what of a bundle's hash nodes carry in their label: a whole hash is longer
 // than a label's value may be.
 func LabelValue(hash string) string {

@@ -1,0 +1,112 @@
+package etcdrestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+)
+
+// Folders on the volume. The first is etcd's own.
+const (
+	memberFolder = "member"
+	// fromPrefix and the snapshot's ID name the folder that the snapshot's data is moved to.
+	fromPrefix = "from-"
+	// halfFolder is where the member grows.
+	halfFolder = "half-made"
+)
+
+// Options say which member is made of what.
+type Options struct {
+	// DataDir is etcd's data directory, which holds the data of a snapshot.
+	DataDir string
+	// Snapshot names the snapshot, for example snap-0123456789abcdef0.
+	Snapshot string
+	// Name is the member's name, one of those in InitialCluster, which is the list of members and their peer URLs as etcd's
+	// --initial-cluster has it. Token is its --initial-cluster-token; it has to be another for each snapshot.
+	Name, InitialCluster, Token string
+	// Log gets what etcd's own code says. What it calls fatal ends the process.
+	Log *zap.Logger
+}
+
+// ErrNoData says that a snapshot holds no data of etcd.
+var ErrNoData = errors.New("it holds no data of etcd; take one that is listed in the Cluster's status.backup")
+
+// Run makes the member, and says whether it had to: one that was made before is left alone, whatever etcd has written since.
+// Whether it was is told by the member's log, which begins with its cluster's identity. So it can be killed anywhere: the
+// snapshot's data stays until the member has its place, and what is half-made is made anew.
+func Run(ctx context.Context, o Options) (made bool, err error) {
+	member, half := filepath.Join(o.DataDir, memberFolder), filepath.Join(o.DataDir, halfFolder)
+	from := filepath.Join(o.DataDir, fromPrefix+o.Snapshot)
+	was, err := o.isMember()
+	if err != nil {
+		return false, err
+	}
+	if was {
+		return false, tidy(o.DataDir)
+	}
+	if err := setAside(member, filepath.Join(from, memberFolder)); err != nil {
+		return false, fmt.Errorf("the snapshot %s: %w", o.Snapshot, err)
+	}
+	if err := os.RemoveAll(half); err != nil {
+		return false, fmt.Errorf("remove what is half-made: %w", err)
+	}
+	if err := replay(ctx, from, o.Name, o.Log); err != nil {
+		return false, err
+	}
+	if err := o.reform(from, half); err != nil {
+		return false, err
+	}
+	if err := move(filepath.Join(half, memberFolder), member); err != nil {
+		return false, err
+	}
+	return true, tidy(o.DataDir)
+}
+
+// setAside moves the snapshot's data away from where etcd's own is to be, unless that is done.
+func setAside(member, to string) error {
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	if _, err := os.Stat(member); os.IsNotExist(err) {
+		return ErrNoData
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	return move(member, to)
+}
+
+// move gives a folder another name, for good when it returns.
+func move(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("move a folder: %w", err)
+	}
+	for _, name := range []string{filepath.Dir(from), filepath.Dir(to)} {
+		folder, err := os.Open(name) //nolint:gosec // The caller's own folder.
+		if err != nil {
+			return fmt.Errorf("open a folder: %w", err)
+		}
+		if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+			return fmt.Errorf("write a folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// tidy removes what is not needed once the member is made.
+func tidy(dataDir string) error {
+	names, err := filepath.Glob(filepath.Join(dataDir, fromPrefix+"*"))
+	if err != nil {
+		return fmt.Errorf("look for the snapshot's data: %w", err)
+	}
+	for _, name := range append(names, filepath.Join(dataDir, halfFolder)) {
+		if err := os.RemoveAll(name); err != nil {
+			return fmt.Errorf("remove the snapshot's data: %w", err)
+		}
+	}
+	return nil
+}
