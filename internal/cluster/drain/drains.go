@@ -115,8 +115,16 @@ func (d *Drains) forget() {
 	}
 }
 
-// Cancel ends work at an instance, whose machine stays after all. Its node is open for pods again.
+// Cancel ends work at an instance, whose machine stays after all. Its node is open for pods again, also if it was empty already.
 func (d *Drains) Cancel(instance string) {
+	d.mu.Lock()
+	if known := d.runs[instance]; known != nil && !known.ended().IsZero() {
+		r := newRun(d, known.nowProgress().Order, d.options.Clock.Now())
+		r.cancelled = true
+		d.runs[instance] = r
+		d.launch(r)
+	}
+	d.mu.Unlock()
 	d.change(instance, func(r *run) { r.cancelled = true })
 }
 
