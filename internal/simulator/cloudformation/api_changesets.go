@@ -225,7 +225,9 @@ func (e *Engine) deleteChangeSet(ctx context.Context, in *awscfn.DeleteChangeSet
 		return nil, err
 	}
 	defer unlock()
-	if cs.execution == types.ExecutionStatusExecuteInProgress || cs.execution == types.ExecutionStatusExecuteComplete {
+	// One that was executed goes: the CDK deletes its own of the last deployment, as all have one name.
+	// https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/toolkit-lib/lib/api/deployments/deploy-stack.ts
+	if cs.execution == types.ExecutionStatusExecuteInProgress {
 		return nil, wire.Errorf("InvalidChangeSetStatus", "ChangeSet [%s] cannot be deleted in its current status of [%s]", cs.id, cs.status)
 	}
 	s.changeSets = slices.DeleteFunc(s.changeSets, func(c *changeSet) bool { return c == cs })

@@ -213,3 +213,31 @@ func TestDrift(t *testing.T) {
 		t.Errorf("%v %v", one, err)
 	}
 }
+
+// An update makes what was planned before it obsolete, and a change set that was executed makes room for the next of its name.
+func TestChangeSetsAfterAnUpdate(t *testing.T) {
+	w := newWorld(t, nil)
+	w.createAndWait("planned", streamTemplate)
+	plan := func(name, shards string) *awscfn.DescribeChangeSetOutput {
+		return w.changeSet(&awscfn.CreateChangeSetInput{
+			StackName: aws.String("planned"), ChangeSetName: aws.String(name), TemplateBody: aws.String(stream(`"ShardCount": ` + shards)),
+		})
+	}
+	plan("plan", "5")
+	if err := w.update("planned", stream(`"ShardCount": 6`)); err != nil {
+		t.Fatal(err)
+	}
+	w.waitFor("planned", types.StackStatusUpdateComplete)
+	out, err := w.DescribeChangeSet(t.Context(), &awscfn.DescribeChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")})
+	if err != nil || out.ExecutionStatus != types.ExecutionStatusObsolete {
+		t.Errorf("after an update the change set is %v, %v", out, err)
+	}
+	for _, shards := range []string{"7", "8"} {
+		if _, err := w.DeleteChangeSet(t.Context(), &awscfn.DeleteChangeSetInput{StackName: aws.String("planned"), ChangeSetName: aws.String("plan")}); err != nil {
+			t.Fatal(err)
+		}
+		plan("plan", shards)
+		w.execute("planned", "plan")
+		w.waitFor("planned", types.StackStatusUpdateComplete)
+	}
+}

@@ -22,6 +22,11 @@ func (s *stack) beginUpdate(rev *revision) {
 	now := s.engine.now()
 	s.updated = &now
 	s.revision = rev
+	for _, cs := range s.changeSets { // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ChangeSetSummary.html
+		if cs.execution == types.ExecutionStatusAvailable {
+			cs.execution = types.ExecutionStatusObsolete
+		}
+	}
 	if s.undo == nil {
 		s.undo = map[string]*member{}
 	}
