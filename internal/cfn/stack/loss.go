@@ -39,6 +39,18 @@ var holdings = map[string]holding{
 	"AWS::CloudFormation::Stack":         {"nested stack", "what its resources hold is lost"},
 }
 
+// fixed are properties of which CloudFormation says only that a change may replace the resource, and which their service cannot
+// change: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTable.html takes no other key.
+var fixed = map[string]string{"AWS::DynamoDB::Table": "KeySchema", "AWS::DynamoDB::GlobalTable": "KeySchema"}
+
+// replaces reports whether the resource is replaced for sure.
+func replaces(change *types.ResourceChange) bool {
+	property, known := fixed[aws.ToString(change.ResourceType)]
+	return change.Replacement == types.ReplacementTrue || known && slices.ContainsFunc(change.Details, func(d types.ResourceChangeDetail) bool {
+		return d.Target != nil && d.Target.Attribute == types.ResourceAttributeProperties && aws.ToString(d.Target.Name) == property
+	})
+}
+
 func holdingOf(kind string) holding {
 	if known, ok := holdings[kind]; ok {
 		return known
@@ -62,7 +74,7 @@ func warning(change *types.ResourceChange, planned *diff.Change) string {
 		return fmt.Sprintf("REMOVES %s: %s%s.", name, held.loss, fate)
 	case change.Action != types.ChangeActionModify:
 		return ""
-	case change.Replacement == types.ReplacementTrue:
+	case replaces(change):
 		since := ""
 		if causes != "" {
 			since = ", since " + causes + " cannot be changed in place"

@@ -100,6 +100,8 @@ func (v *visit) propose(ctx context.Context) step {
 	case err == nil:
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = id, v.basis(), ""
 		return end(v.workingOut())
+	case awsapi.Code(err) == "AlreadyExistsException":
+		return end(v.wait(reasonUnsettled, "The change set from before is just being deleted; the operator tries again shortly.", staleLook))
 	case busy(err), missing(err):
 		return v.lookOnce(ctx, err)
 	default:

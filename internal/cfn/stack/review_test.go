@@ -20,7 +20,7 @@ func TestDecideWhereChangesNeedApproval(t *testing.T) {
 		facts Facts
 		want  Action
 	}{
-		"a change is proposed":                                            {Facts{Review: true}, ActionPropose},
+		"a change is proposed": {Facts{Review: true}, ActionPropose},
 		"what is deployed is found out before a change is proposed":       {Facts{Review: true, Unknown: true}, ActionInspect},
 		"what CloudFormation would do is read":                            {Facts{Review: true, Proposal: ProposalUnread}, ActionRead},
 		"a proposal that is shown waits":                                  {Facts{Review: true, Proposal: ProposalWaits}, ActionAwait},
@@ -379,7 +379,9 @@ func TestSignalsAndCancellations(t *testing.T) {
 	if waiting, cancelled := ask("jobs"); !waiting || !cancelled {
 		t.Error("a stack that is being updated does not wait for a signal, or cannot be cancelled")
 	}
-	s.before = func(string) error { return refuse("AccessDenied", "User: x is not authorized to perform: cloudformation:SignalResource") }
+	s.before = func(string) error {
+		return refuse("AccessDenied", "User: x is not authorized to perform: cloudformation:SignalResource")
+	}
 	var failure *awsapi.Failure
 	if _, err := e.Signal(t.Context(), awsapi.Target{}, "jobs", "Group", "i-1"); !errors.As(err, &failure) || failure.Kind != awsapi.Denied {
 		t.Errorf("error %v, want it explained", err)

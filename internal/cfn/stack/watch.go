@@ -33,9 +33,11 @@ type watchlist struct {
 	number uint64
 }
 
-// event notes that a stack changed.
+// event notes that a stack changed. That an update goes back is news while CloudFormation is still at work: from then on it waits for
+// other machines.
 func (w *watchlist) event(event Event) {
-	if event.StackID == "" || inProgress(types.StackStatus(event.Status)) {
+	status := types.StackStatus(event.Status)
+	if event.StackID == "" || inProgress(status) && status != types.StackStatusUpdateRollbackInProgress {
 		return
 	}
 	w.mu.Lock()

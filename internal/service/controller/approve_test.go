@@ -1,0 +1,171 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+)
+
+// TestApprovalOfAReplacedTable says in plain words what is lost, and asks for both consents: to the loss, and to the change.
+func TestApprovalOfAReplacedTable(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply(strings.Replace(dynamoTable, "spec:\n", "spec:\n  updatePolicy: Manual\n", 1))
+	w.ready("DynamoDB", "dynamo-table") // Making it needs no approval.
+	before := w.deployed("DynamoDB", "dynamo-table")
+
+	w.change("DynamoDB", "dynamo-table", `{"spec":{"hashAttribute":{"name":"id"}}}`)
+	w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "RefusedByPolicy") // The policy speaks first.
+	w.change("DynamoDB", "dynamo-table", `{"metadata":{"annotations":{"service-operator.aws/allow":"replace"}}}`)
+	held := w.condition("DynamoDB", "dynamo-table", "Synced", "False", "ApprovalNeeded")
+	pending := w.pending("DynamoDB", "dynamo-table")
+	loss := "REPLACES the table Table (dynamo-table): its items are lost, since KeySchema cannot be changed in place."
+	if !strings.HasPrefix(pending.Summary, loss) || !strings.Contains(held.Message, loss) {
+		t.Errorf("summary %q, message %q: want %q", pending.Summary, held.Message, loss)
+	}
+	command := fmt.Sprintf("kubectl annotate --overwrite -n %s dynamodb.service-operator.aws/dynamo-table aws-operator/approve=%s", w.namespace, pending.Digest)
+	if !strings.HasSuffix(held.Message, command) {
+		t.Errorf("message %q, want the command %q", held.Message, command)
+	}
+	if len(pending.Changes) != 1 || pending.Changes[0].Replacement != "Conditional" || pending.Changes[0].Warning != loss {
+		t.Errorf("changes %+v, want the table's replacement", pending.Changes)
+	}
+	if after := w.deployed("DynamoDB", "dynamo-table"); after != before {
+		t.Errorf("AWS was changed before the approval:\n%s\nwas\n%s", after, before)
+	}
+	w.delete("DynamoDB", "dynamo-table") // Whoever deletes it means it.
+	if stacks := w.stacks(); len(stacks) != 0 {
+		t.Errorf("stacks %v are left", stacks)
+	}
+}
+
+// TestApprovalOfAQueue carries out just what was approved: not what was edited since, and not by an operator that was killed in between
+// any differently.
+func TestApprovalOfAQueue(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {updatePolicy: Manual, delaySeconds: 1}}")
+	w.ready("SQSQueue", "jobs")
+	before := w.deployed("SQSQueue", "jobs")
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":2}}`)
+	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalNeeded")
+	first := w.pending("SQSQueue", "jobs")
+	if first.Summary != "Changes Queue in place." || fmt.Sprint(first.Changes[0].Properties) != "[DelaySeconds]" {
+		t.Errorf("pending %+v, want the queue's change by its property", first)
+	}
+
+	w.stop()
+	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"spec":{"delaySeconds":3},"metadata":{"annotations":{"aws-operator/approve":%q}}}`, first.Digest))
+	w.startOperator()
+	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalStale")
+	second := w.pending("SQSQueue", "jobs")
+	if second.Digest == first.Digest {
+		t.Error("the edit has the digest of what was before")
+	}
+	if after := w.deployed("SQSQueue", "jobs"); after != before {
+		t.Errorf("AWS was changed before the approval:\n%s\nwas\n%s", after, before)
+	}
+	calls := w.count()
+	w.change("SQSQueue", "jobs", fmt.Sprintf(`{"metadata":{"annotations":{"aws-operator/approve":"%s,%s"}}}`, first.Digest, second.Digest))
+	w.ready("SQSQueue", "jobs")
+	w.delay("jobs", "3")
+	if made := calls(); made["UpdateStack"] != 0 || made["ExecuteChangeSet"] != 1 {
+		t.Errorf("calls %v, want that the change set is executed", made)
+	}
+	if obj := w.object("SQSQueue", "jobs"); len(obj.Status.PendingChanges) != 0 {
+		t.Errorf("%+v is said to wait", obj.Status.PendingChanges)
+	}
+
+	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":4}}`)
+	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalNeeded") // The approvals are used up.
+	w.change("SQSQueue", "jobs", `{"spec":{"updatePolicy":"Automatic"}}`)
+	w.delay("jobs", "4")
+	w.ready("SQSQueue", "jobs")
+}
+
+// TestApprovalOfAUsersKind holds for what a ModelDefinition defines, and a stack that is left to itself keeps no change set.
+func TestApprovalOfAUsersKind(t *testing.T) {
+	w := newWorld(t, nil)
+	w.apply("{kind: ModelDefinition, metadata: {name: approvedtopics}, spec: {kind: ApprovedTopic, resourceType: 'AWS::SNS::Topic'}}")
+	w.condition("ModelDefinition", "approvedtopics", "Ready", "True", "Served")
+	w.apply("{kind: ApprovedTopic, metadata: {name: news, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {updatePolicy: Manual, displayName: one}}")
+	obj := w.ready("ApprovedTopic", "news")
+	name := fmt.Sprint(nested(obj, "status", "stackName"))
+	w.change("ApprovedTopic", "news", `{"spec":{"displayName":"two"}}`)
+	w.condition("ApprovedTopic", "news", "Synced", "False", "ApprovalNeeded")
+	if sets := w.changeSets(name); len(sets) != 1 {
+		t.Errorf("change sets %q, want one", sets)
+	}
+	w.delete("ApprovedTopic", "news")
+	if sets := w.changeSets(name); len(sets) != 0 {
+		t.Errorf("the stack that is kept has change sets %q", sets)
+	}
+}
+
+func (w *world) object(kind, name string) *v1alpha1.Object {
+	w.t.Helper()
+	obj, err := w.get(kind, name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	typed := &v1alpha1.Object{}
+	data, err := json.Marshal(obj.Object)
+	if err == nil {
+		err = json.Unmarshal(data, typed)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return typed
+}
+
+// pending returns the one change that waits.
+func (w *world) pending(kind, name string) v1alpha1.PendingChange {
+	w.t.Helper()
+	obj := w.object(kind, name)
+	if len(obj.Status.PendingChanges) != 1 || obj.Status.PendingChanges[0].Stack != obj.Status.StackName {
+		w.t.Fatalf("%+v wait, want one change of the object's stack", obj.Status.PendingChanges)
+	}
+	return obj.Status.PendingChanges[0]
+}
+
+// deployed tells all that an update of the object's stack would change.
+func (w *world) deployed(kind, name string) string {
+	w.t.Helper()
+	stack := aws.String(w.object(kind, name).Status.StackName)
+	c := cloudformation.NewFromConfig(w.awsConfig())
+	template, err := c.GetTemplate(w.t.Context(), &cloudformation.GetTemplateInput{StackName: stack})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stacks, err := c.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: stack})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	resources, err := c.DescribeStackResources(w.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: stack})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	shown, err := json.Marshal([]any{stacks.Stacks[0].StackStatus, stacks.Stacks[0].LastUpdatedTime, stacks.Stacks[0].Tags, resources.StackResources})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(shown) + aws.ToString(template.TemplateBody)
+}
+
+func (w *world) changeSets(stack string) []string {
+	w.t.Helper()
+	out, err := cloudformation.NewFromConfig(w.awsConfig()).ListChangeSets(w.t.Context(), &cloudformation.ListChangeSetsInput{StackName: aws.String(stack)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for i := range out.Summaries {
+		names = append(names, aws.ToString(out.Summaries[i].ChangeSetName))
+	}
+	return names
+}
