@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
@@ -33,13 +32,20 @@ type cluster struct {
 	listener *listener
 	members  int
 
-	mu      sync.Mutex
-	slots   map[int]string
-	volumes map[string]bool
+	mu          sync.Mutex
+	slots       map[int]member
+	volumes     map[string]bool
+	connections map[*connection]struct{}
+}
+
+// member is a slot that is up: its machine, its Node, and whether its etcd does not work.
+type member struct {
+	instance, node string
+	broken         bool
 }
 
 // newCluster serves the API of a cluster whose first slot has come up.
-func newCluster(clk clock.Clock, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
+func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
 	authority, err := authorityOf(files)
 	if err != nil {
 		return nil, err
@@ -48,49 +54,33 @@ func newCluster(clk clock.Clock, b *bundle.Bundle, files map[string][]byte) (*cl
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := serving(clk.Now(), authority, names)
+	certificate, err := serving(o.Clock.Now(), authority, names)
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
-	api := kubeapi.New(kubeapi.Options{Authority: pool, Kubernetes: b.Kubernetes, Clock: clk})
 	c := &cluster{
-		api: api, listener: newListener(), members: len(b.Etcd.Members), slots: map[int]string{}, volumes: map[string]bool{},
-		server: &http.Server{
-			Handler: api, ReadHeaderTimeout: time.Minute,
-			TLSConfig: &tls.Config{
-				MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{certificate},
-				CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}, // Nobody keeps a played cluster's traffic to break it one day.
-			},
-			ErrorLog: log.New(io.Discard, "", 0), // Machines that end cut connections.
+		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{},
+		connections: map[*connection]struct{}{},
+	}
+	options := kubeapi.Options{
+		Authority: pool, Kubernetes: b.Kubernetes, Clock: o.Clock, PodStart: o.PodStart, PodStop: o.PodStop, Proxy: c.reach,
+	}
+	if o.Observe != nil {
+		options.Observe = func(e kubeapi.Event) { o.Observe(bucket, e) }
+	}
+	c.api = kubeapi.New(options)
+	c.server = &http.Server{
+		Handler: c.api, ReadHeaderTimeout: time.Minute,
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{certificate},
+			CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}, // Nobody keeps a played cluster's traffic to break it one day.
 		},
+		ErrorLog: log.New(io.Discard, "", 0), // Machines that end cut connections.
 	}
 	go func() { _ = c.server.ServeTLS(c.listener, "", "") }()
 	return c, nil
-}
-
-// hasQuorum says whether a majority of the members is up.
-func (c *cluster) hasQuorum() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return 2*len(c.slots) > c.members
-}
-
-func (c *cluster) up(slot int, instanceID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.slots[slot] = instanceID
-}
-
-func (c *cluster) down(instanceID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for slot, at := range c.slots {
-		if at == instanceID {
-			delete(c.slots, slot)
-		}
-	}
 }
 
 func (c *cluster) know(volumeID string) {

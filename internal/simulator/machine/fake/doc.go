@@ -12,6 +12,13 @@
 // it. Both then are Nodes with the bundle's labels and taints, Ready at once.
 // When a machine ends, its Node goes, as the cloud controller has it.
 //
-// What it does not do: run nodeup, kubeadm or user data, schedule or play pods,
-// run controllers, lose the data of a single member.
+// Slots show their control plane as mirror pods, and each slot's /readyz can be
+// asked through the API server's proxy. Without a majority of slots the API does
+// not answer, and connections end with the slot that they go through.
+//
+// Pods are played by package kubeapi. Tests make machines misbehave through
+// [Host.SetImage], [Host.SetKubelet] and [Host.SetMember].
+//
+// What it does not do: run nodeup, kubeadm or user data, lose the data of a single
+// member.
 package fake

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
 )
 
 // Options say how machines are played.
@@ -22,6 +23,12 @@ type Options struct {
 	Clock clock.WithTicker
 	// BootTime is how long a machine takes until it looks at its user data.
 	BootTime time.Duration
+	// PodStart and PodStop are how long pods take until they are Ready and, within their grace period, to end: no time
+	// unless set. Annotations of a pod say it for that one, see package kubeapi.
+	PodStart, PodStop time.Duration
+	// Observe is told of every change in a cluster, named by its bucket, in their order; nobody is unless set. It is
+	// called while the cluster waits, and may not call it.
+	Observe func(bucket string, e kubeapi.Event)
 	// Log receives what a machine's console would show; nothing unless set.
 	Log logr.Logger
 }
@@ -36,6 +43,7 @@ type Host struct {
 	closed   bool
 	machines map[string]*played
 	clusters map[string]*cluster
+	images   map[string]Behaviour
 }
 
 // New returns a host without machines.
@@ -46,7 +54,7 @@ func New(o Options) *Host {
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
-	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}}
+	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}, images: map[string]Behaviour{}}
 }
 
 // Connect tells the host what its machines reach.
@@ -118,11 +126,11 @@ func (h *Host) Dial(_ context.Context, instanceID string, port int) (net.Conn, e
 		return nil, refused(instanceID, port)
 	}
 	c := m.serves()
-	if c == nil || port != apiPort || !c.hasQuorum() {
+	if c == nil || port != apiPort {
 		return nil, refused(instanceID, port)
 	}
-	here, there := net.Pipe()
-	if !c.listener.offer(there) {
+	here, ok := c.dial(instanceID)
+	if !ok {
 		return nil, refused(instanceID, port)
 	}
 	return here, nil

@@ -42,11 +42,18 @@ type played struct {
 	joined  *cluster
 	node    string
 	servant bool
+	// silent says that its kubelet does not work.
+	silent bool
 }
 
 // boot takes the way of a real machine again and again until it has joined.
 func (m *played) boot(ctx context.Context) {
-	if !m.sleep(ctx, m.host.options.BootTime) {
+	behaviour := m.host.behaviour(m.spec.ImageID)
+	if !m.sleep(ctx, m.host.options.BootTime+behaviour.BootTime) {
+		return
+	}
+	if behaviour.NeverJoins {
+		m.log.Info("This machine's image is broken; it does nothing.", "image", m.spec.ImageID)
 		return
 	}
 	in, err := bootstrap.ParseUserData(string(m.spec.UserData))
@@ -126,7 +133,7 @@ func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Clie
 			return err
 		}
 	}
-	c, err := m.host.cluster(bucket, func() (*cluster, error) { return newCluster(m.host.options.Clock, b, files) })
+	c, err := m.host.cluster(bucket, func() (*cluster, error) { return newCluster(&m.host.options, bucket, b, files) })
 	if err != nil {
 		return err
 	}
@@ -209,10 +216,13 @@ func (m *played) enter(c *cluster, b *bundle.Bundle, slot bool) error {
 	}
 	if slot {
 		m.servant = true
-		c.up(b.Etcd.Slot, m.spec.InstanceID)
+		c.up(b.Etcd.Slot, m.spec.InstanceID, node.Name)
 	}
 	m.joined, m.node = c, node.Name
-	return c.api.Put(node) //nolint:wrapcheck // says what it is about
+	if err := c.api.Put(node); err != nil || !slot {
+		return err //nolint:wrapcheck // says what it is about
+	}
+	return m.mirror(c, b)
 }
 
 // serves is the cluster whose API the machine serves, nil if it serves none.

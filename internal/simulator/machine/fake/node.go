@@ -66,15 +66,24 @@ func (m *played) settle(node *corev1.Node, b *bundle.Bundle) {
 			{Type: corev1.NodeInternalIP, Address: m.spec.PrivateIP.String()},
 			{Type: corev1.NodeHostName, Address: m.spec.PrivateDNSName},
 		},
-		Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "This machine is played.",
-			LastHeartbeatTime: now, LastTransitionTime: now,
-		}},
+		Conditions: []corev1.NodeCondition{m.readiness(now)},
 		NodeInfo: corev1.NodeSystemInfo{
 			KubeletVersion: b.Kubernetes, Architecture: b.Architecture, OperatingSystem: "linux",
 			OSImage: "played", ContainerRuntimeVersion: "played://0",
 		},
 	}
+}
+
+// readiness is what the kubelet says when it joins.
+func (m *played) readiness(now metav1.Time) corev1.NodeCondition {
+	c := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "This machine is played.",
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if m.silent || m.host.behaviour(m.spec.ImageID).NotReady {
+		c.Status, c.Reason, c.Message = corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready: cni plugin not initialized"
+	}
+	return c
 }
 
 // parseTaint reads key=value:effect.

@@ -168,6 +168,9 @@ func (p *player) later(wait time.Duration, do func()) {
 }
 
 func (p *player) note(c change) {
+	if p.options.Observe != nil {
+		p.options.Observe(Event{c.event, c.kind.Kind, c.object})
+	}
 	switch c.kind {
 	case podKind:
 		p.notePod(c)

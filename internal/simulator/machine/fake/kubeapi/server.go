@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 )
 
@@ -33,6 +34,19 @@ type Options struct {
 	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to it; an error says why
 	// nothing does. Nothing does unless set.
 	Proxy func(pod *corev1.Pod, port string) (http.Handler, error)
+	// Observe is told of every change, in their order; nobody is unless set. It is called while the API waits, and may
+	// not call it.
+	Observe func(Event)
+}
+
+// Event is a change of an object.
+type Event struct {
+	// Type is Added, Modified or Deleted.
+	Type watch.EventType
+	// Kind is the object's, as "Pod".
+	Kind string
+	// Object is what it is now, or was when it was deleted: not to be changed.
+	Object *unstructured.Unstructured
 }
 
 // Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
