@@ -58,14 +58,21 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
 	b.PKI = pkiFiles()
+	restore := c.Spec.ControlPlane.RestoreSnapshot
 	b.Etcd = &bundle.Etcd{
 		Slot:         at.Index,
-		VolumeTags:   map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagEtcdSlot: fmt.Sprint(at.Index)},
+		VolumeTags:   map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagEtcdSlot: model.EtcdSlotTag(at.Index, restore)},
 		Device:       "/dev/sdf", // The first name that AWS recommends for data volumes: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/device_naming.html
 		MountPoint:   etcdDataDir,
 		HostedZoneID: outputs[model.OutputHostedZone],
 		DNSName:      at.EtcdDNS,
 		Members:      etcdMembers(c),
+	}
+	if restore != "" {
+		b.Etcd.Restore = &bundle.EtcdRestore{
+			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)),
+			Name: at.EtcdName, InitialCluster: initialCluster(c), Token: model.EtcdToken(c.Name, restore),
+		}
 	}
 	b.Kubelet, err = kubelet(b, at.Labels, []string{model.LabelControlPlane + "=:" + string(corev1.TaintEffectNoSchedule)}, nil)
 	return b, err

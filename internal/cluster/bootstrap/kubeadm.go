@@ -201,15 +201,11 @@ func certificateNames(c *model.Cluster, apiAddress string) []any {
 // that has data ignores the list. Members know each other by DNS names, which stay when a machine is
 // replaced and its address is another.
 func etcdConfiguration(c *model.Cluster, slot model.Slot) (map[string]any, error) {
-	peers := make([]string, 0, len(c.Slots))
-	for _, other := range c.Slots {
-		peers = append(peers, other.EtcdName+"="+peerURL(other))
-	}
 	arguments, err := args("etcd", map[string]string{
 		"name":                        slot.EtcdName,
-		"initial-cluster":             strings.Join(peers, ","),
+		"initial-cluster":             initialCluster(c),
 		"initial-cluster-state":       "new",
-		"initial-cluster-token":       c.Name,
+		"initial-cluster-token":       model.EtcdToken(c.Name, c.Spec.ControlPlane.RestoreSnapshot),
 		"initial-advertise-peer-urls": peerURL(slot),
 	}, c.Spec.ControlPlane.ExtraArgs.Etcd)
 	if err != nil {
@@ -225,6 +221,15 @@ func etcdConfiguration(c *model.Cluster, slot model.Slot) (map[string]any, error
 		local["imageTag"] = tag
 	}
 	return local, nil
+}
+
+// initialCluster lists all members as etcd takes them.
+func initialCluster(c *model.Cluster) string {
+	peers := make([]string, 0, len(c.Slots))
+	for _, slot := range c.Slots {
+		peers = append(peers, slot.EtcdName+"="+peerURL(slot))
+	}
+	return strings.Join(peers, ",")
 }
 
 func peerURL(slot model.Slot) string {

@@ -68,6 +68,7 @@ var needNoNode = map[string]string{
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",
 	"cluster.spec.addons":                             "installed in the running cluster",
+	"cluster.spec.backup":                             "when snapshots are taken",
 	"group.spec.rollingUpdate.surge":                  "heeded by the operator's own engine, not by AWS",
 	"group.spec.rollingUpdate.canary":                 "heeded by the operator's own engine, not by AWS",
 	"group.spec.repair":                               "when nodes are replaced, not what they are",
@@ -142,6 +143,7 @@ var other = map[string]any{
 	"cluster.spec.controlPlane.instanceType":    "m6i.xlarge",
 	"cluster.spec.controlPlane.zones":           []string{"eu-central-1c", "eu-central-1b", "eu-central-1a"},
 	"cluster.spec.controlPlane.image":           "ami-0123456789abcdef0",
+	"cluster.spec.controlPlane.restoreSnapshot": "snap-0123456789abcdef0",
 	"cluster.spec.bastion.instanceType":         "t3.small",
 	"cluster.spec.updatePolicy":                 "Manual",
 	"cluster.spec.volumePolicy":                 "Delete",
@@ -386,7 +388,9 @@ func alter(t *testing.T, path string, v reflect.Value) bool {
 }
 
 // mayBeUnset says whether a field has a value to try although the fixture leaves it out.
-func mayBeUnset(path string) bool { return strings.HasSuffix(path, ".image") }
+func mayBeUnset(path string) bool {
+	return strings.HasSuffix(path, ".image") || strings.HasSuffix(path, ".restoreSnapshot")
+}
 
 func alterMap(v reflect.Value) bool {
 	for _, key := range v.MapKeys() {

@@ -33,7 +33,7 @@ const (
 	TagSlot = v1alpha1.Group + "/slot"
 	// TagInstanceGroup holds the instance group's name.
 	TagInstanceGroup = v1alpha1.Group + "/instance-group"
-	// TagEtcdSlot is on an etcd volume and holds the slot's number.
+	// TagEtcdSlot is on an etcd volume and holds what EtcdSlotTag returns, and on a snapshot of one the slot's number.
 	TagEtcdSlot = v1alpha1.Group + "/etcd-slot"
 )
 
@@ -200,6 +200,25 @@ func ZoneName(cluster string) string { return cluster + ".internal" }
 
 // EtcdName returns the name of the slot's etcd member.
 func EtcdName(slot int) string { return "etcd-" + strconv.Itoa(slot) }
+
+// EtcdSlotTag returns the value of the tag by which a slot's machine finds its etcd volume: another for each snapshot that
+// the volume was made from, so that no machine takes the volume that it is not made for, while there is a new one beside
+// an old one.
+func EtcdSlotTag(slot int, snapshot string) string {
+	if snapshot == "" {
+		return strconv.Itoa(slot)
+	}
+	return strconv.Itoa(slot) + "/" + snapshot
+}
+
+// EtcdToken returns what tells the cluster's etcd from all others, also from what it was before it was restored from a
+// snapshot.
+func EtcdToken(cluster, snapshot string) string {
+	if snapshot == "" {
+		return cluster
+	}
+	return cluster + "-" + snapshot
+}
 
 // TokenParameterName returns the name of the SSM parameter of the bootstrap token. Names that begin
 // with aws, also behind the first slash, are reserved:

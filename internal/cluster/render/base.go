@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -143,6 +142,6 @@ func (s *baseScope) VolumeTags(slot model.Slot) []tag {
 	return tags(map[string]string{
 		model.TagOwnedPrefix + s.Name: model.TagOwned,
 		model.TagCluster:              s.Name,
-		model.TagEtcdSlot:             strconv.Itoa(slot.Index),
+		model.TagEtcdSlot:             model.EtcdSlotTag(slot.Index, s.Spec.ControlPlane.RestoreSnapshot),
 	})
 }
