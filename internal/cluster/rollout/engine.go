@@ -2,7 +2,7 @@ package rollout
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -74,10 +74,13 @@ type Engine struct {
 
 // recent is what is remembered of a group between steps.
 type recent struct {
-	desired    int
-	since      time.Time
-	ended      map[string]time.Time
-	validation Validation
+	// desired is the capacity that was seen last, since when it has been so.
+	desired int
+	since   time.Time
+	// launched is when machines were launched, ended when they were ended, cancelled whose drains were given up.
+	launched, ended map[string]time.Time
+	cancelled       map[string]bool
+	validation      Validation
 }
 
 // New returns an engine.
@@ -105,8 +108,72 @@ type Result struct {
 	Did []string
 }
 
+// recent returns what is remembered of a group.
+func (e *Engine) recent(group *Group) *recent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := fmt.Sprint(group.Target, group.AutoScalingGroup)
+	if e.groups[key] == nil {
+		e.groups[key] = &recent{launched: map[string]time.Time{}, ended: map[string]time.Time{}, cancelled: map[string]bool{}}
+	}
+	return e.groups[key]
+}
+
+// Forget drops what is remembered of a group that is looked at no more.
+func (e *Engine) Forget(group *Group) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.groups, fmt.Sprint(group.Target, group.AutoScalingGroup))
+}
+
+// mostRounds bounds how much one step does: what is left is done by the next.
+const mostRounds = 16
+
 // Step takes a group as far as it goes without waiting. It errs when AWS does; calling it again goes on.
 func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
-	_, _ = ctx, group
-	return Result{}, errors.ErrUnsupported
+	if len(group.Attempt) > longestAttempt || group.Attempt == "" {
+		return Result{}, fmt.Errorf("an attempt is named by 1 to %d characters, not by %q", longestAttempt, group.Attempt)
+	}
+	var did []string
+	for range mostRounds {
+		w, err := e.observe(ctx, group)
+		if err != nil {
+			return Result{}, err
+		}
+		d := Decide(&w.World, &group.Settings, e.options.Clock.Now())
+		result := resultOf(w, group, &d)
+		result.Did = did
+		if len(d.Actions) == 0 {
+			return result, nil
+		}
+		for i := range d.Actions {
+			if err := e.do(ctx, group, w, &d.Actions[i]); err != nil {
+				return result, err
+			}
+		}
+		if d.Actions[0].Kind != Validate {
+			did = append(did, d.Why)
+			result.Did = did
+		}
+		if d.State == Done {
+			e.Forget(group)
+			return result, nil
+		}
+	}
+	return Result{State: Rolling, Why: did[len(did)-1], Again: lookAgain, Did: did}, nil
+}
+
+// resultOf says where a group is.
+func resultOf(w *seen, group *Group, d *Decision) Result {
+	p := newPlanner(&w.World, &group.Settings, time.Time{})
+	r := Result{State: d.State, Why: d.Why, Again: d.Again, Total: w.Desired, Draining: w.drain}
+	for _, i := range append(p.coming, p.settled...) {
+		if p.well(i) {
+			r.Updated++
+		}
+	}
+	if w.Memory != nil {
+		r.Started, r.Total = w.Memory.Started, w.Memory.Desired
+	}
+	return r
 }

@@ -1,0 +1,109 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+)
+
+// do carries out one action.
+func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error {
+	api, name := e.options.AutoScaling(group.Target), group.AutoScalingGroup
+	switch a.Kind {
+	case Remember:
+		return named(putTag(ctx, api, name, TagMemory, a.Memory.encode(), false), "note how far the roll is on Auto Scaling group %s", name)
+	case Forget:
+		return named(dropTag(ctx, api, name, TagMemory), "note on Auto Scaling group %s that the roll is over", name)
+	case KeepOff:
+		return keepOff(ctx, api, name, w)
+	case LetBack:
+		return letBack(ctx, api, name, w)
+	case SetCapacity:
+		_, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{
+			AutoScalingGroupName: &name, DesiredCapacity: aws.Int32(int32(a.Capacity)), //nolint:gosec // between the group's sizes, which are int32
+		})
+		return named(err, "make the capacity of Auto Scaling group %s %d", name, a.Capacity)
+	case Drain:
+		e.change(group, func(past *recent) { past.validation = Validation{}; delete(past.cancelled, a.Instance) })
+		e.options.Drains.Begin(drain.Order{
+			Cluster: group.Cluster, Group: group.workerGroup(), Slot: group.Slot, Instance: a.Instance, Target: group.Target,
+			Reason: drain.Rolling, Timeout: group.DrainTimeout, Policy: group.OnDrainTimeout,
+		})
+		return nil
+	case CancelDrain:
+		e.change(group, func(past *recent) { past.cancelled[a.Instance] = true })
+		e.options.Drains.Cancel(a.Instance)
+		return nil
+	case Terminate:
+		return e.terminate(ctx, api, group, a)
+	case Validate:
+		return e.validate(ctx, group, w)
+	default:
+		return fmt.Errorf("nobody knows how to %s", a.Kind)
+	}
+}
+
+func named(err error, what string, of ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(what+": %w", append(of, err)...)
+}
+
+// change changes what is remembered of a group.
+func (e *Engine) change(group *Group, how func(*recent)) {
+	past := e.recent(group)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	how(past)
+}
+
+// workerGroup is the instance group of a worker, empty for others.
+func (g *Group) workerGroup() string {
+	if g.Role == RoleWorker {
+		return g.Name
+	}
+	return ""
+}
+
+func keepOff(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) error {
+	if err := HoldAutoscaler(ctx, api, name, w.tags); err != nil {
+		return err
+	}
+	if len(w.Memory.Suspended) == 0 { // None in the call would mean all.
+		return nil
+	}
+	_, err := api.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended})
+	return named(err, "suspend processes of Auto Scaling group %s", name)
+}
+
+func letBack(ctx context.Context, api awsapi.AutoScaling, name string, w *seen) error {
+	if err := ReleaseAutoscaler(ctx, api, name, w.tags); err != nil {
+		return err
+	}
+	if len(w.Memory.Suspended) == 0 {
+		return nil
+	}
+	_, err := api.ResumeProcesses(ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: &name, ScalingProcesses: w.Memory.Suspended})
+	return named(err, "resume processes of Auto Scaling group %s", name)
+}
+
+// terminate ends a machine. One that ends already is none the worse.
+func (e *Engine) terminate(ctx context.Context, api awsapi.AutoScaling, group *Group, a *Action) error {
+	_, err := api.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+		InstanceId: &a.Instance, ShouldDecrementDesiredCapacity: &a.Shrink,
+	})
+	if err != nil {
+		return fmt.Errorf("end machine %s of Auto Scaling group %s: %w", a.Instance, group.AutoScalingGroup, err)
+	}
+	e.change(group, func(past *recent) {
+		past.validation = Validation{}
+		past.ended[a.Instance] = e.options.Clock.Now()
+	})
+	return nil
+}

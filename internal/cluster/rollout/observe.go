@@ -1,0 +1,260 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// endsWithin is for how long a machine that was ended is taken for leaving although AWS does not say so yet: what it answers may be from
+// before.
+const endsWithin = 30 * time.Second
+
+// seen is what was observed of a group.
+type seen struct {
+	World
+	tags  Tags
+	drain []drain.Progress
+}
+
+// observe looks at a group and its nodes.
+func (e *Engine) observe(ctx context.Context, group *Group) (*seen, error) {
+	found, err := e.describe(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	now, past := e.options.Clock.Now(), e.recent(group)
+	w := &seen{tags: TagsOf(found)}
+	w.Min, w.Max, w.Desired = int(aws.ToInt32(found.MinSize)), int(aws.ToInt32(found.MaxSize)), int(aws.ToInt32(found.DesiredCapacity))
+	w.Autoscaled, w.Held, w.Validation = w.tags.Autoscaled(), w.tags.AutoscalerHeld(), past.validation
+	for i := range found.SuspendedProcesses {
+		w.Suspended = append(w.Suspended, aws.ToString(found.SuspendedProcesses[i].ProcessName))
+	}
+	if tag, ok := w.tags[TagMemory]; ok {
+		if w.Memory, err = decode(aws.ToString(tag.Value)); err != nil {
+			return nil, fmt.Errorf("%w: remove the tag from Auto Scaling group %s to begin anew", err, group.AutoScalingGroup)
+		}
+	}
+	if past.since.IsZero() || past.desired != w.Desired {
+		past.desired, past.since = w.Desired, now
+	}
+	w.Steady = now.Sub(past.since)
+	if err := e.observeInstances(ctx, group, found, past, w); err != nil {
+		return nil, err
+	}
+	if !group.CloudOnly {
+		e.observeNodes(group, past, w)
+	}
+	return w, nil
+}
+
+// describe returns the group. It errs if there is none.
+func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScalingGroup, error) {
+	out, err := e.options.AutoScaling(group.Target).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
+		AutoScalingGroupNames: []string{group.AutoScalingGroup},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at Auto Scaling group %s: %w", group.AutoScalingGroup, err)
+	}
+	if len(out.AutoScalingGroups) == 0 {
+		return nil, fmt.Errorf("there is no Auto Scaling group %s", group.AutoScalingGroup)
+	}
+	return &out.AutoScalingGroups[0], nil
+}
+
+// observeInstances adds the group's machines.
+func (e *Engine) observeInstances(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent, w *seen) error {
+	current, err := e.shapes(ctx, group, found)
+	if err != nil {
+		return err
+	}
+	if err := e.learnLaunches(ctx, group, found, past); err != nil {
+		return err
+	}
+	now := e.options.Clock.Now()
+	for i := range found.Instances {
+		from := &found.Instances[i]
+		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState)}
+		one.Outdated = !slices.Contains(current, shapeOf(from.LaunchTemplate, from.LaunchConfigurationName))
+		if launched, ok := past.launched[one.ID]; ok {
+			one.Launched = launched
+		} else {
+			one.Launched = now
+		}
+		one.Since = one.Launched
+		if ended, ok := past.ended[one.ID]; ok && now.Sub(ended) < endsWithin {
+			one.Lifecycle = Leaving
+		}
+		w.Instances = append(w.Instances, one)
+	}
+	slices.SortFunc(w.Instances, func(a, b Instance) int { return cmp.Or(a.Launched.Compare(b.Launched), strings.Compare(a.ID, b.ID)) })
+	return nil
+}
+
+// lifecycleOf sorts Auto Scaling's states:
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
+func lifecycleOf(state types.LifecycleState) Lifecycle {
+	switch {
+	case state == types.LifecycleStateInService:
+		return InService
+	case strings.HasPrefix(string(state), "Pending"):
+		return Starting
+	case strings.HasPrefix(string(state), "Terminat"), strings.HasPrefix(string(state), "Detach"), state == types.LifecycleStateEnteringStandby:
+		return Leaving
+	default: // standby, and a warm pool's
+		return Aside
+	}
+}
+
+// shapeOf names what a machine was launched from. The name of a template and its ID go together: Auto Scaling tells both.
+func shapeOf(template *types.LaunchTemplateSpecification, configuration *string) string {
+	if template == nil {
+		return "configuration " + aws.ToString(configuration)
+	}
+	return aws.ToString(template.LaunchTemplateId) + " " + aws.ToString(template.Version)
+}
+
+// shapes returns what the group launches from now, of which a group of several instance types may have several. The versions $Latest and
+// $Default, which is also meant by none, are looked up.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_LaunchTemplateSpecification.html
+func (e *Engine) shapes(ctx context.Context, group *Group, found *types.AutoScalingGroup) ([]string, error) {
+	specs := []*types.LaunchTemplateSpecification{found.LaunchTemplate}
+	if mixed := found.MixedInstancesPolicy; mixed != nil && mixed.LaunchTemplate != nil {
+		specs = []*types.LaunchTemplateSpecification{mixed.LaunchTemplate.LaunchTemplateSpecification}
+		for i := range mixed.LaunchTemplate.Overrides {
+			if own := mixed.LaunchTemplate.Overrides[i].LaunchTemplateSpecification; own != nil {
+				specs = append(specs, own)
+			}
+		}
+	}
+	var shapes []string
+	for _, spec := range specs {
+		if version := ""; spec != nil {
+			version = aws.ToString(spec.Version)
+			if version == "" || strings.HasPrefix(version, "$") {
+				resolved, err := e.version(ctx, group, spec)
+				if err != nil {
+					return nil, err
+				}
+				spec = resolved
+			}
+		}
+		shapes = append(shapes, shapeOf(spec, found.LaunchConfigurationName))
+	}
+	return shapes, nil
+}
+
+// version looks up which version of a launch template is meant.
+func (e *Engine) version(ctx context.Context, group *Group, spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
+	out, err := e.options.EC2(group.Target).DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}})
+	if err != nil {
+		return nil, fmt.Errorf("look at launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)
+	}
+	if len(out.LaunchTemplates) == 0 {
+		return nil, fmt.Errorf("there is no launch template %s, from which Auto Scaling group %s launches", aws.ToString(spec.LaunchTemplateId), group.AutoScalingGroup)
+	}
+	number := out.LaunchTemplates[0].DefaultVersionNumber
+	if aws.ToString(spec.Version) == "$Latest" {
+		number = out.LaunchTemplates[0].LatestVersionNumber
+	}
+	return &types.LaunchTemplateSpecification{LaunchTemplateId: spec.LaunchTemplateId, Version: aws.String(fmt.Sprint(aws.ToInt64(number)))}, nil
+}
+
+// learnLaunches finds out when machines were launched, which Auto Scaling does not tell.
+func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent) error {
+	there := map[string]time.Time{}
+	var unknown []string
+	for i := range found.Instances {
+		id := aws.ToString(found.Instances[i].InstanceId)
+		if launched, ok := past.launched[id]; ok {
+			there[id] = launched
+		} else {
+			unknown = append(unknown, id)
+		}
+	}
+	past.launched = there
+	if len(unknown) == 0 {
+		return nil
+	}
+	for some := range slices.Chunk(unknown, mostFiltered) {
+		// By a filter, since an ID that EC2 does not know yet would be an error.
+		in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: some}}}
+		for {
+			out, err := e.options.EC2(group.Target).DescribeInstances(ctx, in)
+			if err != nil {
+				return fmt.Errorf("look at the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
+			}
+			for i := range out.Reservations {
+				for j := range out.Reservations[i].Instances {
+					instance := &out.Reservations[i].Instances[j]
+					there[aws.ToString(instance.InstanceId)] = aws.ToTime(instance.LaunchTime)
+				}
+			}
+			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// mostFiltered is how many values a filter of EC2 may have:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
+const mostFiltered = 200
+
+// observeNodes adds what the machines' nodes are.
+func (e *Engine) observeNodes(group *Group, past *recent, w *seen) {
+	to := e.options.Workload(group.Cluster)
+	if to == nil {
+		w.Unreachable = "The cluster is not connected to."
+		return
+	}
+	if reachable, why := to.Reachable(); !reachable {
+		w.Unreachable = fmt.Sprintf("The cluster's API does not answer: %s.", strings.TrimSuffix(why, "."))
+	}
+	of := map[string]*workload.Node{}
+	nodes := to.Nodes()
+	for n := range nodes {
+		of[nodes[n].InstanceID] = &nodes[n]
+	}
+	bundle := group.Bundle[:min(len(group.Bundle), model.BundleLabelLength)]
+	for n := range w.Instances {
+		i := &w.Instances[n]
+		if node := of[i.ID]; node != nil {
+			i.Node, i.Cordoned, i.Since = node.Name, node.Unschedulable, node.ReadyChanged
+			i.Ready = node.Ready && (i.Outdated || bundle == "" || node.Bundle == bundle)
+		}
+		e.observeDrain(i, past, w)
+	}
+}
+
+// observeDrain adds how far a machine's drain is.
+func (e *Engine) observeDrain(i *Instance, past *recent, w *seen) {
+	if e.options.Drains == nil || past.cancelled[i.ID] {
+		return
+	}
+	progress, ok := e.options.Drains.Get(i.ID)
+	if !ok || progress.State == drain.Cordoned || progress.State == drain.Gone || progress.CordonOnly {
+		return
+	}
+	i.Drain, i.Ours = progress.State, progress.Reason == drain.Rolling
+	if len(progress.BlockedBy) > 0 {
+		i.Blocked = "the PodDisruptionBudget " + strings.Join(progress.BlockedBy, ", ")
+	}
+	if !progress.Ended() {
+		w.drain = append(w.drain, progress)
+	}
+}

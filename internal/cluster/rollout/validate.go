@@ -1,0 +1,100 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// callTimeout bounds a call of the workload cluster.
+const callTimeout = 20 * time.Second
+
+// validate looks whether the cluster is as well as it was when the roll began, and remembers how often it was in a row.
+func (e *Engine) validate(ctx context.Context, group *Group, w *seen) error {
+	to := e.options.Workload(group.Cluster)
+	if to == nil {
+		return nil // It is told as unreachable.
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pods, err := to.Core().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	var problem string
+	if err != nil {
+		problem = "The system pods cannot be looked at, since the cluster's API does not answer."
+	} else {
+		problem = unwell(to.Nodes(), pods.Items, w)
+	}
+	e.change(group, func(past *recent) {
+		passed := past.validation.Passed + 1
+		if problem != "" {
+			passed = 0
+		}
+		past.validation = Validation{Passed: passed, Problem: problem, At: e.options.Clock.Now()}
+	})
+	return nil
+}
+
+// unwell says what is not well in a cluster that was, or is new, since the roll began. Machines of the group itself are left out: which
+// of them must be Ready is decided elsewhere, and those to be replaced need not be. What was not well before need not become so.
+func unwell(nodes []workload.Node, pods []corev1.Pod, w *seen) string {
+	own, since := map[string]bool{}, w.Memory.Started
+	for i := range w.Instances {
+		own[w.Instances[i].ID] = true
+	}
+	var problems []string
+	sick := map[string]bool{}
+	for i := range nodes {
+		node := &nodes[i]
+		if node.Ready {
+			continue
+		}
+		sick[node.Name] = true
+		if !own[node.InstanceID] && !node.ReadyChanged.Before(since) {
+			problems = append(problems, "node "+node.Name)
+		}
+	}
+	for i := range pods {
+		if pod := &pods[i]; isSystem(pod) && !sick[pod.Spec.NodeName] && !unreadySince(pod).Before(since) {
+			problems = append(problems, "pod "+pod.Namespace+"/"+pod.Name)
+		}
+	}
+	if len(problems) == 0 {
+		return ""
+	}
+	slices.Sort(problems)
+	const most = 5
+	if more := len(problems) - most; more > 0 {
+		problems = append(problems[:most], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("More is taken when these are Ready again: %s.", strings.Join(problems, ", "))
+}
+
+// isSystem reports whether a pod is one without which a cluster is not well: by its priority, or since the kubelet itself runs it.
+// https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/
+func isSystem(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
+		return false
+	}
+	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return mirror || pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical"
+}
+
+// unreadySince returns since when a pod is not Ready; zero if it is.
+func unreadySince(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			if c.Status == corev1.ConditionTrue {
+				return time.Time{}
+			}
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
+}
