@@ -111,6 +111,7 @@ type EC2 interface {
 	DescribeRouteTables(context.Context, *ec2.DescribeRouteTablesInput, ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error)
 	EC2Tags
 	EC2Instances
+	EC2LaunchTemplates
 	EC2Snapshots
 }
 
@@ -124,6 +125,11 @@ type EC2Tags interface {
 type EC2Instances interface {
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+}
+
+// EC2LaunchTemplates looks at launch templates.
+type EC2LaunchTemplates interface {
+	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 
 // EC2Snapshots makes and removes snapshots of volumes.
