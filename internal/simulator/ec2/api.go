@@ -27,8 +27,9 @@ type Instance struct {
 	Reason types.StateReason
 	// Spot says that it is a spot instance.
 	Spot bool
-	// Impaired says that its status checks fail.
-	Impaired bool
+	// Impaired says that its status checks fail, AtRisk that EC2 has recommended to
+	// rebalance it.
+	Impaired, AtRisk bool
 	// Launched is when it was last launched or started.
 	Launched time.Time
 	// Tags are its tags.

@@ -10,7 +10,8 @@
 //
 // What makes launches fail is set from Go: quotas by [Service.SetQuota],
 // exhausted zones by [Service.SetCapacity], images that go by
-// [Service.RemoveImage]. Spot interruptions and rebalance recommendations come
+// [Service.RemoveImage], images that do not boot by [Service.SetBootable]. Instances
+// fail by [Service.SetStatusCheck], [Service.Fail] and [Service.ShutDown]. Spot interruptions and rebalance recommendations come
 // from [Service.InterruptSpot] and [Service.RecommendRebalance].
 //
 // Where it is simpler than AWS:

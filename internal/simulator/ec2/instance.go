@@ -45,6 +45,8 @@ type instance struct {
 	// started again.
 	onStopped func()
 	failure   error
+	// failing are the status checks that fail, and since when.
+	failing map[StatusCheck]time.Time
 	// work is what its machine has to do, in order.
 	work line
 }

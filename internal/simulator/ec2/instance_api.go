@@ -332,44 +332,20 @@ func (s *Service) describeInstances(ctx context.Context, in *ec2.DescribeInstanc
 	return out, nil
 }
 
-// status are the checks of an instance.
-// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
-func (i *instance) status() (types.SummaryStatus, types.StatusType) {
-	switch {
-	case i.State != running:
-		return types.SummaryStatusNotApplicable, ""
-	case i.Impaired:
-		return types.SummaryStatusImpaired, types.StatusTypeFailed
-	default:
-		return types.SummaryStatusOk, types.StatusTypePassed
-	}
-}
-
-func (i *instance) describeStatus() types.InstanceStatus {
-	summary, check := i.status()
-	part := func() *types.InstanceStatusSummary {
-		p := &types.InstanceStatusSummary{Status: summary, Details: []types.InstanceStatusDetails{}}
-		if check != "" {
-			p.Details = append(p.Details, types.InstanceStatusDetails{Name: types.StatusNameReachability, Status: check})
-		}
-		return p
-	}
-	return types.InstanceStatus{
-		InstanceId: &i.ID, AvailabilityZone: &i.Zone, InstanceState: stateOf(i.State), InstanceStatus: part(), SystemStatus: part(),
-		Events: []types.InstanceStatusEvent{},
-	}
-}
-
 func (s *Service) describeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput) (*ec2.DescribeInstanceStatusOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
-	summary := func(i *instance) []string {
-		status, _ := i.status()
-		return []string{string(status)}
+	summary := func(check StatusCheck) func(*instance) []string {
+		return func(i *instance) []string {
+			status, _ := i.status(check)
+			return []string{string(status)}
+		}
 	}
-	reachability := func(i *instance) []string {
-		_, check := i.status()
-		return []string{string(check)}
+	reachability := func(check StatusCheck) func(*instance) []string {
+		return func(i *instance) []string {
+			_, reachable := i.status(check)
+			return []string{string(reachable)}
+		}
 	}
 	all := s.instanceFields(r)
 	items := map[string]*instance{}
@@ -382,8 +358,8 @@ func (s *Service) describeInstanceStatus(ctx context.Context, in *ec2.DescribeIn
 		items: items, ids: in.InstanceIds, missing: noInstance, filters: in.Filters, token: in.NextToken, most: in.MaxResults,
 		fields: vpc.Fields[*instance]{
 			"availability-zone": all["availability-zone"], "instance-state-name": all["instance-state-name"], "instance-state-code": all["instance-state-code"],
-			"instance-status.status": summary, "system-status.status": summary,
-			"instance-status.reachability": reachability, "system-status.reachability": reachability,
+			"instance-status.status": summary(InstanceCheck), "system-status.status": summary(SystemCheck),
+			"instance-status.reachability": reachability(InstanceCheck), "system-status.reachability": reachability(SystemCheck),
 		},
 	})
 	if err != nil {

@@ -78,13 +78,17 @@ func (s *Service) boot(r *region, i *instance) {
 	volumes := r.attached(i.ID)
 	r.mu.Unlock()
 
-	err := s.options.Host.Boot(spec)
+	var err error
+	boots := s.scarce.boots(spec.ImageID)
+	if boots {
+		err = s.options.Host.Boot(spec)
+	}
 	for _, v := range volumes {
 		r.mu.Lock()
 		a := v.attachment
 		root := a != nil && a.device == i.rootDevice
 		r.mu.Unlock()
-		if err == nil && a != nil && !root {
+		if err == nil && boots && a != nil && !root {
 			err = s.options.Host.Attach(i.ID, v.id, a.device)
 		}
 	}
@@ -103,6 +107,9 @@ func (s *Service) boot(r *region, i *instance) {
 		if v.attachment != nil && v.attachment.state == types.VolumeAttachmentStateAttaching {
 			v.attachment.state = types.VolumeAttachmentStateAttached
 		}
+	}
+	if !boots {
+		i.fail(InstanceCheck, i.Launched)
 	}
 	i.Reason = types.StateReason{}
 	s.enter(i, running)
@@ -281,9 +288,10 @@ func (s *Service) RecommendRebalance(account, regionName, id string) error {
 	if err != nil {
 		return err
 	}
-	i.notice.recommended = s.env.Clock.Now()
+	i.notice.recommended, i.AtRisk = s.env.Clock.Now(), true
 	p := r.Place
 	s.runner.add(&s.notices, func() { s.publishRebalance(p, id) })
+	s.tell(i)
 	return nil
 }
 
@@ -299,19 +307,6 @@ func (r *region) spot(id string) (*instance, error) {
 		return nil, incorrectState("Instance '%s' is not 'running'.", id)
 	}
 	return i, nil
-}
-
-// SetImpaired makes an instance's status checks fail, or pass again. It errs when
-// there is no such instance.
-func (s *Service) SetImpaired(account, regionName, id string, impaired bool) error {
-	r := s.locked(place.Place{Account: account, Region: regionName})
-	defer r.mu.Unlock()
-	i, err := r.instance(id)
-	if err != nil {
-		return err
-	}
-	i.Impaired = impaired
-	return nil
 }
 
 // metadataOptions completes the options of an instance's metadata service.

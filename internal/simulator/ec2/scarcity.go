@@ -14,9 +14,10 @@ import (
 
 // scarcity is what zones do not have.
 type scarcity struct {
-	mu        sync.Mutex
-	exhausted map[zoneKind]bool
-	unoffered map[zoneKind]bool
+	mu         sync.Mutex
+	exhausted  map[zoneKind]bool
+	unoffered  map[zoneKind]bool
+	unbootable map[string]bool // images
 }
 
 // zoneKind is an instance type in a zone; "" is every type.

@@ -123,8 +123,8 @@ func (s *Service) latency(state string) time.Duration {
 	return s.options.Latency(state)
 }
 
-// Watch calls fn, in order, after every change of an instance's state. fn may call
-// the service. It is to be called before the first launch.
+// Watch calls fn, in order, after every change of an instance's state, its health
+// or its risk. fn may call the service. It is to be called before the first launch.
 func (s *Service) Watch(fn func(Instance)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,11 +135,17 @@ func (s *Service) Watch(fn func(Instance)) {
 // the region's lock.
 func (s *Service) announce(i *instance) {
 	view := s.view(i)
+	s.runner.add(&s.notices, func() { s.publishState(view) })
+	s.tell(i)
+}
+
+// tell tells the watchers how an instance is. The caller holds the region's lock.
+func (s *Service) tell(i *instance) {
+	view := s.view(i)
 	s.runner.add(&s.notices, func() {
 		s.mu.Lock()
 		watchers := s.watchers
 		s.mu.Unlock()
-		s.publishState(view)
 		for _, fn := range watchers {
 			fn(view.clone())
 		}
