@@ -29,6 +29,7 @@ const (
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
+	Signal(ctx context.Context, target awsapi.Target, stackName, logicalID, instanceID string) (waiting bool, err error)
 }
 
 // Events tells of changes in AWS; *awsevents.Listener does.
@@ -37,6 +38,8 @@ type Events interface {
 	Subscribe(fn func(awsevents.Event))
 	// Listen adds an account and region to listen to; adding one again does nothing.
 	Listen(target awsapi.Target)
+	// ExpectInstances has lost news of instances looked for, often where due says that some of ours are going.
+	ExpectInstances(due func(awsapi.Target) bool)
 }
 
 // Clients gives the controllers their AWS clients; *awsapi.Clients does.
@@ -46,6 +49,8 @@ type Clients interface {
 	EC2(t awsapi.Target) awsapi.EC2
 	S3(t awsapi.Target) awsapi.S3
 	SSM(t awsapi.Target) awsapi.SSM
+	AutoScaling(t awsapi.Target) awsapi.AutoScaling
+	CloudFormation(t awsapi.Target) awsapi.CloudFormation
 }
 
 // Addons keeps the charts of workload clusters as the release and the Cluster want them.
@@ -104,7 +109,7 @@ type Options struct {
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
 	// Clock is by default the real one.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// Addons, if not nil, keeps the clusters' addons.
 	Addons Addons
 	// Cleanup, if not nil, removes what clusters made in AWS by themselves.
