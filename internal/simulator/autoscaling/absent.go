@@ -12,20 +12,8 @@ import (
 // What the simulator does not have: to ask for it is refused, to look for it
 // finds nothing.
 
-func (s *Service) putScheduledAction(context.Context, *autoscaling.PutScheduledUpdateGroupActionInput) (*autoscaling.PutScheduledUpdateGroupActionOutput, error) {
-	return nil, unsupported("scheduled actions")
-}
-
 func (s *Service) putWarmPool(context.Context, *autoscaling.PutWarmPoolInput) (*autoscaling.PutWarmPoolOutput, error) {
 	return nil, unsupported("warm pools")
-}
-
-func (s *Service) startInstanceRefresh(context.Context, *autoscaling.StartInstanceRefreshInput) (*autoscaling.StartInstanceRefreshOutput, error) {
-	return nil, unsupported("instance refreshes")
-}
-
-func (s *Service) describeInstanceRefreshes(ctx context.Context, in *autoscaling.DescribeInstanceRefreshesInput) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
-	return &autoscaling.DescribeInstanceRefreshesOutput{InstanceRefreshes: []types.InstanceRefresh{}}, s.exists(ctx, in.AutoScalingGroupName)
 }
 
 func (s *Service) describeWarmPool(ctx context.Context, in *autoscaling.DescribeWarmPoolInput) (*autoscaling.DescribeWarmPoolOutput, error) {
@@ -42,10 +30,6 @@ func (s *Service) exists(ctx context.Context, name *string) error {
 
 func (s *Service) describePolicies(context.Context, *autoscaling.DescribePoliciesInput) (*autoscaling.DescribePoliciesOutput, error) {
 	return &autoscaling.DescribePoliciesOutput{ScalingPolicies: []types.ScalingPolicy{}}, nil
-}
-
-func (s *Service) describeScheduledActions(context.Context, *autoscaling.DescribeScheduledActionsInput) (*autoscaling.DescribeScheduledActionsOutput, error) {
-	return &autoscaling.DescribeScheduledActionsOutput{ScheduledUpdateGroupActions: []types.ScheduledUpdateGroupAction{}}, nil
 }
 
 func (s *Service) describeNotificationConfigurations(context.Context, *autoscaling.DescribeNotificationConfigurationsInput) (*autoscaling.DescribeNotificationConfigurationsOutput, error) {

@@ -28,6 +28,7 @@ type glance struct {
 
 // converge takes a group as far as it gets without waiting.
 func (s *Service) converge(g *group) {
+	zones := s.zones(g)
 	for {
 		seen := s.look(g)
 		g.region.mu.Lock()
@@ -35,7 +36,7 @@ func (s *Service) converge(g *group) {
 			g.region.mu.Unlock()
 			return
 		}
-		p := &pass{s: s, g: g, now: s.now(), seen: seen}
+		p := &pass{s: s, g: g, now: s.now(), seen: seen, zones: zones}
 		do := p.step()
 		if do == nil {
 			s.setTimer(g, p.wake)
@@ -107,7 +108,9 @@ type pass struct {
 	g    *group
 	now  time.Time
 	seen map[string]glance
-	wake time.Time
+	// zones are those of the group's subnets.
+	zones map[string]string
+	wake  time.Time
 }
 
 // until notes that the group is to be looked at again then.
@@ -119,6 +122,7 @@ func (p *pass) until(t time.Time) {
 
 // step decides what the group does next; nil when it has to wait.
 func (p *pass) step() effect {
+	p.schedule()
 	for _, m := range p.g.members {
 		if m.id == "" {
 			continue
@@ -273,6 +277,7 @@ func (p *pass) service(m *member, seen glance) effect {
 		}
 	}
 	p.judge(m, seen)
+	p.atRisk(m, seen)
 	if !m.unhealthy || m.standby || p.g.is(processReplaceUnhealthy) || p.g.is(processTerminate) {
 		return nil
 	}

@@ -42,6 +42,9 @@ func (g *group) sdk(zones map[string]string) types.AutoScalingGroup {
 		out.ServiceLinkedRoleARN = aws.String("arn:" + strings.Split(g.arn, ":")[1] + ":iam::" + g.region.Account +
 			":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling")
 	}
+	if r := g.refreshed(); r != nil && r.wanted != nil {
+		out.LaunchTemplate, out.MixedInstancesPolicy = r.before.template, r.before.mixed
+	}
 	if g.deleting {
 		out.Status = aws.String("Delete in progress")
 	}
@@ -94,15 +97,24 @@ func (s *Service) describeInstances(ctx context.Context, in *autoscaling.Describ
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found := map[string]types.AutoScalingInstanceDetails{}
-	for _, g := range r.groups {
-		for _, m := range g.members {
-			if m.id == "" || len(in.InstanceIds) > 0 && !slices.Contains(in.InstanceIds, m.id) {
-				continue
-			}
+	add := func(g *group, m *member) {
+		if m != nil && m.id != "" {
 			found[m.id] = types.AutoScalingInstanceDetails{
 				AutoScalingGroupName: &g.name, InstanceId: &m.id, AvailabilityZone: aws.String(m.zone), InstanceType: wire.Optional(m.instanceType),
 				LifecycleState: aws.String(string(m.state)), HealthStatus: aws.String(strings.ToUpper(m.health())),
 				ProtectedFromScaleIn: aws.Bool(m.protected), LaunchTemplate: m.template(g),
+			}
+		}
+	}
+	for _, id := range in.InstanceIds {
+		if g, ok := s.owner(id); ok && g.region == r {
+			add(g, g.member(id))
+		}
+	}
+	if len(in.InstanceIds) == 0 {
+		for _, g := range r.groups {
+			for _, m := range g.members {
+				add(g, m)
 			}
 		}
 	}

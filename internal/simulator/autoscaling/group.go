@@ -18,6 +18,9 @@ type group struct {
 	desired   int
 	suspended map[string]string // process → reason
 	hooks     []*hook
+	scheduled []*scheduled
+	// refreshes are the instance refreshes, newest first.
+	refreshes []*refresh
 	members   []*member
 	// activities are the scaling activities, newest first.
 	activities []*activity
@@ -31,6 +34,8 @@ type group struct {
 	failures int
 	retry    time.Time
 	failure  string
+	// balanceAfter is when zones may be balanced again.
+	balanceAfter time.Time
 	// deleting says that the group goes once its members are gone.
 	deleting bool
 	// aim is how many instances a stack waits for, failedBefore how many
@@ -90,6 +95,8 @@ type member struct {
 	killed bool
 	// standby says that it does not count for the group's capacity.
 	standby bool
+	// outgoing says that it goes when another has come.
+	outgoing *outgoing
 }
 
 // active reports whether the member counts towards the group's capacity.

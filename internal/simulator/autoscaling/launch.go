@@ -16,7 +16,16 @@ import (
 // size launches or terminates towards the desired capacity.
 func (p *pass) size() effect {
 	g := p.g
-	missing := g.desired - g.active()
+	if do := p.refresh(); do != nil {
+		return do
+	}
+	if do := p.replaced(); do != nil {
+		return do
+	}
+	if p.balance() {
+		return func() {}
+	}
+	missing := g.desired + g.leavers() - g.active()
 	switch {
 	case missing > 0:
 		if g.is(processLaunch) || g.deleting {
@@ -46,7 +55,7 @@ func (s *Service) launch(g *group) {
 	r := g.region
 	zones := s.zones(g)
 	r.mu.Lock()
-	if g.active() >= g.desired || g.deleting {
+	if g.active() >= g.desired+g.leavers() || g.deleting {
 		r.mu.Unlock()
 		return
 	}
@@ -54,7 +63,8 @@ func (s *Service) launch(g *group) {
 	m := &member{state: types.LifecycleStatePending, launched: now, protected: g.protect, spot: g.wantsSpot()}
 	m.activity = g.begin(now, true, "Launching a new EC2 instance", g.launchCause(now))
 	g.members = append(g.members, m)
-	choices := g.choices(zones)
+	zone := g.wantedZone()
+	choices := inZone(g.choices(zones), zone)
 	request := ec2.LaunchRequest{Account: r.Account, Region: r.Region, Spot: m.spot, Tags: g.instanceTags(), Requester: requester}
 	r.mu.Unlock()
 
@@ -63,6 +73,10 @@ func (s *Service) launch(g *group) {
 	r.mu.Lock()
 	if err != nil {
 		do := s.launchFailed(g, m, err)
+		if zone != "" {
+			g.again()
+			g.unbalanced(s.now())
+		}
 		r.mu.Unlock()
 		do()
 		return
@@ -166,7 +180,7 @@ func (s *Service) zones(g *group) map[string]string {
 func (g *group) choices(zones map[string]string) []choice {
 	perZone, perSubnet := map[string]int{}, map[string]int{}
 	for _, m := range g.members {
-		if m.active() && m.id != "" {
+		if m.active() && m.outgoing == nil && m.id != "" {
 			perZone[m.zone]++
 			perSubnet[m.subnet]++
 		}
@@ -218,7 +232,7 @@ func (g *group) wantsSpot() bool {
 	}
 	onDemand := 0
 	for _, m := range g.members {
-		if m.active() && !m.spot {
+		if m.active() && m.outgoing == nil && !m.spot {
 			onDemand++
 		}
 	}

@@ -29,12 +29,28 @@ func (p groupProvider) Observe(_ context.Context, r resource.Request) (rolling.G
 	if g.failures >= enoughFailures {
 		out.Failure = g.unstable()
 	}
-	for _, m := range g.members {
-		if m.id != "" {
-			out.Instances = append(out.Instances, rolling.Instance{ID: m.id, Obsolete: !fits(m), Phase: m.phase()})
-		}
+	for _, m := range g.bySurplus() {
+		out.Instances = append(out.Instances, rolling.Instance{ID: m.id, Obsolete: !fits(m), Phase: m.phase()})
 	}
 	return out, nil
+}
+
+// bySurplus lists the members, those of zones with the fewest first: what goes last
+// may not be replaced, and leaves the zones even if it is where there are most.
+func (g *group) bySurplus() []*member {
+	perZone := map[string]int{}
+	list := make([]*member, 0, len(g.members))
+	for _, m := range g.members {
+		if m.id == "" {
+			continue
+		}
+		list = append(list, m)
+		if m.active() {
+			perZone[m.zone]++
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *member) int { return perZone[a.zone] - perZone[b.zone] })
+	return list
 }
 
 // phase is how far a member is in CloudFormation's eyes, which does not wait for
