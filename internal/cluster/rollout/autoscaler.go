@@ -52,8 +52,10 @@ func HoldAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group str
 		return nil
 	}
 	note := strconv.FormatBool(aws.ToBool(enabled.PropagateAtLaunch)) + ":" + aws.ToString(enabled.Value)
-	if err := putTag(ctx, api, group, TagAutoscalerHeld, note, false); err != nil {
-		return fmt.Errorf("keep the cluster autoscaler off group %s: %w", group, err)
+	if aws.ToString(tags[TagAutoscalerHeld].Value) != note {
+		if err := putTag(ctx, api, group, TagAutoscalerHeld, note, false); err != nil {
+			return fmt.Errorf("keep the cluster autoscaler off group %s: %w", group, err)
+		}
 	}
 	if err := dropTag(ctx, api, group, model.TagAutoscalerEnabled); err != nil {
 		return fmt.Errorf("keep the cluster autoscaler off group %s: %w", group, err)
@@ -68,8 +70,10 @@ func ReleaseAutoscaler(ctx context.Context, api awsapi.AutoScalingWriter, group 
 		return nil
 	}
 	propagate, value, _ := strings.Cut(aws.ToString(held.Value), ":")
-	if err := putTag(ctx, api, group, model.TagAutoscalerEnabled, value, propagate == "true"); err != nil {
-		return fmt.Errorf("let the cluster autoscaler back to group %s: %w", group, err)
+	if !tags.Autoscaled() {
+		if err := putTag(ctx, api, group, model.TagAutoscalerEnabled, value, propagate == "true"); err != nil {
+			return fmt.Errorf("let the cluster autoscaler back to group %s: %w", group, err)
+		}
 	}
 	if err := dropTag(ctx, api, group, TagAutoscalerHeld); err != nil {
 		return fmt.Errorf("let the cluster autoscaler back to group %s: %w", group, err)

@@ -148,7 +148,7 @@ func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 		}
 		for i := range d.Actions {
 			if err := e.do(ctx, group, w, &d.Actions[i]); err != nil {
-				return result, err
+				return Result{State: Rolling, Did: did}, err
 			}
 		}
 		if d.Actions[0].Kind != Validate {
