@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -191,7 +193,7 @@ var programs = map[string]string{
 mkdir -p "$k/pki"
 case "$1 $2 $3" in
 "init phase certs") test ! -f "$k/pki/broken.key" && test -s "$k/pki/ca.key" && echo leaf > "$k/pki/apiserver.crt" ;;
-"init phase kubeconfig") echo conf > "$k/admin.conf" ;;
+"init phase kubeconfig") cp "$ADMIN_CONF" "$k/admin.conf" ;;
 "join --config "*) grep -q "token: ` + token + `" "$3" && echo conf > "$k/kubelet.conf" ;;
 esac`,
 }
@@ -209,6 +211,10 @@ func newMachine(t *testing.T, b *bundle.Bundle) *machine {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("ROOT", root)
 	t.Setenv("CALLS", filepath.Join(bin, "calls"))
+	t.Setenv("ADMIN_CONF", filepath.Join(bin, "admin.conf"))
+	if err := os.WriteFile(os.Getenv("ADMIN_CONF"), adminConf(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	zone := "eu-central-1a"
 	a := &account{
 		root: root, names: map[string]string{},
@@ -337,6 +343,36 @@ func found(server *httptest.Server) *bundle.API {
 
 // ready is an API that is there; it ends with the tests.
 var ready = sync.OnceValue(func() *httptest.Server { return newAPI(0) })
+
+// slotNodes are the nodes of the control plane that an API lists which is there for slots; it ends with the tests.
+var (
+	slotNodes atomic.Value
+	slotsAPI  = sync.OnceValue(func() *httptest.Server {
+		return httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/api/v1/nodes" || r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot" || len(r.TLS.PeerCertificates) > 1 {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			nodes, _ := slotNodes.Load().(string)
+			_, _ = w.Write([]byte(`{"kind":"NodeList","items":[` + nodes + `]}`))
+		}))
+	})
+)
+
+// adminConf is what kubeadm writes for people, in form: it opens the API of slots.
+func adminConf(t *testing.T) []byte {
+	t.Helper()
+	server := slotsAPI()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	der, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	encoded := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, "clusters: [{cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{user: {client-certificate-data: %s, client-key-data: %s}}]\n",
+		server.URL, encoded(certificate), encoded(certificate), encoded(key))
+}
 
 func worker() *bundle.Bundle {
 	return &bundle.Bundle{

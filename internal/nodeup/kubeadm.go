@@ -98,16 +98,3 @@ func (b *boot) writeKubeadmConfig(context.Context) (string, error) {
 	_, err = b.files.write(kubeadmFile, []byte(text), 0o600)
 	return kubeadmFile, err
 }
-
-// installAddons installs those of kubeadm's addons that are not charts.
-func (b *boot) installAddons(ctx context.Context) (string, error) {
-	if b.done() {
-		return "nothing, it was done before", nil
-	}
-	for _, addon := range b.bundle.Kubeadm.Addons {
-		if err := b.initPhase(ctx, "addon", addon); err != nil {
-			return "", err
-		}
-	}
-	return strings.Join(b.bundle.Kubeadm.Addons, ", "), nil
-}
