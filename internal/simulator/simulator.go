@@ -65,6 +65,9 @@ type Options struct {
 	Quotas map[vpc.Quota]int
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
+	// Events is told of every event that a service emits, before the event bus is; nobody is unless set. It is called
+	// while the service waits.
+	Events func(source, detailType string, resources []string, detail any)
 }
 
 // Simulator is AWS on loopback.
@@ -107,15 +110,16 @@ func New(o Options) *Simulator {
 	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
+	publish := o.told(events.Publish)
 	buckets := s3.New(env)
 	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas))
 	instances := ec2.New(env, network, ec2.Options{
-		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: events.Publish,
+		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
 	s.instances, s.network = instances, network
 	balancers := elbv2.New(env, elbv2.Options{Compute: instances, Networks: network, Host: o.Machines, Patience: o.Patience, Quotas: o.Quotas, Listen: o.Listen})
 	groups := autoscaling.New(env, autoscaling.Options{
-		Compute: instances, Balancers: balancers, Publish: events.Publish,
+		Compute: instances, Balancers: balancers, Publish: publish,
 		Zone: func(account, region, subnetID string) (string, bool) {
 			subnet, ok := network.Subnet(account, region, subnetID)
 			return subnet.Zone, ok
@@ -136,7 +140,7 @@ func New(o Options) *Simulator {
 		}
 	}
 	parts = append(parts, cloudformation.New(cloudformation.Options{
-		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: events.Publish,
+		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
@@ -155,6 +159,20 @@ func New(o Options) *Simulator {
 		return names.Resolve(vpcID, name)
 	}})
 	return s
+}
+
+// emitter emits an event.
+type emitter = func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
+
+// told tells who wants to hear of events, and then emits them.
+func (o *Options) told(emit emitter) emitter {
+	if o.Events == nil {
+		return emit
+	}
+	return func(ctx context.Context, account, region, source, detailType string, resources []string, detail any) {
+		o.Events(source, detailType, resources, detail)
+		emit(ctx, account, region, source, detailType, resources, detail)
+	}
 }
 
 func withDefaults(o Options) Options {
