@@ -16,16 +16,18 @@ import (
 
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
-	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency, clusters, fleet; empty for all")
+	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency, clusters, fleet, roll; empty for all")
 	objects := flag.Int("objects", 1000, "how many queues the first measurements use")
 	many := flag.Int("many", 10000, "how many idle queues memory is measured with")
 	some := flag.Int("clusters", 100, "how many clusters are made first")
 	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
+	groups := flag.Int("groups", 200, "how many groups are rolled")
+	nodes := flag.Int("nodes", 10, "how many nodes each of them has")
 	dir := flag.String("profiles", "", "the folder to write Go profiles of the clusters' measurements into; none by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, only: *only, profiles: *dir}
+	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, groups: *groups, nodes: *nodes, only: *only, profiles: *dir}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
@@ -42,6 +44,7 @@ type bench struct {
 	binary        string
 	objects, many int
 	some, fleet   int
+	groups, nodes int
 	only          string
 	profiles      string
 	report        report
@@ -68,7 +71,12 @@ func (b *bench) run(ctx context.Context) error {
 		}
 	}
 	if b.wants("fleet") {
-		return b.clusters(ctx, b.fleet, 3*time.Minute)
+		if err := b.clusters(ctx, b.fleet, 3*time.Minute); err != nil {
+			return err
+		}
+	}
+	if b.wants("roll") {
+		return b.roll(ctx, b.groups, b.nodes)
 	}
 	return nil
 }

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,6 +58,8 @@ type world struct {
 	// changed is signalled at every change of ready.
 	changed chan struct{}
 	cancel  context.CancelFunc
+	// tap is told of requests in the form of AWS's queries.
+	tap atomic.Pointer[func(url.Values)]
 }
 
 // newWorld starts everything and watches the objects of kinds, of which the first is what is made, edited and touched.
@@ -87,7 +93,7 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 	if err != nil {
 		return w, fmt.Errorf("listen: %w", err)
 	}
-	w.server = &http.Server{Handler: w.simulator.Handler(), ReadHeaderTimeout: time.Minute}
+	w.server = &http.Server{Handler: w.tapped(w.simulator.Handler()), ReadHeaderTimeout: time.Minute}
 	go func() { _ = w.server.Serve(listener) }()
 	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} { // Played machines do not run it.
 		if err = os.WriteFile(filepath.Join(w.dir, name), []byte("stands for nodeup"), 0o600); err != nil {
@@ -113,6 +119,27 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 	}
 	w.dynamic = client
 	return w, nil
+}
+
+// onRequest tells of every request in the form of AWS's queries, before it has an effect.
+func (w *world) onRequest(do func(url.Values)) { w.tap.Store(&do) }
+
+func (w *world) tapped(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		do := w.tap.Load()
+		if do != nil && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				http.Error(rw, err.Error(), http.StatusBadRequest)
+				return
+			}
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			if form, err := url.ParseQuery(string(body)); err == nil {
+				(*do)(form)
+			}
+		}
+		next.ServeHTTP(rw, req)
+	})
 }
 
 // close ends everything and removes what it left.
