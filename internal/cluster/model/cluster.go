@@ -146,6 +146,8 @@ type Slot struct {
 	StackName string
 	// Tags are its stack's.
 	Tags map[string]string
+	// DiskTags are those of the disks and network interfaces that come with its machine: Tags, unless others are put here.
+	DiskTags map[string]string
 	// Labels are the node labels that its kubelet sets, without the bundle's.
 	Labels map[string]string
 }

@@ -164,6 +164,7 @@ func (c *Cluster) resolveSlots(problems *Problems) {
 			Tags:      maps.Clone(c.Tags), Labels: maps.Clone(labels),
 		}
 		slot.Tags[TagRole], slot.Tags[TagSlot] = RoleControlPlane, strconv.Itoa(i)
+		slot.DiskTags = slot.Tags
 		slot.Labels[LabelSlot] = strconv.Itoa(i)
 		c.Slots = append(c.Slots, slot)
 	}

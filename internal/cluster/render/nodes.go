@@ -107,8 +107,7 @@ func slotStack(c *model.Cluster, index int, base map[string]string, userData str
 	h.take(parameterTargetGroup, typeString, model.OutputAPITargetGroup)
 	m.InstanceType, m.Volumes, m.UserData = cp.InstanceType, disks(cp.RootVolume, nil), userData
 	m.MinSize, m.MaxSize = 1, 1
-	m.Tags = named(slot.StackName, slot.Tags)
-	m.DiskTags = m.Tags
+	m.Tags, m.DiskTags = named(slot.StackName, slot.Tags), named(slot.StackName, slot.DiskTags)
 	return h.stack(slot.StackName, fmt.Sprintf("Kubernetes cluster %s: slot %d of the control plane", c.Name, index), m, "slot.yaml", slot.Tags, model.TagSlot)
 }
 
