@@ -1,0 +1,166 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
+	"github.com/aws-operator/aws-operator/internal/cluster/controller"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+const (
+	region      = "eu-central-1"
+	account     = "123456789012"
+	clusterName = "test"
+	namespace   = "default"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// host plays machines, and has load balancers reached in the network.
+type host struct {
+	*fake.Host
+	network *network
+}
+
+// world is AWS, a management cluster and an operator between them.
+type world struct {
+	t       *testing.T
+	network *network
+	sim     *simulator.Simulator
+	host    *fake.Host
+	faults  *fault.Injector
+	config  *rest.Config
+	client  client.Client
+	nodeup  string
+	stop    func()
+}
+
+// newWorld makes a world without an operator.
+func newWorld(t *testing.T, nodeup string) *world {
+	t.Helper()
+	w := &world{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
+	w.host = fake.New(fake.Options{BootTime: 40 * time.Second})
+	w.sim = simulator.New(simulator.Options{
+		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
+		Endpoint: "http://aws.test", Latency: latency,
+	})
+	w.config = newManagement(t, w.network)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.client, err = client.New(w.config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.sim.Close)
+	return w
+}
+
+// latency is how long CloudFormation takes for a resource.
+func latency(resourceType, _ string) time.Duration {
+	if resourceType == "AWS::EC2::NatGateway" {
+		return time.Minute
+	}
+	return 3 * time.Second
+}
+
+// start runs an operator until w.stop is called or the test ends.
+func (w *world) start() {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	mgr, err := w.operator(ctx)
+	if err != nil {
+		cancel()
+		w.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("the operator ended badly: %v", err)
+		}
+	})
+	w.t.Cleanup(w.stop)
+}
+
+func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
+		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},
+		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{
+		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()},
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	})
+	if err != nil {
+		return nil, err
+	}
+	engine := stack.New(stack.Options{Clients: clients})
+	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
+	err = controller.Setup(ctx, mgr, controller.Options{
+		Engine: engine, Events: events, Clients: clients, AccountID: account, ClusterName: clusterName,
+		Workload: workload.New(workload.Options{Config: func(_ types.NamespacedName, kubeconfig []byte) (*rest.Config, error) {
+			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+			if err == nil {
+				config.Dial = w.network.dial
+			}
+			return config, err
+		}}),
+		NodeupDir: w.nodeup, Cleanup: cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, mgr.Add(events)
+}
+
+// nodeupFiles makes what stands for nodeup; one folder does for all runs.
+func nodeupFiles(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(dir, "nodeup-linux-"+architecture), []byte("stands for nodeup"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
