@@ -19,7 +19,7 @@
 //     for what is taken from it;
 //   - public images are those of Ubuntu 22.04 and 24.04, one for each serial that a
 //     public parameter is asked for;
-//   - a volume and a snapshot are complete as soon as they are made;
+//   - a volume is complete as soon as it is made, and a snapshot, too, unless [Service.SetSnapshotTime] says otherwise;
 //   - a volume that cannot be encrypted is refused, where EC2 makes and loses it;
 //   - a state changes as soon as the machine has booted or ended, unless [Options]
 //     ask for latency;

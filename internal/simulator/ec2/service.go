@@ -35,14 +35,15 @@ type Options struct {
 
 // Service is the simulated EC2 of all accounts and regions.
 type Service struct {
-	env     *resource.Env
-	network *vpc.Service
-	options Options
-	regions place.Store[region]
-	images  images
-	ctx     context.Context //nolint:containedctx // under which events are emitted, until the service closes
-	cancel  context.CancelFunc
-	scarce  scarcity
+	env       *resource.Env
+	network   *vpc.Service
+	options   Options
+	regions   place.Store[region]
+	images    images
+	ctx       context.Context //nolint:containedctx // under which events are emitted, until the service closes
+	cancel    context.CancelFunc
+	scarce    scarcity
+	snapshots snapshotting
 
 	runner  runner
 	notices line

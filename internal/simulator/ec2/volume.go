@@ -37,14 +37,6 @@ type attachment struct {
 	deleteToo        bool // when the instance is terminated
 }
 
-// snapshot is a snapshot of a volume.
-type snapshot struct {
-	id, volume, description, key string
-	size                         int32
-	encrypted                    bool
-	started                      time.Time
-}
-
 // newVolume is what a volume is to be.
 type newVolume struct {
 	zone             string
@@ -132,6 +124,9 @@ func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 		snap, ok := r.snapshots[v.snapshot]
 		if !ok {
 			return nil, noSnapshot(v.snapshot)
+		}
+		if state := s.snapshotState(snap); state != types.SnapshotStateCompleted {
+			return nil, incorrectState("Snapshot %s is in the '%s' state.", snap.id, state)
 		}
 		v.size = cmp.Or(v.size, snap.size)
 		if v.size < snap.size {
@@ -341,33 +336,4 @@ func (s *Service) describeVolume(r *region, v *volume) types.Volume {
 		d.Attachments = append(d.Attachments, v.describeAttachment())
 	}
 	return d
-}
-
-// addSnapshot makes a snapshot of a volume, complete at once. The caller holds the lock.
-func (s *Service) addSnapshot(r *region, v *volume, description string, tags map[string]string) (*snapshot, error) {
-	snap := &snapshot{
-		id: newID("snap"), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted, started: s.env.Clock.Now(),
-	}
-	if err := s.options.Host.CopyVolume(v.id, snap.id); err != nil {
-		return nil, wire.Errorf("InternalError", "copying %s: %v", v.id, err).WithStatus(500)
-	}
-	s.tags(r.Place).Register(snap.id, types.ResourceTypeSnapshot, tags)
-	r.snapshots[snap.id] = snap
-	return snap, nil
-}
-
-func (s *Service) describeSnapshot(r *region, snap *snapshot) types.Snapshot {
-	return types.Snapshot{
-		SnapshotId: &snap.id, VolumeId: &snap.volume, VolumeSize: aws.Int32(snap.size), Description: aws.String(snap.description),
-		Encrypted: aws.Bool(snap.encrypted), KmsKeyId: wire.Optional(snap.key), StartTime: &snap.started, CompletionTime: &snap.started,
-		State: types.SnapshotStateCompleted, Progress: aws.String("100%"), OwnerId: aws.String(r.Account), StorageTier: types.StorageTierStandard,
-		Tags: s.tags(r.Place).List(snap.id),
-	}
-}
-
-func (s *Service) removeSnapshot(r *region, snap *snapshot) {
-	delete(r.snapshots, snap.id)
-	s.tags(r.Place).Forget(snap.id)
-	host := s.options.Host
-	s.runner.add(&line{}, func() { host.DeleteVolume(snap.id) })
 }

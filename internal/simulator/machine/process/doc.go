@@ -36,7 +36,8 @@
 // reach each other, and nothing else but the above. All machines share the
 // host's kernel, clock, memory and processors, whatever their instance type
 // says. A volume is a folder: mkfs.ext4, blkid and mount are stand-ins that
-// treat it as a disk with a file system. Sysctls other than net.* and kernel
+// treat it as a disk with a file system. A snapshot of a volume that a machine has is a copy of that folder, during
+// which all of the machine's processes stand still: what they had written by then is in it, and nothing later. Sysctls other than net.* and kernel
 // modules are left alone. Only the architecture of the host boots. A machine that
 // is booted again begins with its image and its user data, as if its root volume
 // were new; other volumes keep their data. A machine's root cannot do everything

@@ -84,16 +84,23 @@ func (h *Host) DeleteVolume(volumeID string) {
 	}
 }
 
-// CopyVolume gives a new volume or snapshot the data of another. One that was
-// never attached is empty.
+// CopyVolume gives a new volume or snapshot the data of another, as it is at one moment. One that was never attached is
+// empty.
 func (h *Host) CopyVolume(fromID, toID string) error {
 	if err := h.makeVolume(fromID); err != nil {
 		return err
 	}
 	h.DeleteVolume(toID)
-	if err := os.CopyFS(h.volumePath(toID), os.DirFS(h.volumePath(fromID))); err != nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.copyStill(fromID, h.volumePath(toID)); err != nil {
 		return fmt.Errorf("copy %s to %s: %w", fromID, toID, err)
 	}
 	// CopyFS makes folders for everybody to read.
-	return os.Chmod(h.volumePath(toID), 0o700) //nolint:gosec // a folder
+	return filepath.WalkDir(h.volumePath(toID), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			err = os.Chmod(path, 0o700) //nolint:gosec // a folder
+		}
+		return err
+	})
 }
