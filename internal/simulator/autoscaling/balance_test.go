@@ -56,7 +56,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 	}
 	w.compute.SetCapacity(region+"b", "m6i.large", true)
 	w.clock.Step(6 * time.Minute)
-	w.eventually("balance", func() bool {
+	w.soon("balance", func() bool {
 		got := w.zonesOf("g")
 		if n := got["a"] + got["b"]; n < 4 {
 			t.Errorf("%d instances are in service", n)
@@ -125,11 +125,10 @@ func TestAnInstanceWhoseStatusChecksFailIsReplacedThroughItsHook(t *testing.T) {
 	if err := w.compute.SetImpaired(account, region, id, true); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("its grace period to be waited for", w.clock.HasWaiters)
 	if now := w.inService("g"); !slices.Equal(now, []string{id}) {
 		t.Errorf("within its grace period: %v", now)
 	}
 	w.clock.Step(time.Minute)
-	w.eventually("the hold", func() bool { return len(w.in("g", types.LifecycleStateTerminatingWait)) == 1 })
+	w.soon("the hold", func() bool { return len(w.in("g", types.LifecycleStateTerminatingWait)) == 1 })
 	w.eventually("a replacement", func() bool { return len(w.others("g", id)) == 1 })
 }

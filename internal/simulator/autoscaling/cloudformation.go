@@ -19,11 +19,12 @@ import (
 const (
 	groupType = "AWS::AutoScaling::AutoScalingGroup"
 	hookType  = "AWS::AutoScaling::LifecycleHook"
+	planType  = "AWS::AutoScaling::ScheduledAction"
 )
 
 // Providers returns the CloudFormation types that Auto Scaling backs.
 func (s *Service) Providers() map[string]resource.Provider {
-	return map[string]resource.Provider{groupType: groupProvider{s}, hookType: hookProvider{s}}
+	return map[string]resource.Provider{groupType: groupProvider{s}, hookType: hookProvider{s}, planType: planProvider{s}}
 }
 
 var _ resource.Stabilizer = groupProvider{}

@@ -98,8 +98,8 @@ func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
 			if left := w.others("g", old...); len(left) != c.size {
 				t.Errorf("new: %v", left)
 			}
-			g := w.get("g")
-			if *g.LaunchTemplate.Version != "2" || *g.Instances[0].LaunchTemplate.Version != "2" {
+			w.until("g", c.size)
+			if g := w.get("g"); *g.LaunchTemplate.Version != "2" || *g.Instances[0].LaunchTemplate.Version != "2" {
 				t.Errorf("the group is %+v", g)
 			}
 			if r := w.latestRefresh(); *r.PercentageComplete != 100 || *r.InstancesToUpdate != 0 || r.EndTime == nil {
@@ -124,7 +124,7 @@ func TestARefreshSkipsWhatMatches(t *testing.T) {
 
 func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
 	w, old := startRefresh(t, 2)
-	slow := &types.RefreshPreferences{MinHealthyPercentage: aws.Int32(50), InstanceWarmup: aws.Int32(600)}
+	slow := &types.RefreshPreferences{MinHealthyPercentage: aws.Int32(50), InstanceWarmup: aws.Int32(60)}
 	if _, err := w.refresh("2", slow); err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +135,7 @@ func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.refreshed(types.InstanceRefreshStatusRollbackSuccessful, 2)
+	w.until("g", 2)
 	for _, i := range w.get("g").Instances {
 		if *i.LaunchTemplate.Version != "1" {
 			t.Errorf("after the rollback there is %+v", i)

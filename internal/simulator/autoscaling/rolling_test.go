@@ -231,7 +231,7 @@ func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
 	w.waitsFor("Waiting on 1 resource signal(s) with a timeout of PT1M.", 1)
 	bad := w.others("workers", old...)
 	w.clock.Step(time.Minute)
-	w.waitsFor("Rolling update initiated.", 2)
+	w.soon("the way back", func() bool { return strings.Count(strings.Join(w.said(), " "), "Rolling update initiated.") == 2 })
 	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateRollbackComplete)
 	w.sayInOrder("Failed to receive 1 resource signal(s) for the current batch.  Each resource signal timeout is counted as a FAILURE.",
 		"Received 0 SUCCESS signal(s) out of 3.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement",
@@ -520,5 +520,41 @@ func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 				t.Errorf("the events are\n%s", w.reasons("rolling"))
 			}
 		})
+	}
+}
+
+func TestADesiredCapacityOfTheTemplateIsRestored(t *testing.T) {
+	body := strings.Replace(rollingStack, "      MinSize: !Ref Min\n", "      MinSize: !Ref Min\n      DesiredCapacity: !Ref Min\n", 1)
+	body = strings.Replace(body, "      AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}\n", "", 1)
+	w, old := startRolling(t, body, nil)
+	w.update(body, map[string]string{"Type": "m6i.xlarge"})
+	w.waitsFor("Waiting on 1 resource signal(s)", 1)
+	bad := w.others("workers", old...)
+	if err := w.signal(bad[0], cfntypes.ResourceSignalStatusFailure); err != nil {
+		t.Fatal(err)
+	}
+	w.settled("rolling", cfntypes.StackStatusUpdateRollbackComplete)
+	w.sayInOrder("Received 1 FAILURE signal(s)", "Terminating instance(s) ["+bad[0]+"]; replacing with 0 new instance(s).")
+	if now := w.until("workers", 3); !slices.Equal(now, old) {
+		t.Errorf("%v became %v", old, now)
+	}
+	if g := w.get("workers"); *g.MinSize != 3 || *g.DesiredCapacity != 3 {
+		t.Errorf("the group is %+v", g)
+	}
+}
+
+func TestAStackMakesScheduledActions(t *testing.T) {
+	body := rollingStack + `  Night:
+    Type: AWS::AutoScaling::ScheduledAction
+    Properties: {AutoScalingGroupName: !Ref Group, DesiredCapacity: 5, Recurrence: 0 1 * * *, TimeZone: UTC}
+`
+	w, _ := startRolling(t, body, nil)
+	w.clock.SetTime(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
+	w.soon("five instances", func() bool { return len(w.inService("workers")) == 5 })
+	w.update(rollingStack, map[string]string{"Max": "6"})
+	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
+	out, err := w.DescribeScheduledActions(t.Context(), &awsas.DescribeScheduledActionsInput{AutoScalingGroupName: aws.String("workers")})
+	if left := must(t, out, err).ScheduledUpdateGroupActions; len(left) != 0 {
+		t.Errorf("left: %+v", left)
 	}
 }

@@ -19,6 +19,16 @@ func (w *world) schedule(in awsas.PutScheduledUpdateGroupActionInput) error {
 	return err
 }
 
+// soon waits until a condition holds while a little time goes by: a group may be
+// about to set a timer for what has just become due.
+func (w *world) soon(what string, holds func() bool) {
+	w.t.Helper()
+	w.eventually(what, func() bool {
+		w.clock.Step(time.Millisecond)
+		return holds()
+	})
+}
+
 func (w *world) scheduled() []types.ScheduledUpdateGroupAction {
 	w.t.Helper()
 	out, err := w.DescribeScheduledActions(w.t.Context(), &awsas.DescribeScheduledActionsInput{AutoScalingGroupName: aws.String("g")})
@@ -45,9 +55,8 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 	if len(list) != 2 || *list[1].ScheduledActionName != "weekdays" || !list[1].StartTime.Equal(monday) || !strings.HasSuffix(*list[1].ScheduledActionARN, "scheduledActionName/weekdays") {
 		t.Errorf("the actions are %+v", list)
 	}
-	w.eventually("a timer", w.clock.HasWaiters)
 	w.clock.Step(time.Hour)
-	w.until("g", 2)
+	w.soon("two instances", func() bool { return len(w.inService("g")) == 2 })
 	if a := w.activities("g")[0]; !strings.Contains(*a.Cause, "a scheduled action update of AutoScalingGroup constraints to min: 0, max: 5, desired: 2 changing the desired capacity from 0 to 2.") {
 		t.Errorf("the cause is %s", *a.Cause)
 	}
@@ -55,7 +64,7 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 		t.Errorf("an action that is done is left: %+v", list)
 	}
 	w.clock.SetTime(monday)
-	w.until("g", 3)
+	w.soon("three instances", func() bool { return len(w.inService("g")) == 3 })
 	if list := w.scheduled(); !list[0].StartTime.Equal(monday.AddDate(0, 0, 1)) {
 		t.Errorf("the next time is %s", list[0].StartTime)
 	}
@@ -68,9 +77,8 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 	if err := w.schedule(once); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("a timer", w.clock.HasWaiters)
 	w.clock.Step(time.Hour)
-	w.eventually("the action to be over", func() bool { return len(w.scheduled()) == 1 })
+	w.soon("the action to be over", func() bool { return len(w.scheduled()) == 1 })
 	if g := w.get("g"); *g.DesiredCapacity != 3 {
 		t.Errorf("the desired capacity is %d", *g.DesiredCapacity)
 	}

@@ -18,6 +18,10 @@
 //     dependencies finish. When it ends, the operation's next phase begins:
 //     clean-up, rollback, or the end.
 //
+// A group whose update policy says so is rolled after it was updated, forwards and
+// back: package rolling decides, a rollout of the engine does. It is driven by
+// changes of the group, by signals and by timers, never by looking again and again.
+//
 // Statuses, events and texts are AWS's; a behaviour that cannot be had is
 // refused with AWS's error, never with made-up success.
 package cloudformation

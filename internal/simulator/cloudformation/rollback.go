@@ -123,44 +123,59 @@ func (s *stack) restore(st *step, skip bool) {
 		own.restore(st, &next, now, func(reason string) { s.restoreFailed(st, now, reason) })
 		return
 	}
+	if untouched(before, now) {
+		s.restored(st, &next)
+		return
+	}
+	s.restoreInPlace(st, before, now, &next)
+}
+
+// restoreInPlace gives a resource its former properties, and a group instances that
+// match them.
+func (s *stack) restoreInPlace(st *step, before, now, next *member) {
 	st.cancelled = func() {}
 	fail := func(reason string) { s.restoreFailed(st, now, reason) }
-	plan, err := s.resize(st, &next, s.stable, now.properties, before.properties)
+	plan, err := s.resize(st, next, s.stable, now.properties, before.properties)
 	if err != nil {
 		fail(err.Error())
 		return
 	}
-	out := s.restoreCall(st, before, now, &next, plan.properties)
+	out := s.restoreCall(st, before, now, next, plan.properties)
+	stabilize := func() {
+		s.stabilize(st, next, s.updateRequest(st, next, now.properties), func(err error) {
+			if err != nil {
+				fail(handlerText(err, st.token))
+				return
+			}
+			s.restored(st, next)
+		})
+	}
 	s.after(out.latency, func() {
 		switch {
 		case !st.active():
 		case out.err != nil:
 			fail(handlerText(out.err, st.token))
 		default:
-			s.rollOut(st, &next, s.updateRequest(st, &next, now.properties), plan, func(reason string) {
+			s.rollOut(st, next, s.updateRequest(st, next, now.properties), plan, func(reason string) {
 				if reason != "" {
 					fail(reason)
 					return
 				}
-				s.stabilize(st, &next, s.updateRequest(st, &next, now.properties), func(err error) {
-					if err != nil {
-						fail(handlerText(err, st.token))
-						return
-					}
-					s.restored(st, &next)
-				})
+				stabilize()
 			})
 		}
 	})
 }
 
-// restoreCall updates the resource with its former properties. A resource that
-// the update did not reach, for its properties were refused, is left alone.
+// untouched reports whether the update did not reach a resource, for its
+// properties were refused.
+func untouched(before, now *member) bool {
+	return len(changedPaths(now.properties, before.properties)) == 0 && maps.Equal(now.tags, before.tags) &&
+		now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed)
+}
+
+// restoreCall updates the resource with its former properties.
 func (s *stack) restoreCall(st *step, before, now, next *member, properties map[string]any) outcome {
-	if len(changedPaths(now.properties, before.properties)) == 0 && maps.Equal(now.tags, before.tags) &&
-		now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed) {
-		return outcome{}
-	}
 	r := s.request(next, st.token)
 	r.Properties, r.Previous, r.Tags = properties, now.properties, before.tags
 	out := s.call(OpUpdate, next, r, func(ctx context.Context, p resource.Provider, r resource.Request) (resource.Result, error) {

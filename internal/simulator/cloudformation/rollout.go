@@ -123,37 +123,44 @@ func (s *stack) rollOut(st *step, m *member, r resource.Request, plan resizing, 
 		return
 	}
 	o := &rollout{stack: s, step: st, member: m, roller: s.rollerOf(m.kind), request: r, done: done}
+	m.rollout = o
+	cancelled := st.cancelled
+	st.cancelled = func() {
+		cancelled()
+		s.post(o.abort) // ahead of the rollback
+	}
+	err := o.begin(plan)
+	switch {
+	case !st.active():
+	case err != nil:
+		o.end(handlerText(err, st.token))
+	default:
+		o.look()
+	}
+}
+
+// begin suspends processes and has the group watched.
+func (o *rollout) begin(plan resizing) error {
+	ctx, s := o.stack.background(), o.stack
 	var (
 		g   rolling.Group
 		err error
 	)
-	s.outside(func() { g, err = o.roller.Observe(s.background(), r) })
-	if err == nil {
-		s.outside(func() { o.suspended, err = o.roller.Suspend(s.background(), r, plan.policy.SuspendProcesses) })
-	}
-	if err != nil {
-		if st.active() {
-			done(handlerText(err, st.token))
+	s.outside(func() {
+		if g, err = o.roller.Observe(ctx, o.request); err != nil {
+			return
 		}
-		return
-	}
+		if o.suspended, err = o.roller.Suspend(ctx, o.request, plan.policy.SuspendProcesses); err != nil {
+			return
+		}
+		err = o.roller.Watch(ctx, o.request, func() { s.post(o.look) })
+	})
 	desired := plan.desired
 	if desired < 0 {
 		desired = g.Desired
 	}
 	o.roll = rolling.New(*plan.policy, rolling.Sizes{Min: g.Min, Desired: desired})
-	m.rollout = o
-	cancelled := st.cancelled
-	st.cancelled = func() {
-		cancelled()
-		s.post(o.abort)
-	}
-	if !st.active() {
-		s.post(o.abort)
-		return
-	}
-	s.outside(func() { err = o.roller.Watch(s.background(), r, func() { s.post(o.look) }) })
-	o.look()
+	return err
 }
 
 // look goes on with the roll as far as it gets.
