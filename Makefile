@@ -32,10 +32,12 @@ node: nodeup # What simulated machines are made of, beside nodeup.
 	$(STATIC) -o bin/machine ./cmd/machine
 
 .PHONY: nodeup
-nodeup: ## Build bin/nodeup-linux-amd64 and bin/nodeup-linux-arm64, which the operator hands to instances.
+nodeup: ## Build bin/nodeup-linux-… and bin/etcd-restore-linux-… for amd64 and arm64, which the operator hands to instances.
 	@mkdir -p bin
 	GOARCH=amd64 $(STATIC) -o bin/nodeup-linux-amd64 ./cmd/nodeup
 	GOARCH=arm64 $(STATIC) -o bin/nodeup-linux-arm64 ./cmd/nodeup
+	GOARCH=amd64 $(STATIC) -o bin/etcd-restore-linux-amd64 ./cmd/etcd-restore
+	GOARCH=arm64 $(STATIC) -o bin/etcd-restore-linux-arm64 ./cmd/etcd-restore
 	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
 
 .PHONY: demo

@@ -28,8 +28,9 @@ type Options struct {
 
 // Programs are those of machines.
 type Programs struct {
-	// NodeupDir is the folder of nodeup-linux-amd64 and nodeup-linux-arm64, of
-	// which that of this machine's architecture is there for certain.
+	// NodeupDir is the folder of nodeup-linux-amd64 and nodeup-linux-arm64, and of
+	// etcd-restore-linux-… likewise; those of this machine's architecture are there
+	// for certain.
 	NodeupDir string
 	// Nodeup is that of this machine's architecture.
 	Nodeup string
@@ -74,7 +75,10 @@ func Ensure(ctx context.Context, opts Options) (Programs, error) {
 	if _, err := os.Stat(p.Nodeup); err != nil {
 		_, _ = fmt.Fprintln(opts.Progress, "nodeup: building what machines run; this takes a minute, once")
 	}
-	return p, errors.Join(build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"))
+	return p, errors.Join(
+		build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"),
+		build(ctx, opts.Root, filepath.Join(p.NodeupDir, "etcd-restore-linux-"+runtime.GOARCH), "./cmd/etcd-restore"),
+	)
 }
 
 // installed finds the programs beside this one.
