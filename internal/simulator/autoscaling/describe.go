@@ -15,11 +15,11 @@ import (
 )
 
 // page cuts names to a page; at most 100 entries are one.
-func page(names []string, token *string, most *int32, standard int) (cut []string, next *string, err error) {
+func page(names []string, token *string, most *int32) (cut []string, next *string, err error) {
 	if most != nil && (*most < 1 || *most > 100) {
 		return nil, nil, validation("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and 100", *most)
 	}
-	cut, next = listing.Size{Standard: standard, Most: 100}.Page(names, token, most)
+	cut, next = listing.Size{Standard: 50, Most: 100}.Page(names, token, most)
 	return cut, next, nil
 }
 
@@ -121,7 +121,7 @@ func (s *Service) describeInstances(ctx context.Context, in *autoscaling.Describ
 	if in.MaxRecords != nil && *in.MaxRecords > 50 {
 		return nil, validation("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value less than or equal to 50", *in.MaxRecords)
 	}
-	ids, next, err := page(slices.Collect(maps.Keys(found)), in.NextToken, in.MaxRecords, 50)
+	ids, next, err := page(slices.Collect(maps.Keys(found)), in.NextToken, in.MaxRecords)
 	if err != nil {
 		return nil, err
 	}

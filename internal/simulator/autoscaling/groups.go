@@ -225,7 +225,7 @@ func (r *region) choose(in *autoscaling.DescribeAutoScalingGroupsInput) (found [
 			names = append(names, name)
 		}
 	}
-	names, next, err = page(names, in.NextToken, in.MaxRecords, 50)
+	names, next, err = page(names, in.NextToken, in.MaxRecords)
 	for _, name := range names {
 		found = append(found, r.groups[name])
 	}

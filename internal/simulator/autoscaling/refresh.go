@@ -157,7 +157,7 @@ func (r *refresh) succeed(now time.Time) {
 // have not gone yet alone.
 func (r *refresh) giveUp(g *group) {
 	if r.wanted != nil {
-		g.settings.template, g.settings.mixed = r.before.template, r.before.mixed
+		g.template, g.mixed = r.before.template, r.before.mixed
 	}
 	for _, m := range g.members {
 		if m.outgoing != nil && m.outgoing.refreshed {
@@ -197,7 +197,7 @@ func (s *Service) startInstanceRefresh(ctx context.Context, in *autoscaling.Star
 			return wire.Errorf("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
 		}
 		if in.DesiredConfiguration != nil {
-			g.settings.template, g.settings.mixed = set.template, set.mixed
+			g.template, g.mixed = set.template, set.mixed
 		}
 		r.fill(g, fits)
 		g.refreshes = append([]*refresh{r}, g.refreshes[:min(len(g.refreshes), keptRefreshes-1)]...)

@@ -83,7 +83,7 @@ func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
 		"one that cannot be kept":      {nil, nil, 1, 0, 1},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w, old := startRefresh(t, int32(c.size)) //nolint:gosec // few
+			w, old := startRefresh(t, int32(c.size))
 			p := &types.RefreshPreferences{MinHealthyPercentage: c.least, MaxHealthyPercentage: c.most, InstanceWarmup: aws.Int32(5)}
 			if _, err := w.refresh("2", p); err != nil {
 				t.Fatal(err)

@@ -1,9 +1,8 @@
 package autoscaling
 
 import (
-	compute "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	compute "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
 // An instance lifecycle policy keeps an instance whose terminating hook was

@@ -127,37 +127,31 @@ func (p groupProvider) Terminate(_ context.Context, r resource.Request, id strin
 	})
 }
 
-// Suspend suspends processes and returns those that ran.
-func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes []string) ([]string, error) {
+// Suspend suspends or resumes processes and returns those for which that was new.
+func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes []string, suspended bool) (changed []string, err error) {
+	if len(processes) == 0 {
+		return nil, nil
+	}
 	names, err := namedProcesses(processes)
-	if err != nil || len(processes) == 0 {
+	if err != nil {
 		return nil, property.HandlerError(handlerService, err)
 	}
-	var suspended []string
 	err = p.on(r, func(g *group) error {
 		for _, name := range names {
-			if !g.is(name) {
-				suspended = append(suspended, name)
+			switch {
+			case g.is(name) == suspended:
+				continue
+			case suspended:
 				g.suspend(name, p.s.now())
+			default:
+				delete(g.suspended, name)
+				g.again()
 			}
+			changed = append(changed, name)
 		}
 		return nil
 	})
-	return suspended, err
-}
-
-// Resume lets processes run again.
-func (p groupProvider) Resume(_ context.Context, r resource.Request, processes []string) error {
-	if len(processes) == 0 {
-		return nil
-	}
-	return p.on(r, func(g *group) error {
-		for _, name := range processes {
-			delete(g.suspended, name)
-		}
-		g.again()
-		return nil
-	})
+	return changed, err
 }
 
 // Watch has a function called whenever a group may look different.

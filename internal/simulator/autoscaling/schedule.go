@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -212,7 +213,7 @@ func (s *Service) describeScheduledActions(ctx context.Context, in *autoscaling.
 			keys, found[key] = append(keys, key), a.sdk(g)
 		}
 	}
-	keys, next, err := page(keys, in.NextToken, in.MaxRecords, 50)
+	keys, next, err := page(keys, in.NextToken, in.MaxRecords)
 	out := &autoscaling.DescribeScheduledActionsOutput{ScheduledUpdateGroupActions: []types.ScheduledUpdateGroupAction{}, NextToken: next}
 	for _, key := range keys {
 		out.ScheduledUpdateGroupActions = append(out.ScheduledUpdateGroupActions, found[key])
@@ -262,32 +263,12 @@ func parseCron(text string) (*cron, error) {
 var cronNames = strings.NewReplacer("JAN", "1", "FEB", "2", "MAR", "3", "APR", "4", "MAY", "5", "JUN", "6", "JUL", "7", "AUG", "8", "SEP", "9",
 	"OCT", "10", "NOV", "11", "DEC", "12", "SUN", "0", "MON", "1", "TUE", "2", "WED", "3", "THU", "4", "FRI", "5", "SAT", "6")
 
+// parseCronField reads items such as 5, 1-5, * and */15, with commas between.
 func parseCronField(text string, least, most int) ([]bool, error) {
 	field := make([]bool, most+1)
 	for item := range strings.SplitSeq(cronNames.Replace(text), ",") {
-		span, stepText, stepped := strings.Cut(item, "/")
-		from, to, step := least, most, 1
-		if stepped {
-			if n, err := fmt.Sscanf(stepText, "%d", &step); n != 1 || err != nil || step < 1 {
-				return nil, fmt.Errorf("%q is no step", item)
-			}
-		}
-		if span != "*" {
-			low, high, ranged := strings.Cut(span, "-")
-			if n, err := fmt.Sscanf(low, "%d", &from); n != 1 || err != nil {
-				return nil, fmt.Errorf("%q is no number", item)
-			}
-			to = from
-			if stepped {
-				to = most
-			}
-			if ranged {
-				if n, err := fmt.Sscanf(high, "%d", &to); n != 1 || err != nil {
-					return nil, fmt.Errorf("%q is no range", item)
-				}
-			}
-		}
-		if from < least || to > most || from > to {
+		from, to, step, err := parseCronItem(item, least, most)
+		if err != nil || step < 1 || from < least || to > most || from > to {
 			return nil, fmt.Errorf("%q is not within %d to %d", item, least, most)
 		}
 		for n := from; n <= to; n += step {
@@ -295,6 +276,32 @@ func parseCronField(text string, least, most int) ([]bool, error) {
 		}
 	}
 	return field, nil
+}
+
+// parseCronItem reads one item; where it does not say from or to when, these are
+// the bounds.
+func parseCronItem(item string, least, most int) (from, to, step int, err error) {
+	span, stepText, stepped := strings.Cut(item, "/")
+	from, to, step = least, most, 1
+	if stepped {
+		if step, err = strconv.Atoi(stepText); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	if span == "*" {
+		return from, to, step, nil
+	}
+	low, high, ranged := strings.Cut(span, "-")
+	if from, err = strconv.Atoi(low); err != nil {
+		return 0, 0, 0, err
+	}
+	switch {
+	case ranged:
+		to, err = strconv.Atoi(high)
+	case !stepped:
+		to = from
+	}
+	return from, to, step, err
 }
 
 // next is the first minute after a time that fits; none within five years is in

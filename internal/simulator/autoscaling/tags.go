@@ -103,7 +103,7 @@ func (s *Service) describeTags(ctx context.Context, in *autoscaling.DescribeTags
 			}
 		}
 	}
-	keys, next, err := page(keys, in.NextToken, in.MaxRecords, 50)
+	keys, next, err := page(keys, in.NextToken, in.MaxRecords)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ type resizing struct {
 	// properties are what the provider is told.
 	properties map[string]any
 	// policy replaces the group's instances afterwards, nil when nothing does.
-	policy *rolling.RollingUpdate
+	policy *rolling.Update
 	// desired is the desired capacity that the template asks for, -1 when it does not.
 	desired int
 }
@@ -150,7 +150,7 @@ func (o *rollout) begin(plan resizing) error {
 		if g, err = o.roller.Observe(ctx, o.request); err != nil {
 			return
 		}
-		if o.suspended, err = o.roller.Suspend(ctx, o.request, plan.policy.SuspendProcesses); err != nil {
+		if o.suspended, err = o.roller.Suspend(ctx, o.request, plan.policy.SuspendProcesses, true); err != nil {
 			return
 		}
 		err = o.roller.Watch(ctx, o.request, func() { s.post(o.look) })
@@ -276,6 +276,6 @@ func (o *rollout) release() {
 		ctx := o.stack.background()
 		// A group that is gone needs neither.
 		_ = o.roller.Watch(ctx, o.request, nil)
-		_ = o.roller.Resume(ctx, o.request, o.suspended)
+		_, _ = o.roller.Suspend(ctx, o.request, o.suspended, false)
 	})
 }

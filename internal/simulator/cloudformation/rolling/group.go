@@ -57,10 +57,9 @@ type Roller interface {
 	// Terminate ends an instance as TerminateInstanceInAutoScalingGroup does. One
 	// that is on its way out or gone is none of its concern.
 	Terminate(ctx context.Context, r resource.Request, id string, decrement bool) error
-	// Suspend suspends processes of the group and returns those that were not.
-	Suspend(ctx context.Context, r resource.Request, processes []string) ([]string, error)
-	// Resume lets processes of the group run again.
-	Resume(ctx context.Context, r resource.Request, processes []string) error
+	// Suspend suspends processes of the group, or resumes them, and returns those for
+	// which that was something new.
+	Suspend(ctx context.Context, r resource.Request, processes []string, suspended bool) ([]string, error)
 	// Watch calls changed, with no lock held, whenever the group may look different.
 	// There is one watcher of a group at most; nil ends it.
 	Watch(ctx context.Context, r resource.Request, changed func()) error

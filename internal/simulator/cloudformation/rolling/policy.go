@@ -13,7 +13,7 @@ import (
 // Policy is the update policy of an Auto Scaling group.
 type Policy struct {
 	// Rolling replaces the instances batch by batch; nil when the policy does not.
-	Rolling *RollingUpdate
+	Rolling *Update
 	// WillReplace replaces the group by another one.
 	WillReplace bool
 	// IgnoreUnmodifiedSizes leaves MinSize, MaxSize and DesiredCapacity as they are
@@ -21,8 +21,8 @@ type Policy struct {
 	IgnoreUnmodifiedSizes bool
 }
 
-// RollingUpdate is the policy AutoScalingRollingUpdate.
-type RollingUpdate struct {
+// Update is the policy AutoScalingRollingUpdate of a group.
+type Update struct {
 	MaxBatchSize int
 	// MinInService is MinInstancesInService, MinActivePercent is
 	// MinActiveInstancesPercent, -1 when it is not given.
@@ -69,9 +69,9 @@ func Parse(value map[string]any) (Policy, error) {
 	return policy, nil
 }
 
-func parseRolling(value map[string]any) (*RollingUpdate, error) {
+func parseRolling(value map[string]any) (*Update, error) {
 	r := reader{of: value}
-	u := &RollingUpdate{
+	u := &Update{
 		MaxBatchSize: r.number("MaxBatchSize", 1), MinInService: r.number("MinInstancesInService", 0),
 		MinActivePercent: r.number("MinActiveInstancesPercent", -1), MinSuccessfulPercent: r.number("MinSuccessfulInstancesPercent", 100),
 		WaitOnSignals: r.boolean("WaitOnResourceSignals"), PauseTime: r.text("PauseTime"), SuspendProcesses: r.texts("SuspendProcesses"),
@@ -91,7 +91,7 @@ func parseRolling(value map[string]any) (*RollingUpdate, error) {
 }
 
 // check errs for values that are out of the bounds which the documentation gives.
-func (u *RollingUpdate) check(given map[string]any) error {
+func (u *Update) check(given map[string]any) error {
 	pause, ok := Duration(u.PauseTime)
 	u.Pause = pause
 	_, percent := given["MinSuccessfulInstancesPercent"]
@@ -117,7 +117,7 @@ func (u *RollingUpdate) check(given map[string]any) error {
 // CheckSize errs when the policy keeps as many instances in service as the group
 // may have at most. CloudFormation says so when it updates the group.
 // https://github.com/aws-cloudformation/cfn-lint/issues/362
-func (u *RollingUpdate) CheckSize(maxSize int) error {
+func (u *Update) CheckSize(maxSize int) error {
 	if u.MinInService >= maxSize {
 		return fmt.Errorf("MinInstancesInService must be less than the autoscaling group's MaxSize") //nolint:perfsprint // one way to make errors here
 	}

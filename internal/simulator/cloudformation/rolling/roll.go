@@ -48,7 +48,7 @@ const stabilizeTimeout = 2 * time.Hour
 
 // Roll is one rolling update of a group.
 type Roll struct {
-	policy RollingUpdate
+	policy Update
 	// target are the sizes in the end.
 	target Sizes
 	state  state
@@ -71,7 +71,7 @@ type Roll struct {
 }
 
 // New returns a rolling update that leaves a group with the target sizes.
-func New(policy RollingUpdate, target Sizes) *Roll {
+func New(policy Update, target Sizes) *Roll {
 	return &Roll{policy: policy, target: target, settled: map[string]bool{}, told: map[string]bool{}}
 }
 
@@ -91,6 +91,7 @@ func (r *Roll) Next(o Observation) (actions []Action, wake time.Time) {
 		return r.choose(o), time.Time{}
 	case terminating:
 		return r.terminated(o), time.Time{}
+	case ended:
 	}
 	return nil, time.Time{}
 }
@@ -143,7 +144,7 @@ func (r *Roll) start(o Observation) []Action {
 
 // keep is how many of a number of instances stay in service.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
-func (u *RollingUpdate) keep(desired int) int {
+func (u *Update) keep(desired int) int {
 	return max(u.MinInService, (desired*max(u.MinActivePercent, 0)+99)/100)
 }
 

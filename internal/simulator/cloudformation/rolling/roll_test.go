@@ -60,7 +60,7 @@ func (g *group) ready() int {
 }
 
 // roll runs a roll to its end and returns why it failed.
-func (g *group) roll(policy rolling.RollingUpdate) string {
+func (g *group) roll(policy rolling.Update) string {
 	r := rolling.New(policy, rolling.Sizes{Min: g.Min, Desired: g.Desired})
 	for range 10_000 {
 		actions, wake := r.Next(rolling.Observation{Now: g.now, Group: g.Group, Signals: g.signals})
@@ -95,8 +95,8 @@ func (g *group) roll(policy rolling.RollingUpdate) string {
 	return "it does not end"
 }
 
-func policy(batch, inService int) rolling.RollingUpdate {
-	return rolling.RollingUpdate{
+func policy(batch, inService int) rolling.Update {
+	return rolling.Update{
 		MaxBatchSize: batch, MinInService: inService, MinActivePercent: -1, MinSuccessfulPercent: 100,
 		WaitOnSignals: true, PauseTime: "PT5M", Pause: 5 * time.Minute,
 	}
