@@ -558,3 +558,21 @@ func TestAStackMakesScheduledActions(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 }
+
+func TestAMixedGroupOfSpotInstancesRolls(t *testing.T) {
+	body := strings.Replace(rollingStack, "      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}\n", `      MixedInstancesPolicy:
+        InstancesDistribution: {OnDemandPercentageAboveBaseCapacity: 0}
+        LaunchTemplate:
+          LaunchTemplateSpecification: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}
+          Overrides: [{InstanceType: !Ref Type}, {InstanceType: m6a.large}]
+`, 1)
+	w, old := startRolling(t, body, nil)
+	w.update(body, map[string]string{"Type": "m6i.xlarge"})
+	w.answer(old, cfntypes.ResourceSignalStatusSuccess, cfntypes.StackStatusUpdateComplete)
+	for _, id := range w.until("workers", 3) {
+		i, _ := w.compute.Instance(account, region, id)
+		if !i.Spot || i.Type != "m6i.xlarge" || slices.Contains(old, id) {
+			t.Errorf("the group has %+v", i)
+		}
+	}
+}
