@@ -38,8 +38,8 @@ type Selector[T client.Object] interface {
 type stepObserver func(step string, outcome Outcome, took time.Duration)
 
 // run runs the steps and returns the outcome of the whole: that of the step
-// which was not done, or Done with the last explanation that a step gave and
-// the shortest time after which a step wants to look again.
+// which was not done, or Done with the last explanation that a step gave, and in
+// either case the shortest time after which a step wants to look again.
 func (p *Pipeline[T]) run(ctx context.Context, obj T, clk clock.PassiveClock, observe stepObserver) Outcome {
 	whole := Done()
 	deleting := isDeleting(obj)
@@ -48,6 +48,9 @@ func (p *Pipeline[T]) run(ctx context.Context, obj T, clk clock.PassiveClock, ob
 		outcome := runStep(ctx, step, obj, deleting)
 		observe(step.Name(), outcome, clk.Since(start))
 		if !outcome.IsDone() {
+			if whole.after > 0 && (outcome.after == 0 || whole.after < outcome.after) {
+				outcome = outcome.LookAgain(whole.after)
+			}
 			return inStep(step.Name(), outcome)
 		}
 		if outcome.reason != "" {

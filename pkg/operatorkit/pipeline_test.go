@@ -26,7 +26,7 @@ func TestPipelineSumsItsStepsUp(t *testing.T) {
 		"no steps are done":              {want: "done: : "},
 		"the last explanation wins":      {steps: []Step[object]{says(Done().Explain("A", "a")), says(Done().Explain("B", "b")), says(Done())}, want: "done: B: b"},
 		"the soonest second look wins":   {steps: []Step[object]{says(Done().LookAgain(time.Hour)), says(Done().LookAgain(time.Minute)), says(Done())}, want: "done: : ", after: time.Minute},
-		"what is not done is the whole":  {steps: []Step[object]{says(Done().Explain("A", "a").LookAgain(time.Second)), says(wait), says(Stall("No", "no"))}, want: wait.String(), after: time.Minute},
+		"what is not done is the whole":  {steps: []Step[object]{says(Done().Explain("A", "a").LookAgain(time.Second)), says(wait), says(Stall("No", "no"))}, want: wait.String(), after: time.Second},
 		"a failure names its step":       {steps: []Step[object]{says(Fail(errors.New("busy")))}, want: `fail: step "s": busy`},
 		"an unexplained wait has a word": {steps: []Step[object]{says(Wait(0, "", "m"))}, want: "wait: Waiting: m"},
 		"so has an unexplained stall":    {steps: []Step[object]{says(Stall("", "m"))}, want: "stall: Stalled: m"},
