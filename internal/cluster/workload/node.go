@@ -35,6 +35,8 @@ type Node struct {
 	// Ready says whether its kubelet reports it ready; ReadyChanged when that changed last.
 	Ready        bool
 	ReadyChanged time.Time
+	// Created is when the Node was made, to the second, by the workload cluster's clock.
+	Created time.Time
 	// Unschedulable says whether it is cordoned.
 	Unschedulable bool
 	// Labels are its labels.
@@ -46,7 +48,7 @@ func nodeFrom(from *corev1.Node) Node {
 	n := Node{
 		Name: from.Name, UID: string(from.UID), InstanceID: instanceID(from.Spec.ProviderID),
 		Group: from.Labels[groupLabel], Slot: NoSlot, Bundle: from.Labels[bundleLabel],
-		Version: from.Status.NodeInfo.KubeletVersion, Unschedulable: from.Spec.Unschedulable, Labels: from.Labels,
+		Version: from.Status.NodeInfo.KubeletVersion, Created: from.CreationTimestamp.Time, Unschedulable: from.Spec.Unschedulable, Labels: from.Labels,
 	}
 	if slot, err := strconv.Atoi(from.Labels[slotLabel]); err == nil {
 		n.Slot = slot
