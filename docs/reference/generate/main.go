@@ -27,6 +27,7 @@ Group and version: ` + "`service-operator.aws/v1alpha1`" + `. All are namespaced
 ` + "`make generate`" + `; ` + "`kubectl explain`" + ` says the same.
 
 Every kind also has ` + "`spec.rollbackCount`" + ` (how many times a stack that fails to be created is tried; 3 when it is 0),
+` + "`spec.updatePolicy`" + ` (` + "`Manual`" + ` has changes wait for [approval](../guide/approval.md)),
 ` + "`spec.cloudFormationTemplateName` and `spec.cloudFormationTemplateNamespace`" + ` (a CloudFormationTemplate to use in
 place of the kind's own), and the same [status](status.md). The kinds of clusters are on [a page of their own](clusters.md).
 `

@@ -9,6 +9,8 @@
 //
 //   - plan.go compares what is deployed with what is desired and asks the policy;
 //   - apply.go sends creations and updates;
+//   - review.go has changes wait for a person's approval, as change sets, and proposal.go and loss.go tell what those would do;
+//   - signal.go tells running updates how machines fare, and cancels them;
 //   - status.go reads stacks and remembers what was seen;
 //   - events.go finds the reason of a failure;
 //   - delete.go removes stacks, and says what refuses.

@@ -38,6 +38,9 @@ type ResourceChange struct {
 	Properties []string
 	// Warning is the sentence of Losses about this resource, if any.
 	Warning string
+
+	// follows is true when it stays in place, whatever Replacement says.
+	follows bool
 }
 
 const (
@@ -74,9 +77,16 @@ func (p *Proposal) digest(from string) string {
 // propose tells a change set for a person. The plan knows more of the why than CloudFormation says.
 func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
 	p := &Proposal{}
+	stay := map[string]bool{} // the resources that are changed in place
 	for i := range changes {
 		if change := changes[i].ResourceChange; change != nil {
-			p.Changes = append(p.Changes, resourceChange(change, plan.Change(aws.ToString(change.LogicalResourceId))))
+			stay[aws.ToString(change.LogicalResourceId)] = change.Action == types.ChangeActionModify && change.Replacement == types.ReplacementFalse
+		}
+	}
+	for i := range changes {
+		if change := changes[i].ResourceChange; change != nil {
+			planned := plan.Change(aws.ToString(change.LogicalResourceId))
+			p.Changes = append(p.Changes, resourceChange(change, planned, follows(change, planned, stay)))
 		}
 	}
 	slices.SortFunc(p.Changes, func(a, b ResourceChange) int { return cmp.Compare(a.Resource, b.Resource) })
@@ -89,8 +99,30 @@ func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
 	return p
 }
 
-func resourceChange(change *types.ResourceChange, planned *diff.Change) ResourceChange {
+// follows is true for a resource that CloudFormation says may be replaced only because it refers to an attribute of others, all of
+// which are changed in place, while the plan sees no reason: such as a rule that refers to a security group whose tags change.
+func follows(change *types.ResourceChange, planned *diff.Change, stay map[string]bool) bool {
+	if change.Replacement != types.ReplacementConditional || planned != nil && planned.Action != diff.Update {
+		return false
+	}
+	reasons := 0
+	for i := range change.Details {
+		detail := &change.Details[i]
+		if detail.Target == nil || detail.Target.RequiresRecreation == types.RequiresRecreationNever || detail.Target.RequiresRecreation == "" {
+			continue
+		}
+		cause, _, _ := strings.Cut(aws.ToString(detail.CausingEntity), ".")
+		if detail.Evaluation != types.EvaluationTypeDynamic || !stay[cause] {
+			return false
+		}
+		reasons++
+	}
+	return reasons > 0
+}
+
+func resourceChange(change *types.ResourceChange, planned *diff.Change, follows bool) ResourceChange {
 	made := ResourceChange{
+		follows:  follows,
 		Resource: aws.ToString(change.LogicalResourceId), Type: aws.ToString(change.ResourceType), PhysicalID: aws.ToString(change.PhysicalResourceId),
 		Action: string(change.Action), Replacement: string(change.Replacement),
 	}
@@ -104,7 +136,7 @@ func resourceChange(change *types.ResourceChange, planned *diff.Change) Resource
 	if more := len(made.Properties) - maxProperties; more > 0 {
 		made.Properties = append(made.Properties[:maxProperties], fmt.Sprintf("and %d more", more))
 	}
-	if schema.IsStateful(made.Type) {
+	if schema.IsStateful(made.Type) && !follows {
 		made.Warning = warning(change, planned)
 	}
 	return made
@@ -128,11 +160,9 @@ func overview(changes []ResourceChange, plan *diff.Plan) string {
 		in       func(*ResourceChange) bool
 	}{
 		{"Replaces %s.", func(c *ResourceChange) bool { return isModify(c) && c.Replacement == string(types.ReplacementTrue) }},
-		{"May replace %s.", func(c *ResourceChange) bool {
-			return isModify(c) && c.Replacement == string(types.ReplacementConditional)
-		}},
+		{"May replace %s.", func(c *ResourceChange) bool { return isModify(c) && mayReplace(c) }},
 		{"Changes %s in place.", func(c *ResourceChange) bool {
-			return isModify(c) && c.Replacement != string(types.ReplacementTrue) && c.Replacement != string(types.ReplacementConditional)
+			return isModify(c) && c.Replacement != string(types.ReplacementTrue) && !mayReplace(c)
 		}},
 		{"Adds %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionAdd) }},
 		{"Removes %s.", func(c *ResourceChange) bool { return c.Action == string(types.ChangeActionRemove) }},
@@ -164,6 +194,10 @@ func overview(changes []ResourceChange, plan *diff.Plan) string {
 }
 
 func isModify(c *ResourceChange) bool { return c.Action == string(types.ChangeActionModify) }
+
+func mayReplace(c *ResourceChange) bool {
+	return c.Replacement == string(types.ReplacementConditional) && !c.follows
+}
 
 // listed joins names: "A", "A and B", "A, B and 7 more".
 func listed(names []string) string {

@@ -250,7 +250,7 @@ func (v *visit) execute(ctx context.Context) step {
 	err := v.sendExecute(ctx, sent)
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
-		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
+		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal, v.record.Superseded = "", "", "", ""
 		return v.updating(sent)
 	case noChangeSet(err), awsapi.Code(err) == "InvalidChangeSetStatus":
 		return v.outdate(ctx)
