@@ -190,25 +190,31 @@ func (e *Engine) learnLaunches(ctx context.Context, group *Group, found *types.A
 		return nil
 	}
 	for some := range slices.Chunk(unknown, mostFiltered) {
-		// By a filter, since an ID that EC2 does not know yet would be an error.
-		in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: some}}}
-		for {
-			out, err := e.options.EC2(group.Target).DescribeInstances(ctx, in)
-			if err != nil {
-				return fmt.Errorf("look at the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
-			}
-			for i := range out.Reservations {
-				for j := range out.Reservations[i].Instances {
-					instance := &out.Reservations[i].Instances[j]
-					there[aws.ToString(instance.InstanceId)] = aws.ToTime(instance.LaunchTime)
-				}
-			}
-			if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
-				break
-			}
+		if err := e.learnLaunch(ctx, group, some, there); err != nil {
+			return fmt.Errorf("look at the instances of Auto Scaling group %s: %w", group.AutoScalingGroup, err)
 		}
 	}
 	return nil
+}
+
+// learnLaunch adds when some machines were launched. It asks by a filter, since an ID that EC2 does not know yet would be an error.
+func (e *Engine) learnLaunch(ctx context.Context, group *Group, some []string, there map[string]time.Time) error {
+	in := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: some}}}
+	for {
+		out, err := e.options.EC2(group.Target).DescribeInstances(ctx, in)
+		if err != nil {
+			return err
+		}
+		for i := range out.Reservations {
+			for j := range out.Reservations[i].Instances {
+				instance := &out.Reservations[i].Instances[j]
+				there[aws.ToString(instance.InstanceId)] = aws.ToTime(instance.LaunchTime)
+			}
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return nil
+		}
+	}
 }
 
 // mostFiltered is how many values a filter of EC2 may have:

@@ -30,6 +30,8 @@ type play struct {
 	scarce   bool // nothing is launched
 	log      []string
 	problems []string
+	// each, if not nil, is called after each action and each time that passed.
+	each func()
 }
 
 // played is what is known of a machine beside what is observed.
@@ -124,6 +126,9 @@ func (p *play) pass(d time.Duration) {
 		p.end(&p.world.Instances[at], "Auto Scaling")
 	}
 	p.world.Steady = p.now.Sub(p.changed)
+	if p.each != nil {
+		p.each()
+	}
 }
 
 func (p *play) age(i *rollout.Instance) {
@@ -174,6 +179,9 @@ func (p *play) step(actions int) rollout.Decision {
 		}
 		actions--
 		p.do(&a)
+		if p.each != nil {
+			p.each()
+		}
 	}
 	if len(d.Actions) > 0 {
 		p.say("%s", d.Why)
@@ -230,22 +238,9 @@ func (p *play) take(a *rollout.Action) {
 		p.problem("%s needs no update and is taken", i.ID)
 	}
 	if a.Kind == rollout.Drain {
-		i.Drain, i.Ours, i.Cordoned, p.machines[i.ID].drained = drain.Draining, true, true, p.now.Add(time.Duration(p.rand.Int64N(int64(5*time.Minute))))
-		if p.stuck {
-			p.machines[i.ID].drained = p.now
-		}
+		p.drain(i)
 	} else {
-		if p.settings.OnDrainTimeout == drain.Abandon && i.Ready && i.Drain != drain.Empty && !p.settings.CloudOnly {
-			p.problem("%s ends undrained", i.ID)
-		}
-		i.Drain = ""
-		if a.Shrink {
-			if p.world.Desired == p.world.Min {
-				p.problem("the capacity would be below the least size")
-			}
-			p.resize(p.world.Desired-1, "the roll")
-		}
-		p.end(i, "the roll")
+		p.terminate(i, a.Shrink)
 	}
 	going := 0
 	for _, other := range p.world.Instances {
@@ -259,4 +254,26 @@ func (p *play) take(a *rollout.Action) {
 	if served && going > p.settings.BatchSize {
 		p.problem("%d go at once", going)
 	}
+}
+
+func (p *play) drain(i *rollout.Instance) {
+	i.Drain, i.Ours, i.Cordoned = drain.Draining, true, true
+	p.machines[i.ID].drained = p.now.Add(time.Duration(p.rand.Int64N(int64(5 * time.Minute))))
+	if p.stuck {
+		p.machines[i.ID].drained = p.now
+	}
+}
+
+func (p *play) terminate(i *rollout.Instance, shrink bool) {
+	if p.settings.OnDrainTimeout == drain.Abandon && i.Ready && i.Drain != drain.Empty && !p.settings.CloudOnly {
+		p.problem("%s ends undrained", i.ID)
+	}
+	i.Drain = ""
+	if shrink && p.world.Desired == p.world.Min {
+		p.problem("the capacity would be below the least size")
+	}
+	if shrink {
+		p.resize(p.world.Desired-1, "the roll")
+	}
+	p.end(i, "the roll")
 }
