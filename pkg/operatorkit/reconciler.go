@@ -56,6 +56,9 @@ type Options[T client.Object] struct {
 	PausedAnnotation string
 	// Paused is another way to pause an object, for example by a field of its spec.
 	Paused func(obj T) bool
+	// WhilePaused, if not nil, is called at each look at a paused object and does what must go on even then. It changes nothing in the
+	// object, and returns after what time to look again, 0 if not by itself.
+	WhilePaused func(ctx context.Context, obj T) time.Duration
 	// Writer writes what a run changed; by default NewStatusWriter.
 	Writer Writer[T]
 	// Recorder records an Event whenever the object's Synced condition gets
@@ -167,7 +170,7 @@ func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	defer done()
 	if r.isPaused(obj) {
-		return afterIO("paused", r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
+		return r.pause(ctx, obj)
 	}
 	pipeline, err := r.options.Pipelines.PipelineFor(obj)
 	if err != nil {
@@ -312,6 +315,19 @@ func (r *Reconciler[T]) isPaused(obj T) bool {
 		}
 	}
 	return r.options.Paused != nil && r.options.Paused(obj)
+}
+
+// pause says that the object is paused, and does what goes on nevertheless.
+func (r *Reconciler[T]) pause(ctx context.Context, obj T) (string, reconcile.Result, error) {
+	var after time.Duration
+	if r.options.WhilePaused != nil {
+		after = r.options.WhilePaused(ctx, copyOf(obj))
+	}
+	word, result, err := afterIO("paused", r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
+	if err == nil && after > 0 {
+		result.RequeueAfter = after
+	}
+	return word, result, err
 }
 
 func (r *Reconciler[T]) pausedVerdict() verdict {

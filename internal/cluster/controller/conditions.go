@@ -13,6 +13,7 @@ const (
 	conditionControlPlane = "ControlPlaneReady"
 	conditionAPI          = "APIReachable"
 	conditionNodes        = "NodesReady"
+	conditionUpdated      = "NodesUpdated"
 	conditionAddons       = "AddonsReady"
 	conditionDeprecated   = "ReleaseDeprecated"
 )

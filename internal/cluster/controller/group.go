@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -94,29 +95,22 @@ type groupNodesStep struct{ *operator }
 func (s groupNodesStep) Name() string { return "nodes" }
 
 // EnsureCreated is done when at least as many nodes are ready as the group is to have.
-func (s groupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	connection := s.options.Workload.Get(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
+func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
 		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does."))
 	}
-	count := v1alpha1.NodeCount{}
-	members := int32(0)
-	bundle := group.Status.Stack.Bundle
-	for _, node := range connection.Nodes() {
-		if node.Group != group.Name {
-			continue
-		}
-		members++
-		if node.Ready {
-			count.Ready++
-		}
-		if boots(&node, bundle) {
-			count.Updated++
-		}
+	known, err := recall(group.Status.Stack)
+	if err != nil {
+		return operatorkit.Fail(err)
 	}
-	count.Desired = max(group.Spec.MinSize, members)
-	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
+	sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
 	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
 		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.")
@@ -126,8 +120,26 @@ func (s groupNodesStep) EnsureCreated(_ context.Context, group *v1alpha1.Instanc
 	return conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome)
 }
 
+// countGroup counts the nodes of a group whose stack is in a status.
+func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nodes []workload.Node) v1alpha1.NodeCount {
+	count := v1alpha1.NodeCount{}
+	for i := range nodes {
+		if nodes[i].Ready {
+			count.Ready++
+		}
+		if past.updated(&nodes[i], status) {
+			count.Updated++
+		}
+	}
+	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // a group has at most a thousand
+	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
+	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, count.Desired)
+	return count
+}
+
 // EnsureDeleted has nothing to do: the nodes go with their machines.
 func (s groupNodesStep) EnsureDeleted(_ context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	operatorkit.RemoveCondition(group, conditionNodes)
+	operatorkit.RemoveCondition(group, conditionUpdated)
 	return operatorkit.Done()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +29,8 @@ type groupStackStep struct{ *operator }
 // Name returns the step's name.
 func (s groupStackStep) Name() string { return "stack" }
 
-// EnsureCreated brings the group's stack one step nearer to what the spec says.
+// EnsureCreated brings the group's stack one step nearer to what the spec says. First of all it goes on with a change that is under
+// way: whatever is wrong with the spec, its machines are signalled.
 func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	cluster, err := s.clusterOf(ctx, group)
 	if err != nil {
@@ -37,9 +39,23 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if cluster == nil {
 		return operatorkit.Wait(0, "ClusterNotFound", "The Cluster is gone.")
 	}
+	known, err := recall(group.Status.Stack)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	look, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
+	outcome := s.bring(ctx, group, asRun(cluster))
+	if problem != nil && !outcome.IsDone() {
+		outcome = besides(outcome, problem)
+	}
+	return sooner(outcome, look)
+}
+
+// bring brings the group's stack one step nearer to what the spec says. The Cluster is as it runs.
+func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
-		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which Cluster %s names.", cluster.Spec.Release, cluster.Name)).Troubled()
+		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, by which the nodes of Cluster %s are made.", cluster.Spec.Release, cluster.Name)).Troubled()
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
@@ -57,8 +73,9 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	outcome := asking(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		group.Status.Version = release.Spec.Kubernetes
 		s.settled.keep(key, s.inputs(group, cluster, release))
+	} else { // The steps behind do not run now.
+		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
 	return outcome
 }
@@ -98,32 +115,58 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err != nil {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The group's bundle cannot be made: %s.", err))
 	}
-	nodeup, err := s.nodeupFor(group.Status.Stack, made.Hash(), shape.Spec.Architecture)
-	if err != nil {
-		return lackingNodeup(err)
-	}
-	userData, err := userDataFor(resolved, shape.Spec.Architecture, nodeup, made.Hash())
+	known, err := recall(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	wanted, err := render.Group(resolved, shape, cluster.Status.Outputs, userData)
+	wanted := machinesOf(shape, resolved.Release)
+	wanted.Bundle, wanted.Nodeup = made.Hash(), known.historyOf().nodeup(made.Hash())
+	if wanted.Nodeup == "" {
+		if wanted.Nodeup, err = s.nodeupFor(group.Status.Stack, made.Hash(), shape.Spec.Architecture); err != nil {
+			return lackingNodeup(err)
+		}
+	}
+	rendered, err := s.render(resolved, shape, cluster.Status.Outputs, &wanted, known.historyOf())
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
 	}
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, wanted, manner{
+	stack, sent := desired(group, rendered), false
+	wanted.Stack = stack.Digest()
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, rendered, manner{
 		prepare: func(ctx context.Context, known *remembered) error {
-			if group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
+			sent = true
+			known.historyOf().begin(wanted, s.nodesOf(group))
+			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
 				if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}
-			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made, nodeup)
+			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made, wanted.Nodeup)
 		},
 	})
 	if asg := outputs[outputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}
-	return outcome
+	return s.follow(ctx, group, cluster, wanted, sent, outcome)
+}
+
+// render renders the group's stack. Where only the tags of disks would change, they stay as they are: a change of them alone would
+// replace every machine.
+func (s groupStackStep) render(resolved *model.Cluster, shape *model.Group, outputs map[string]string, wanted *machines, past *history) (*render.Stack, error) {
+	userData, err := userDataFor(resolved, shape.Spec.Architecture, wanted.Nodeup, wanted.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := render.Group(resolved, shape, outputs, userData)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
+	}
+	wanted.Shape = rendered.Shape()
+	if tags := past.diskTags(wanted.Shape); tags != nil && !maps.Equal(tags, shape.DiskTags) {
+		shape.DiskTags, wanted.DiskTags = tags, tags
+		return render.Group(resolved, shape, outputs, userData) //nolint:wrapcheck // as above
+	}
+	return rendered, nil
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
@@ -141,6 +184,10 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 	s.ownGroup(account, region, name, group)
 	if group.Status.Stack == nil {
 		group.Status.Stack = &v1alpha1.StackStatus{Name: name}
+	}
+	if known, err := recall(group.Status.Stack); err == nil { // A change that is under way is waited for: it is not to wait for signals.
+		past := known.historyOf()
+		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
 	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: map[string]string{
 		model.TagCluster: group.Spec.Cluster, model.TagNamespace: group.Namespace, model.TagOperator: s.options.ClusterName,

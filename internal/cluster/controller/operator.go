@@ -33,8 +33,11 @@ type operator struct {
 	// networks holds what AWS said of the Clusters' existing VPCs.
 	networks *memo[types.UID, network]
 	// models and authorities hold what is needed again and again while a Cluster is made.
-	models      *memo[types.UID, resolved]
+	models      *memo[modelKey, resolved]
 	authorities *memo[types.UID, *pki.Authorities]
+	// signals holds the signals that were sent, autoscaling the operation by whose beginning the cluster autoscaler was kept off.
+	signals     *memo[signalled, struct{}]
+	autoscaling *memo[types.UID, string]
 	// tokens holds bootstrap tokens that are made but not yet published.
 	tokens *memo[types.UID, pki.Token]
 	// secured, stored, opened and connected hold what of a Cluster was found in place: its CAs, what is
@@ -43,6 +46,12 @@ type operator struct {
 	stored    *memo[types.UID, string]
 	opened    *memo[types.UID, validity]
 	connected *memo[types.UID, validity]
+}
+
+// modelKey is one model of one Cluster: of the Release that it runs, or of the one that its control plane moves to, ahead of its groups.
+type modelKey struct {
+	uid   types.UID
+	ahead bool
 }
 
 // stackKey is one stack of one object.
@@ -62,8 +71,9 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		options: options, client: cached, direct: direct,
 		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
-		models: newMemo[types.UID, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
+		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),
+		signals: newMemo[signalled, struct{}](), autoscaling: newMemo[types.UID, string](),
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
@@ -72,7 +82,9 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 // forget drops all that is remembered of an object that is gone.
 func (o *operator) forget(uid types.UID) {
 	o.networks.drop(uid)
-	o.models.drop(uid)
+	o.dropModels(uid)
+	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
+	o.autoscaling.drop(uid)
 	o.authorities.drop(uid)
 	o.tokens.drop(uid)
 	o.secured.drop(uid)
@@ -81,6 +93,12 @@ func (o *operator) forget(uid types.UID) {
 	o.connected.drop(uid)
 	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.directory.forget(uid)
+}
+
+// dropModels drops the models of a Cluster.
+func (o *operator) dropModels(uid types.UID) {
+	o.models.drop(modelKey{uid, false})
+	o.models.drop(modelKey{uid, true})
 }
 
 // release returns the Cluster's Release. It is the cache's own, and must not be changed: a look reads it many times.

@@ -44,8 +44,8 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 	if err != nil {
 		return nil, err
 	}
-	digest := o.digestOf(cluster, release).Sum64()
-	if known, ok := o.models.get(cluster.UID); ok && known.digest == digest {
+	key, digest := modelKey{cluster.UID, isAhead(cluster, release)}, o.digestOf(cluster, release).Sum64()
+	if known, ok := o.models.get(key); ok && known.digest == digest {
 		return known.model, nil
 	}
 	name, suffix := partition(cluster.Spec.Region)
@@ -56,8 +56,25 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the problems speak for themselves
 	}
-	o.models.keep(cluster.UID, resolved{digest: digest, model: made})
+	o.models.drop(modelKey{cluster.UID, true}) // unless it is this one, the move is most likely over
+	o.models.keep(key, resolved{digest: digest, model: made})
 	return made, nil
+}
+
+// isAhead reports whether a Release is another one than the Cluster's control plane runs.
+func isAhead(cluster *v1alpha1.Cluster, release *v1alpha1.Release) bool {
+	return cluster.Status.Release != "" && cluster.Status.Release != release.Name
+}
+
+// asRun returns the Cluster as its instance groups are made for it: with the Release that its control plane runs, whatever the spec
+// wants, since no node may be newer than its control plane. It must not be changed.
+func asRun(cluster *v1alpha1.Cluster) *v1alpha1.Cluster {
+	if cluster.Status.Release == "" || cluster.Status.Release == cluster.Spec.Release {
+		return cluster
+	}
+	run := *cluster
+	run.Spec.Release = cluster.Status.Release
+	return &run
 }
 
 // unresolved says what is wrong with a spec, or that it could not be looked at.

@@ -159,7 +159,8 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
 		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Paused: o.groupPaused,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
+		WhilePaused: o.signalPaused,
+		Metrics:     o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of InstanceGroups: %w", err)

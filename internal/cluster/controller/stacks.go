@@ -30,6 +30,8 @@ type remembered struct {
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
 	// Nodeup is the hash of the nodeup that the stack's machines boot with.
 	Nodeup string `json:"nodeup,omitempty"`
+	// Machines is what the machines are made from, and were before; with the stacks of instance groups only.
+	Machines *history `json:"machines,omitempty"`
 	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
 	Retries int        `json:"retries,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`

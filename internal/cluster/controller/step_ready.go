@@ -43,7 +43,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), release.Spec.Kubernetes)
 	// What was needed to make the cluster is not needed to keep it.
-	s.models.drop(cluster.UID)
+	s.dropModels(cluster.UID)
 	s.authorities.drop(cluster.UID)
 	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)

@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// machines is what the machines of a stack are made from.
+type machines struct {
+	// Stack is the digest of the stack that makes them.
+	Stack string `json:"stack,omitempty"`
+	// Bundle and Nodeup are the hashes of what they boot with.
+	Bundle string `json:"bundle,omitempty"`
+	Nodeup string `json:"nodeup,omitempty"`
+	// Shape is the digest of all for which they are replaced, but for DiskTags, the tags of their disks: a change of those alone
+	// waits until the machines are replaced for another reason.
+	Shape    string            `json:"shape,omitempty"`
+	DiskTags map[string]string `json:"diskTags,omitempty"`
+	// Release is the name of the Release that they are made with, Version its Kubernetes version.
+	Release string `json:"release,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Pause and Ready are how long a node must have been ready to be signalled, and how long it may take to become so.
+	Pause metav1.Duration `json:"pause,omitzero"`
+	Ready metav1.Duration `json:"ready,omitzero"`
+	// Engine is who replaces them by the ones that follow.
+	Engine v1alpha1.RollingEngine `json:"engine,omitempty"`
+	// Autoscaled is whether the cluster autoscaler is to scale them.
+	Autoscaled bool `json:"autoscaled,omitempty"`
+}
+
+// history is what is remembered of a stack's machines.
+type history struct {
+	// Now is what the machines are made from: of the stack as it was brought about last.
+	Now *machines `json:"now,omitempty"`
+	// Next is what the change makes them from that is under way; nil if none is. When it fails, they are made from Now again.
+	Next *machines `json:"next,omitempty"`
+	// Prior is a change that had ended, one way or the other, when the next one was sent in the same look.
+	Prior *machines `json:"prior,omitempty"`
+	// Told is the token of the change of which the group's status.rollout tells, until that has ended.
+	Told string `json:"told,omitempty"`
+	// Since is when the newest node was made that was there when the last change began, by the workload cluster's clock, and Last the
+	// instances of the nodes that were made in that second: nodes that came later are the change's.
+	Since *metav1.Time `json:"since,omitempty"`
+	Last  []string     `json:"last,omitempty"`
+	// Cause says which nodes made the last change fail.
+	Cause string `json:"cause,omitempty"`
+	// AutoscalerHeld is true from before the cluster autoscaler is kept off until it is let back.
+	AutoscalerHeld bool `json:"autoscalerHeld,omitempty"`
+}
+
+// historyOf returns what is remembered of a stack's machines, which is never nil.
+func (r *remembered) historyOf() *history {
+	if r.Machines == nil {
+		r.Machines = &history{}
+	}
+	return r.Machines
+}
+
+// begin notes that a change is sent which makes machines of next, beside the nodes that there are.
+func (h *history) begin(next machines, nodes []workload.Node) {
+	h.Prior, h.Next, h.Since, h.Last, h.Cause = h.Next, &next, nil, nil, ""
+	for i := range nodes {
+		switch made := nodes[i].Created; {
+		case h.Since == nil || made.After(h.Since.Time):
+			h.Since, h.Last = new(metav1.NewTime(made)), []string{nodes[i].InstanceID}
+		case made.Equal(h.Since.Time):
+			h.Last = append(h.Last, nodes[i].InstanceID)
+		}
+	}
+	slices.Sort(h.Last)
+	h.AutoscalerHeld = h.AutoscalerHeld || h.rolls() && (h.Now.Autoscaled || next.Autoscaled)
+}
+
+// settle brings the history in line with what the stack engine found; wanted is what the stack should be.
+func (h *history) settle(known *remembered, wanted machines) {
+	if h.Prior != nil && known.Digest == h.Prior.Stack {
+		h.Now = h.Prior
+	}
+	h.Prior = nil
+	switch {
+	case h.Next == nil:
+	case known.Digest == h.Next.Stack:
+		h.Now, h.Next = h.Next, nil
+	case known.PendingDigest != h.Next.Stack: // It went back, or was never made.
+		h.Next = nil
+	}
+	if known.Digest == wanted.Stack {
+		h.Now = &wanted
+	}
+}
+
+// isLater reports whether a node came after the last change began.
+func (h *history) isLater(node *workload.Node) bool {
+	switch {
+	case h.Since == nil || node.Created.After(h.Since.Time):
+		return true
+	default:
+		return node.Created.Equal(h.Since.Time) && !slices.Contains(h.Last, node.InstanceID)
+	}
+}
+
+// made is what new machines are made from in a status of the stack: of the change, unless it goes back.
+func (h *history) made(status string) *machines {
+	if h.Next != nil && !isGoingBack(status) {
+		return h.Next
+	}
+	return h.Now
+}
+
+// rolls reports whether the change that is under way replaces machines, and CloudFormation does it.
+func (h *history) rolls() bool {
+	return h.Now != nil && h.Next != nil && h.Next.Engine != v1alpha1.RollOperator && h.Now.differs(h.Next)
+}
+
+// differs reports whether machines must be replaced to be as others.
+func (m *machines) differs(other *machines) bool {
+	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)
+}
+
+// diskTags returns the tags that disks of machines of a shape have, or will have soon; nil if there are none of that shape.
+func (h *history) diskTags(shape string) map[string]string {
+	for _, one := range []*machines{h.Next, h.Now} {
+		if one != nil && one.Shape == shape {
+			return one.DiskTags
+		}
+	}
+	return nil
+}
+
+// nodeup returns the nodeup that goes with a bundle, "" if no machines are made from it.
+func (h *history) nodeup(bundle string) string {
+	for _, one := range []*machines{h.Next, h.Now} {
+		if one != nil && one.Bundle == bundle {
+			return one.Nodeup
+		}
+	}
+	return ""
+}
+
+// updated reports whether a node is of the shape that the group has, or is getting. Where the bundle says nothing, as when only the
+// machines' type changes, the time does.
+func (h *history) updated(node *workload.Node, status string) bool {
+	made := h.made(status)
+	if made == nil || !boots(node, made.Bundle) {
+		return false
+	}
+	if h.rolls() && h.Now.Bundle == h.Next.Bundle && !isGoingBack(status) {
+		return h.isLater(node)
+	}
+	return true
+}
+
+// isGoingBack reports whether an update of a stack failed and goes, or went, back.
+func isGoingBack(status string) bool { return strings.HasPrefix(status, "UPDATE_ROLLBACK_") }
+
+// isChanging reports whether an update of a stack, or its rollback, is under way.
+func isChanging(status string) bool { return status == statusUpdating || status == statusGoingBack }
+
+// CloudFormation's words for a stack whose update, or its rollback, may wait for signals:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
+const (
+	statusUpdating  = "UPDATE_IN_PROGRESS"
+	statusGoingBack = "UPDATE_ROLLBACK_IN_PROGRESS"
+)
+
+// machinesOf describes the machines of a group's stack.
+func machinesOf(shape *model.Group, release *v1alpha1.Release) machines {
+	return machines{
+		DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes, Engine: shape.Rolling.Engine,
+		Pause: metav1.Duration{Duration: shape.Rolling.Pause}, Ready: metav1.Duration{Duration: shape.Rolling.ReadyTimeout},
+		Autoscaled: len(shape.AutoscalerTags) > 0,
+	}
+}
+
+// inGroup returns those nodes that are of an instance group.
+func inGroup(nodes []workload.Node, group string) []workload.Node {
+	var of []workload.Node
+	for i := range nodes {
+		if nodes[i].Group == group {
+			of = append(of, nodes[i])
+		}
+	}
+	return of
+}
+
+// signalIn returns after what time a signal for a node is due: never if false. Expected are the bundles of machines that the
+// change may make.
+func (h *history) signalIn(node *workload.Node, expected []*machines, now time.Time) (time.Duration, bool) {
+	if !node.Ready || node.InstanceID == "" || !h.isLater(node) {
+		return 0, false
+	}
+	for _, one := range expected {
+		if one == nil || !boots(node, one.Bundle) {
+			continue
+		}
+		if one.Pause.Duration == 0 { // Whatever the clocks say.
+			return 0, true
+		}
+		return max(0, node.ReadyChanged.Add(one.Pause.Duration).Sub(now)), true
+	}
+	return 0, false
+}

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// signalled is one signal that was sent: for an instance, in an operation of a stack. CloudFormation counts an instance once however
+// often it is signalled, so that those of before a restart are sent again, and a lost memory costs calls only.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
+type signalled struct {
+	uid             types.UID
+	token, instance string
+	back            bool
+}
+
+const (
+	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups and slots.
+	resourceGroup = "AutoScalingGroup"
+	// signalAgain is when a signal is tried again that failed, or came before anybody waited for it.
+	signalAgain = 2 * time.Second
+)
+
+// signal tells CloudFormation of a group's new machines whose nodes are ready, with what they are expected to boot from. It returns
+// after what time to look again, 0 if only when a node changes.
+func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, expected ...*machines) (time.Duration, error) {
+	connection := o.options.Workload.Get(clusterKeyOf(group))
+	if connection == nil || !isChanging(known.Status) {
+		return 0, nil
+	}
+	past, now := known.historyOf(), o.options.Clock.Now()
+	var look time.Duration
+	var problems []error
+	for _, node := range inGroup(connection.Nodes(), group.Name) {
+		key := signalled{group.UID, known.Record.Token, node.InstanceID, isGoingBack(known.Status)}
+		if _, ok := o.signals.get(key); ok {
+			continue
+		}
+		after, due := past.signalIn(&node, expected, now)
+		switch {
+		case !due:
+			continue
+		case after == 0:
+			waiting, err := o.options.Engine.Signal(ctx, target, known.StackID, resourceGroup, node.InstanceID)
+			if err != nil {
+				problems = append(problems, err)
+			}
+			if waiting {
+				o.signals.keep(key, struct{}{})
+				continue
+			}
+			after = signalAgain
+		}
+		if look == 0 || after < look {
+			look = after
+		}
+	}
+	return look, errors.Join(problems...)
+}
+
+// signalPaused goes on with the signals of a group, or of a Cluster, that was paused while it rolls: a pause must not make a change
+// fail for want of signals. Whether CloudFormation goes back is not looked at meanwhile, so machines of both shapes are signalled.
+func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGroup) time.Duration {
+	known, err := recall(group.Status.Stack)
+	if err != nil || !isChanging(known.Status) {
+		return 0
+	}
+	cluster, err := o.clusterOf(ctx, group)
+	if err != nil || cluster == nil {
+		return 0
+	}
+	past := known.historyOf()
+	look, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
+	if err != nil {
+		return signalAgain
+	}
+	return look
+}
+
+// clusterKeyOf names the Cluster of an InstanceGroup.
+func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
+}
