@@ -23,21 +23,42 @@ type directory struct {
 	mu     sync.Mutex
 	owners map[place][]owner
 	places map[types.UID][]place
+	names  map[string][]owner
+	// claimed, if not nil, is called when an object claims a stack that it did not claim before.
+	claimed func(stack string)
 }
 
 func newDirectory() *directory {
-	return &directory{owners: map[place][]owner{}, places: map[types.UID][]place{}}
+	return &directory{owners: map[place][]owner{}, places: map[types.UID][]place{}, names: map[string][]owner{}}
 }
 
 // own records that an object claims a stack.
 func (d *directory) own(p place, o owner) {
+	if d.add(p, o) && d.claimed != nil {
+		d.claimed(p.stack)
+	}
+}
+
+// add returns false if the object claims the stack already.
+func (d *directory) add(p place, o owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if slices.Contains(d.owners[p], o) {
-		return
+		return false
 	}
 	d.owners[p] = append(d.owners[p], o)
 	d.places[o.uid] = append(d.places[o.uid], p)
+	if !slices.Contains(d.names[p.stack], o) {
+		d.names[p.stack] = append(d.names[p.stack], o)
+	}
+	return true
+}
+
+// named returns the objects that claim a stack of a name, in whatever account and region.
+func (d *directory) named(stack string) []owner {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.names[stack])
 }
 
 // of returns the objects that claim a stack.
@@ -51,10 +72,13 @@ func (d *directory) of(p place) []owner {
 func (d *directory) forget(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	its := func(o owner) bool { return o.uid == uid }
 	for _, p := range d.places[uid] {
-		d.owners[p] = slices.DeleteFunc(d.owners[p], func(o owner) bool { return o.uid == uid })
-		if len(d.owners[p]) == 0 {
+		if d.owners[p] = slices.DeleteFunc(d.owners[p], its); len(d.owners[p]) == 0 {
 			delete(d.owners, p)
+		}
+		if d.names[p.stack] = slices.DeleteFunc(d.names[p.stack], its); len(d.names[p.stack]) == 0 {
+			delete(d.names, p.stack)
 		}
 	}
 	delete(d.places, uid)

@@ -21,6 +21,7 @@ func (o *operator) groupPipeline() *operatorkit.Pipeline[*v1alpha1.InstanceGroup
 		groupClusterStep{o},
 		groupStackStep{o},
 		groupNodesStep{o},
+		groupDrainsStep{o},
 	)
 }
 
@@ -117,7 +118,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	} else if count.Ready < count.Desired {
 		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired))
 	}
-	return conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome)
+	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
 }
 
 // countGroup counts the nodes of a group whose stack is in a status.

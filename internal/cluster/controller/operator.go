@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -27,6 +30,12 @@ type operator struct {
 	accounts  *accounts
 	nodeup    *nodeupFiles
 	departed  *departed
+	// drains empties nodes, repairs remembers machines that are not well, early is news of machines of objects that nobody looked at
+	// yet; recorder writes Events beside those of the controllers.
+	drains   *drain.Drains
+	repairs  *repairs
+	early    *earlyNews
+	recorder events.EventRecorder
 
 	// settled holds, by object and stack, from which inputs the stack was found in place.
 	settled *memo[stackKey, uint64]
@@ -67,7 +76,8 @@ type validity struct {
 }
 
 func newOperator(options Options, cached, direct client.Client) *operator {
-	return &operator{
+	o := &operator{
+		repairs: newRepairs(), early: newEarlyNews(),
 		options: options, client: cached, direct: direct,
 		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
@@ -77,6 +87,12 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
+	o.directory.claimed = o.claimed
+	o.drains = drain.New(drain.Options{
+		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
+	})
+	o.drains.Subscribe(o.drainProgressed)
+	return o
 }
 
 // forget drops all that is remembered of an object that is gone.
@@ -93,6 +109,7 @@ func (o *operator) forget(uid types.UID) {
 	o.connected.drop(uid)
 	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.directory.forget(uid)
+	o.repairs.forget(uid)
 }
 
 // dropModels drops the models of a Cluster.

@@ -43,6 +43,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	o := newOperator(options, mgr.GetClient(), direct)
+	o.recorder = mgr.GetEventRecorder(fieldOwner)
 	if err := o.addIndexes(ctx, mgr); err != nil {
 		return err
 	}
@@ -57,10 +58,14 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	if options.Events != nil {
 		options.Events.Subscribe(o.observe)
+		options.Events.ExpectInstances(o.machinesGo)
 	}
 	options.Workload.Subscribe(o.observeWorkload)
 	if err := mgr.Add(options.Workload); err != nil {
 		return fmt.Errorf("add the connections to workload clusters: %w", err)
+	}
+	if err := mgr.Add(o.drains); err != nil {
+		return fmt.Errorf("add the drains of nodes: %w", err)
 	}
 	return nil
 }

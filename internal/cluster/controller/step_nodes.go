@@ -70,11 +70,17 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err := s.tally(ctx, cluster, connection.Nodes()); err != nil {
 		return operatorkit.Fail(err)
 	}
-	return operatorkit.Done().LookAgain(look)
+	again, err := s.repairSlots(ctx, cluster, connection)
+	if err != nil {
+		return failed(err)
+	}
+	return sooner(operatorkit.Done().LookAgain(look), again)
 }
 
-// EnsureDeleted has nothing to do: the nodes go with their machines.
-func (s nodesStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
+// EnsureDeleted has machines go at once that are being drained: the pods of a cluster that is deleted have nowhere to go. Their Nodes go
+// with them.
+func (s nodesStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	s.letGo(keyOf(cluster), "", true)
 	return operatorkit.Done()
 }
 
@@ -116,14 +122,17 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 	return nil
 }
 
-// isGone reports whether a node's instance is terminated: an event told so, or EC2 does, which is asked
-// of nodes that have not been ready for long. Wait is when to look at the node again.
+// isGone reports whether a node's instance is terminated: an event told so, however well its kubelet was when it was heard last, or EC2
+// does, which is asked of nodes that have not been ready for long. Wait is when to look at the node again.
 func (s nodesStep) isGone(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (gone bool, wait time.Duration, err error) {
-	if node.InstanceID == "" || node.Ready {
+	if node.InstanceID == "" {
 		return false, 0, nil
 	}
 	if s.departed.has(node.InstanceID) {
 		return true, 0, nil
+	}
+	if node.Ready {
+		return false, 0, nil
 	}
 	now := s.options.Clock.Now()
 	if wait := s.departed.askIn(node.InstanceID, node.ReadyChanged, now); wait > 0 {

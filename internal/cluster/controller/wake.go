@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"reflect"
 
@@ -40,33 +39,6 @@ func (o *operator) observe(e awsevents.Event) {
 		} else {
 			o.clusters.Wake(found.key)
 		}
-	}
-}
-
-// instanceStateChange is the detail type of EC2's events of instances, terminated their last state:
-// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html
-const (
-	instanceStateChange = "EC2 Instance State-change Notification"
-	terminated          = "terminated"
-)
-
-// observeInstance notes that an instance is gone and looks at the Cluster whose node it was.
-func (o *operator) observeInstance(e awsevents.Event) {
-	if e.DetailType != instanceStateChange {
-		return
-	}
-	var message struct {
-		Detail struct {
-			InstanceID string `json:"instance-id"` //nolint:tagliatelle // EC2's name
-			State      string `json:"state"`
-		} `json:"detail"`
-	}
-	if err := json.Unmarshal(e.Raw, &message); err != nil || message.Detail.State != terminated {
-		return
-	}
-	o.departed.add(message.Detail.InstanceID)
-	if cluster, _, ok := o.options.Workload.NodeOf(message.Detail.InstanceID); ok {
-		o.clusters.Wake(cluster.Key())
 	}
 }
 

@@ -1,0 +1,293 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// groupSuffix separates a stack's name from the rest of the name that CloudFormation gives the Auto Scaling group in it:
+// STACK-LOGICALID-UNIQUE, of which the last part has no hyphen.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
+const groupSuffix = "-" + outputGroup + "-"
+
+// stackOfGroup returns the stack that an Auto Scaling group is in by its name, "" if it is in none of ours.
+func stackOfGroup(name string) string {
+	at := strings.LastIndex(name, groupSuffix)
+	if at < 0 || strings.Contains(name[at+len(groupSuffix):], "-") {
+		return ""
+	}
+	return name[:at]
+}
+
+// observeInstance does what news of an instance asks for.
+func (o *operator) observeInstance(e awsevents.Event) {
+	switch news := e.Instance; {
+	case news == nil:
+	case news.Kind == awsevents.InstanceTerminating || news.Kind == awsevents.InstanceRetained:
+		o.drainHeld(e)
+	case news.Kind == awsevents.InstanceInterrupted || news.Kind == awsevents.InstanceRebalance:
+		o.drainSpot(news)
+	case news.Kind == awsevents.InstanceInService:
+		o.expectNode(e)
+	default:
+		o.instanceEnds(news)
+	}
+}
+
+// drainHeld drains the node of an instance that a hook holds, if it is one of ours.
+func (o *operator) drainHeld(e awsevents.Event) {
+	stack := stackOfGroup(e.Instance.Group)
+	if stack == "" {
+		return
+	}
+	owners := o.ownersOf(e, stack)
+	if len(owners) == 0 {
+		o.early.keep(stack, e, o.options.Clock.Now())
+	}
+	for _, owner := range owners {
+		if order, ok := o.orderFor(owner, e); ok {
+			o.drains.Begin(order)
+		}
+	}
+}
+
+// ownersOf returns the objects whose stack an event is about. A sweep does not know the account, but was made with the object's target.
+func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
+	if e.Account != "" {
+		return o.directory.of(place{e.Account, e.Region, stack})
+	}
+	var of []owner
+	for _, one := range o.directory.named(stack) {
+		if cluster, _, err := o.objectsOf(one); err == nil && cluster != nil && o.target(cluster) == e.Target {
+			of = append(of, one)
+		}
+	}
+	return of
+}
+
+// objectsOf returns the Cluster of an owner, nil if there is none any more, and its InstanceGroup, nil if it is a slot's.
+func (o *operator) objectsOf(of owner) (*v1alpha1.Cluster, *v1alpha1.InstanceGroup, error) {
+	ctx := context.Background() // It is read from memory.
+	if !of.group {
+		cluster := &v1alpha1.Cluster{}
+		if err := o.client.Get(ctx, of.key, cluster); err != nil {
+			return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // nobody reads it
+		}
+		return cluster, nil, nil
+	}
+	group := &v1alpha1.InstanceGroup{}
+	if err := o.client.Get(ctx, of.key, group); err != nil {
+		return nil, nil, client.IgnoreNotFound(err) //nolint:wrapcheck // as above
+	}
+	cluster, err := o.clusterOf(ctx, group)
+	return cluster, group, err
+}
+
+// drainSpot drains the node of a spot instance that is taken back in two minutes, and keeps new pods off the node of one that may be:
+// Auto Scaling replaces that by itself (CapacityRebalance), and then its hook has it drained.
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
+func (o *operator) drainSpot(news *awsevents.InstanceEvent) {
+	connection, node, ok := o.options.Workload.NodeOf(news.ID)
+	if !ok {
+		return
+	}
+	order := drain.Order{Cluster: connection.Key(), Group: node.Group, Slot: node.Slot, Instance: news.ID, Reason: drain.Rebalance, CordonOnly: true}
+	if news.Kind == awsevents.InstanceInterrupted {
+		order.Reason, order.CordonOnly = drain.SpotInterruption, false
+		order.Timeout, order.Deadline = interruption, news.Time.Add(interruption)
+	}
+	o.drains.Begin(order)
+}
+
+// interruption is the time from a spot instance's notice to its end:
+// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
+const interruption = 2 * time.Minute
+
+// instanceEnds notes that an instance ends or has ended, and looks at the Cluster whose node it was.
+func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
+	o.drains.Gone(news.ID)
+	o.repairs.gone(news.ID)
+	if news.Kind != awsevents.InstanceTerminated {
+		return
+	}
+	o.departed.add(news.ID)
+	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
+		o.clusters.Wake(cluster.Key())
+	}
+}
+
+// drainProgressed looks at the object whose node is being drained.
+func (o *operator) drainProgressed(p drain.Progress) {
+	if p.Group == "" {
+		o.clusters.Wake(p.Cluster)
+		return
+	}
+	o.groups.Wake(types.NamespacedName{Namespace: p.Cluster.Namespace, Name: p.Group})
+}
+
+// drainNotice records an Event about the object whose node is being drained.
+func (o *operator) drainNotice(n drain.Notice) {
+	key := owner{group: n.Group != "", key: n.Cluster}
+	if key.group {
+		key.key.Name = n.Group
+	}
+	cluster, group, err := o.objectsOf(key)
+	if err != nil {
+		return
+	}
+	eventType := corev1.EventTypeNormal
+	if n.Warning {
+		eventType = corev1.EventTypeWarning
+	}
+	switch {
+	case group != nil:
+		o.recorder.Eventf(group, nil, eventType, n.What, "Drain", "%s", n.Message)
+	case cluster != nil:
+		o.recorder.Eventf(cluster, nil, eventType, n.What, "Drain", "%s", n.Message)
+	}
+}
+
+// drainStatus says which nodes of a Cluster's instance group are being drained, of its slots if group is empty.
+func (o *operator) drainStatus(cluster types.NamespacedName, group string) []v1alpha1.DrainStatus {
+	var all []v1alpha1.DrainStatus
+	for _, p := range o.drains.Of(cluster, group) {
+		if p.Node == "" || p.CordonOnly {
+			continue
+		}
+		began, deadline := metav1.NewTime(p.Began), metav1.NewTime(p.Deadline)
+		all = append(all, v1alpha1.DrainStatus{
+			Node: p.Node, Instance: p.Instance, Since: &began, Deadline: &deadline, Pods: int32(p.Pods), BlockedBy: p.BlockedBy, //nolint:gosec // a node has few pods
+		})
+	}
+	return all
+}
+
+// machinesGo reports whether machines of a target are, or are expected to be, going, so that lost news of them is looked for.
+func (o *operator) machinesGo(target awsapi.Target) bool {
+	if o.drains.Busy(target) {
+		return true
+	}
+	ctx := context.Background() // It is read from memory.
+	clusters := &v1alpha1.ClusterList{}
+	if err := o.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return false
+	}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		if o.target(cluster) != target {
+			continue
+		}
+		if isRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
+			return true
+		}
+		groups, err := o.groupsOf(ctx, keyOf(cluster))
+		for j := range groups {
+			if err == nil && (isRolling(groups[j].Status.Rollout) || !groups[j].DeletionTimestamp.IsZero()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isRolling(rollout *v1alpha1.RolloutStatus) bool {
+	return rollout != nil && (rollout.State == v1alpha1.RolloutRolling || rollout.State == v1alpha1.RolloutRollingBack)
+}
+
+// groupDrainsStep lets machines go that are being drained or were kept when their group is deleted.
+type groupDrainsStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupDrainsStep) Name() string { return "drains" }
+
+// EnsureCreated has nothing to do: nodes are drained beside.
+func (s groupDrainsStep) EnsureCreated(context.Context, *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+// EnsureDeleted has no machine kept for its pods any more.
+func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	s.letGo(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
+	return operatorkit.Done()
+}
+
+// letGo ends the drains of a group, or of the slots, whose machines are all to go: at once, or within their time.
+func (o *operator) letGo(cluster types.NamespacedName, group string, atOnce bool) {
+	for _, p := range o.drains.Of(cluster, group) {
+		if p.Policy == drain.Continue && (p.AtOnce || !atOnce) {
+			continue
+		}
+		order := p.Order
+		order.Reason, order.Policy, order.AtOnce = drain.Deletion, drain.Continue, atOnce
+		o.drains.Begin(order)
+	}
+}
+
+// earlyNews are events about stacks that no object has claimed yet: after a start they may come before the objects were looked at.
+type earlyNews struct {
+	mu   sync.Mutex
+	news map[string]map[string]earlyEvent // by stack and instance
+}
+
+type earlyEvent struct {
+	event awsevents.Event
+	until time.Time
+}
+
+const (
+	// earlyFor is how long news is kept, earlyStacks for how many stacks.
+	earlyFor    = 10 * time.Minute
+	earlyStacks = 1000
+)
+
+func newEarlyNews() *earlyNews { return &earlyNews{news: map[string]map[string]earlyEvent{}} }
+
+func (n *earlyNews) keep(stack string, e awsevents.Event, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.news[stack] == nil {
+		if len(n.news) >= earlyStacks {
+			clear(n.news) // Somebody else has many groups that are made and named as ours.
+		}
+		n.news[stack] = map[string]earlyEvent{}
+	}
+	n.news[stack][e.Instance.ID] = earlyEvent{e, now.Add(earlyFor)}
+}
+
+// take returns the news of a stack, once.
+func (n *earlyNews) take(stack string, now time.Time) []awsevents.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var events []awsevents.Event
+	for _, one := range n.news[stack] {
+		if now.Before(one.until) {
+			events = append(events, one.event)
+		}
+	}
+	delete(n.news, stack)
+	return events
+}
+
+// claimed does what the news of a stack asks for that came before its owner was known.
+func (o *operator) claimed(stack string) {
+	for _, e := range o.early.take(stack, o.options.Clock.Now()) {
+		o.drainHeld(e)
+	}
+}

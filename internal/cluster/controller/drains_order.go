@@ -1,0 +1,73 @@
+package controller
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// orderFor returns the order for an instance of an object that a hook holds, or that is kept; false if the object is gone.
+//
+// A paused Cluster's machines are drained as well: its pause keeps the operator from changing it, but not Auto Scaling.
+func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
+	cluster, group, err := o.objectsOf(of)
+	if err != nil || cluster == nil {
+		return drain.Order{}, false
+	}
+	news := e.Instance
+	order := drain.Order{
+		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.target(cluster),
+		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
+		Retained: news.Kind == awsevents.InstanceRetained, AtOnce: !cluster.DeletionTimestamp.IsZero(),
+	}
+	if group == nil {
+		var policy v1alpha1.DrainPolicy
+		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
+		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
+		order.Reason = o.reason(news.ID, cluster.Status.Rollout, order.AtOnce)
+		return order, true
+	}
+	order.Group = group.Name
+	order.Timeout, order.HookTimeout, order.Policy = draining(group)
+	order.Reason = o.reason(news.ID, group.Status.Rollout, order.AtOnce || !group.DeletionTimestamp.IsZero())
+	return order, true
+}
+
+// draining returns how long a group's nodes drain, their hook's timeout, and what happens then. A group that is being deleted keeps
+// no machine.
+func draining(group *v1alpha1.InstanceGroup) (timeout, hook time.Duration, policy drain.Policy) {
+	timeout, hook, given := model.Draining(&group.Spec.RollingUpdate)
+	if !group.DeletionTimestamp.IsZero() {
+		given = v1alpha1.DrainContinue
+	}
+	return timeout, hook, drain.Policy(given)
+}
+
+// reason says as well as can be known why an instance goes: Auto Scaling does not tell.
+func (o *operator) reason(instance string, rollout *v1alpha1.RolloutStatus, deleting bool) drain.Reason {
+	switch {
+	case deleting:
+		return drain.Deletion
+	case o.repairs.isReplacing(instance):
+		return drain.Repair
+	case isRolling(rollout):
+		return drain.Rolling
+	default:
+		return drain.ScaleIn
+	}
+}
+
+// slotOf returns the slot whose stack has a name, or none.
+func slotOf(cluster *v1alpha1.Cluster, stack string) int {
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		if model.SlotStackName(cluster.Name, slot) == stack {
+			return slot
+		}
+	}
+	return workload.NoSlot
+}

@@ -1,0 +1,339 @@
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+// running is a cluster of one slot with a group of workers, and a way into it.
+type running struct {
+	*world
+
+	host    *fake.Host
+	cluster *v1alpha1.Cluster
+	group   *v1alpha1.InstanceGroup
+	inside  client.Client
+}
+
+// runs makes a cluster of some slots and a group of workers, and waits until it is ready.
+func runs(t *testing.T, slots int32, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) *running {
+	t.Helper()
+	host := fake.New(fake.Options{})
+	w := newWorld(t, host, nil)
+	r := &running{world: w, host: host, cluster: w.aCluster("demo"), group: w.aGroup("demo-workers", "demo")}
+	r.cluster.Spec.ControlPlane.Replicas = slots
+	change(r.cluster, r.group)
+	w.start()
+	w.create(r.cluster, r.group)
+	w.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	w.condition(r.cluster, "Ready", metav1.ConditionTrue, "")
+	r.inside = w.inside("demo")
+	return r
+}
+
+// instances returns the instances of the nodes that have a label, sorted.
+func (r *running) instances(label string) []string {
+	r.t.Helper()
+	list := &corev1.NodeList{}
+	if err := r.inside.List(r.t.Context(), list, client.HasLabels{label}); err != nil {
+		r.t.Fatal(err)
+	}
+	var instances []string
+	for i := range list.Items {
+		id := list.Items[i].Spec.ProviderID
+		instances = append(instances, id[strings.LastIndex(id, "/")+1:])
+	}
+	slices.Sort(instances)
+	return instances
+}
+
+func (r *running) workers() []string {
+	r.t.Helper()
+	return r.instances("cluster-operator.aws/instance-group")
+}
+
+// nodeOf returns the node of an instance.
+func (r *running) nodeOf(instance string) *corev1.Node {
+	r.t.Helper()
+	list := &corev1.NodeList{}
+	if err := r.inside.List(r.t.Context(), list); err != nil {
+		r.t.Fatal(err)
+	}
+	for i := range list.Items {
+		if strings.HasSuffix(list.Items[i].Spec.ProviderID, "/"+instance) {
+			return &list.Items[i]
+		}
+	}
+	r.t.Fatalf("instance %s has no node", instance)
+	return nil
+}
+
+// guarded runs a pod on an instance's node that a budget keeps there.
+func (r *running) guarded(instance string) *policyv1.PodDisruptionBudget {
+	r.t.Helper()
+	labels := map[string]string{"app": "db"}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-0", Namespace: "default", Labels: labels},
+		Spec:       corev1.PodSpec{NodeName: r.nodeOf(instance).Name, Containers: []corev1.Container{{Name: "db", Image: "db"}}},
+	}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-budget", Namespace: "default"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		},
+	}
+	for _, obj := range []client.Object{pod, budget} {
+		if err := r.inside.Create(r.t.Context(), obj); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return budget
+}
+
+// heard returns what people were told of an object, for a reason.
+func (r *running) heard(obj client.Object, reason string) []string {
+	r.t.Helper()
+	list := &corev1.EventList{}
+	if err := r.client.List(r.t.Context(), list, client.InNamespace(r.namespace)); err != nil {
+		r.t.Fatal(err)
+	}
+	var notes []string
+	for i := range list.Items {
+		if one := &list.Items[i]; one.InvolvedObject.UID == obj.GetUID() && one.Reason == reason {
+			notes = append(notes, one.Message)
+		}
+	}
+	return notes
+}
+
+func (r *running) scaling() *autoscaling.Client {
+	return autoscaling.NewFromConfig(r.awsConfig(account, region))
+}
+
+// terminate has Auto Scaling end a worker, and launch none in its place.
+func (r *running) terminate(instance string) {
+	r.t.Helper()
+	_, err := r.scaling().TerminateInstanceInAutoScalingGroup(r.t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+		InstanceId: &instance, ShouldDecrementDesiredCapacity: aws.Bool(true),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// isGone waits until an instance's node is gone.
+func (r *running) isGone(instance string) {
+	r.t.Helper()
+	r.eventually("the node of "+instance+" is gone", func() error {
+		if now := r.workers(); slices.Contains(now, instance) {
+			return fmt.Errorf("the workers are %v", now)
+		}
+		return nil
+	})
+}
+
+func TestAWorkerThatGoesIsDrained(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
+	instance := r.workers()[0]
+	node := r.nodeOf(instance).Name
+	budget := r.guarded(instance)
+	r.raise(2)
+	r.terminate(instance)
+	r.eventually("people hear of the budget", func() error {
+		if notes := r.heard(r.group, "Draining"); len(notes) == 0 || !strings.Contains(notes[0], node) {
+			return fmt.Errorf("events %v", notes)
+		}
+		return nil
+	})
+	if now := r.nodeOf(instance); !now.Spec.Unschedulable {
+		r.eventually("the node is cordoned", func() error {
+			if !r.nodeOf(instance).Spec.Unschedulable {
+				return errStill
+			}
+			return nil
+		})
+	}
+	if err := r.inside.Delete(t.Context(), budget); err != nil {
+		t.Fatal(err)
+	}
+	r.isGone(instance)
+	pod := &corev1.Pod{}
+	if err := r.inside.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "db-0"}, pod); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the pod is still there: %v", err)
+	}
+}
+
+// raise has the group's Auto Scaling group be of a size, and waits for the nodes.
+func (r *running) raise(size int32) {
+	r.t.Helper()
+	_, err := r.scaling().SetDesiredCapacity(r.t.Context(), &autoscaling.SetDesiredCapacityInput{
+		AutoScalingGroupName: aws.String(r.group.Status.AutoScalingGroup), DesiredCapacity: &size,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.eventually("the group grows", func() error {
+		if now := r.workers(); len(now) != int(size) {
+			return fmt.Errorf("the workers are %v", now)
+		}
+		return nil
+	})
+}
+
+func TestAnInstanceWhoseEventWasLostIsFound(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
+	r.raise(2)
+	instance := r.workers()[0]
+	r.stop()
+	r.terminate(instance)
+	r.eventually("the hook holds the instance", func() error {
+		out, err := r.scaling().DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{InstanceIds: []string{instance}})
+		if err != nil || len(out.AutoScalingInstances) != 1 || *out.AutoScalingInstances[0].LifecycleState != "Terminating:Wait" {
+			return fmt.Errorf("%+v: %w", out, errStill)
+		}
+		return nil
+	})
+	queues := sqs.NewFromConfig(r.awsConfig(account, region))
+	url, err := queues.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("aws-operator-events-" + clusterName)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queues.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: url.QueueUrl}); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.isGone(instance)
+}
+
+func TestAClusterThatIsDeletedDrainsNothing(t *testing.T) {
+	r := runs(t, 1, func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
+	r.guarded(r.workers()[0])
+	if err := r.client.Delete(t.Context(), r.cluster); err != nil {
+		t.Fatal(err)
+	}
+	r.gone(r.group)
+	r.gone(r.cluster)
+	r.nothingIsLeft(account, region)
+}
+
+func TestAKeptMachineGoesWithItsGroup(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
+		group.Spec.MinSize = 1
+		group.Spec.RollingUpdate = v1alpha1.RollingUpdate{DrainTimeout: &metav1.Duration{Duration: time.Second}, OnDrainTimeout: v1alpha1.DrainAbandon}
+	})
+	r.raise(2)
+	instance := r.workers()[0]
+	r.guarded(instance)
+	r.terminate(instance)
+	r.eventually("the machine is kept", func() error {
+		if notes := r.heard(r.group, "MachineKept"); len(notes) == 0 || !strings.Contains(notes[0], "default/db-budget") {
+			return fmt.Errorf("events %v", notes)
+		}
+		return nil
+	})
+	if err := r.client.Delete(t.Context(), r.group); err != nil {
+		t.Fatal(err)
+	}
+	r.gone(r.group)
+	r.isGone(instance)
+}
+
+func TestASpotInstanceThatIsTakenBackIsDrainedFirst(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
+		group.Spec.InstanceTypes = []string{"m6i.large", "m5.large"}
+		group.Spec.Spot = &v1alpha1.Spot{}
+	})
+	instance := r.workers()[0]
+	if err := r.sim.Instances().InterruptSpot(account, region, instance, "terminate"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the node is cordoned, and off load balancers", func() error {
+		node := r.nodeOf(instance)
+		if _, ok := node.Labels[corev1.LabelNodeExcludeBalancers]; !ok || !node.Spec.Unschedulable {
+			return fmt.Errorf("cordoned %t, labels %v", node.Spec.Unschedulable, node.Labels)
+		}
+		return nil
+	})
+}
+
+// dies has the kubelets of instances stop.
+func (r *running) dies(instances ...string) {
+	r.t.Helper()
+	for _, instance := range instances {
+		if err := r.host.SetKubelet(instance, false); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func TestANodeThatIsNotWellIsReplaced(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
+		group.Spec.MinSize, group.Spec.MaxSize = 3, 3
+		group.Spec.Repair = v1alpha1.Repair{After: &metav1.Duration{Duration: 10 * time.Second}}
+	})
+	before := r.workers()
+	r.dies(before[0])
+	r.isGone(before[0])
+	r.condition(r.group, "NodesReady", metav1.ConditionTrue, "")
+	if now := r.workers(); len(now) != 3 || !slices.Contains(now, before[1]) || !slices.Contains(now, before[2]) {
+		t.Errorf("the workers were %v and are %v", before, now)
+	}
+	if notes := r.heard(r.group, "ReplacingNodes"); len(notes) == 0 {
+		t.Error("nobody was told")
+	}
+}
+
+func TestNothingIsReplacedWhenTooManyAreNotWell(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) {
+		group.Spec.MinSize, group.Spec.MaxSize = 3, 3
+		group.Spec.Repair = v1alpha1.Repair{After: &metav1.Duration{Duration: 10 * time.Second}}
+	})
+	before := r.workers()
+	r.dies(before[0], before[1])
+	condition := r.condition(r.group, "NodesReady", metav1.ConditionFalse, "TooManyUnhealthy")
+	if !strings.Contains(condition.Message, "2 of 3 nodes are unwell") {
+		t.Errorf("the condition says %q", condition.Message)
+	}
+	r.eventually("people hear of it", func() error {
+		if notes := r.heard(r.group, "TooManyUnhealthy"); len(notes) == 0 {
+			return errStill
+		}
+		return nil
+	})
+	if now := r.workers(); !slices.Equal(now, before) {
+		t.Errorf("the workers were %v and are %v", before, now)
+	}
+}
+
+func TestASlotThatIsNotWellIsReplacedWhileTheOthersServe(t *testing.T) {
+	r := runs(t, 3, func(cluster *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) {
+		cluster.Spec.ControlPlane.Repair = v1alpha1.SlotRepair{After: &metav1.Duration{Duration: 10 * time.Second}}
+	})
+	const slots = "cluster-operator.aws/slot"
+	before := r.instances(slots)
+	r.dies(before[0])
+	r.eventually("the slot is replaced", func() error {
+		if now := r.instances(slots); len(now) != 3 || slices.Contains(now, before[0]) {
+			return fmt.Errorf("the slots are %v", now)
+		}
+		return nil
+	})
+	if now := r.instances(slots); !slices.Contains(now, before[1]) || !slices.Contains(now, before[2]) {
+		t.Errorf("the slots were %v and are %v", before, now)
+	}
+}
