@@ -20,6 +20,7 @@ func (o *operator) groupPipeline() *operatorkit.Pipeline[*v1alpha1.InstanceGroup
 	return operatorkit.NewPipeline[*v1alpha1.InstanceGroup](
 		groupClusterStep{o},
 		groupStackStep{o},
+		groupRollStep{o},
 		groupNodesStep{o},
 		groupDrainsStep{o},
 	)

@@ -36,6 +36,8 @@ type operator struct {
 	repairs  *repairs
 	early    *earlyNews
 	recorder events.EventRecorder
+	// rolls replaces machines where CloudFormation does not.
+	rolls *rolls
 
 	// settled holds, by object and stack, from which inputs the stack was found in place.
 	settled *memo[stackKey, uint64]
@@ -92,6 +94,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
 	})
 	o.drains.Subscribe(o.drainProgressed)
+	o.rolls = newRolls(&o.options, o.drains)
 	return o
 }
 

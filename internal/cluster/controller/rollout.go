@@ -1,0 +1,175 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// reasonRollStopped is the reason of a group whose roll needs a person.
+const reasonRollStopped = "RollStopped"
+
+// rolls replaces the machines of groups whose engine is Operator.
+type rolls struct {
+	engine *rollout.Engine
+	// done holds by which attempt a group was found to have nothing to replace: then AWS is not asked again.
+	done *memo[types.UID, string]
+}
+
+func newRolls(options *Options, drains *drain.Drains) *rolls {
+	return &rolls{done: newMemo[types.UID, string](), engine: rollout.New(rollout.Options{
+		AutoScaling: options.Clients.AutoScaling,
+		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
+		Workload: func(key types.NamespacedName) rollout.Workload {
+			if connection := options.Workload.Get(key); connection != nil {
+				return connection
+			}
+			return nil
+		},
+		Drains: drains, Clock: options.Clock,
+	})}
+}
+
+// groupRollStep replaces a group's machines where CloudFormation does not.
+type groupRollStep struct{ *operator }
+
+// Name returns the step's name.
+func (s groupRollStep) Name() string { return "roll" }
+
+// EnsureCreated takes the group's roll as far as it goes without waiting. The stack is in place: the group launches what it should.
+func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	known, err := recall(group.Status.Stack)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if group.Status.AutoScalingGroup == "" || !s.isOurs(group, known.historyOf()) {
+		return operatorkit.Done()
+	}
+	attempt := attemptOf(group, &known)
+	if done, ok := s.rolls.done.get(group.UID); ok && done == attempt {
+		return operatorkit.Done()
+	}
+	roll, outcome := s.rollOf(ctx, group, attempt)
+	if roll == nil {
+		return outcome
+	}
+	result, err := s.rolls.engine.Step(ctx, roll)
+	if err != nil {
+		return failed(err)
+	}
+	outcome = s.tell(group, &result)
+	if result.State == rollout.Done {
+		s.rolls.done.keep(group.UID, attempt)
+		return outcome
+	}
+	_ = groupNodesStep(s).EnsureCreated(ctx, group) // The steps behind do not run now.
+	operatorkit.SetCondition(group, metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse, Reason: outcome.Reason(), Message: group.Status.Rollout.Message})
+	return outcome
+}
+
+// EnsureDeleted forgets the group: its machines go with its stack.
+func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
+	s.rolls.done.drop(group.UID)
+	if cluster, err := s.clusterOf(ctx, group); err == nil && cluster != nil {
+		s.rolls.engine.Forget(&rollout.Group{AutoScalingGroup: group.Status.AutoScalingGroup, Target: s.target(cluster)})
+	}
+	return operatorkit.Done()
+}
+
+// isOurs reports whether it is the operator that replaces a group's machines: by its spec, or since it began to before the spec was
+// changed, and CloudFormation would not go on with that.
+func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *history) bool {
+	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.Told == "" && isRolling(group.Status.Rollout)
+}
+
+// attemptOf names what is asked for of a group: any edit of it is another attempt, and so is any other stack.
+func attemptOf(group *v1alpha1.InstanceGroup, known *remembered) string {
+	const enough = 12
+	digest := known.Digest[strings.LastIndexByte(known.Digest, ':')+1:]
+	return fmt.Sprintf("%d-%s", group.Generation, digest[:min(len(digest), enough)])
+}
+
+// rollOf describes the roll of a group, nil with an outcome if it cannot be.
+func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup, attempt string) (*rollout.Group, operatorkit.Outcome) {
+	cluster, err := s.clusterOf(ctx, group)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	if cluster == nil {
+		return nil, operatorkit.Wait(0, "ClusterNotFound", "The Cluster is gone.")
+	}
+	runs := asRun(cluster)
+	release, err := s.release(ctx, runs)
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	resolved, err := s.resolve(ctx, runs, release)
+	if err != nil {
+		return nil, groupStackStep(s).clusterUnresolved(err)
+	}
+	shape, err := model.ResolveGroup(resolved, group)
+	if err != nil {
+		return nil, unresolved(err)
+	}
+	r := &shape.Rolling
+	return &rollout.Group{
+		Name: group.Name, AutoScalingGroup: group.Status.AutoScalingGroup, Role: rollout.RoleWorker, Slot: rollout.NoSlot,
+		Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
+		Settings: rollout.Settings{
+			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
+			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout), HookDrains: true,
+		},
+	}, operatorkit.Done()
+}
+
+// tell writes how far the roll is into the group's status and Events, and returns the outcome.
+func (s groupRollStep) tell(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
+	now := metav1.NewTime(s.options.Clock.Now())
+	for _, did := range result.Did {
+		s.recorder.Eventf(group, nil, corev1.EventTypeNormal, reasonRolling, "Roll", "%s", did)
+	}
+	told := group.Status.Rollout
+	began := len(result.Did) > 0 || result.State != rollout.Done
+	if !began && !isRolling(told) {
+		return operatorkit.Done() // There was nothing to do.
+	}
+	if told == nil || told.Finished != nil && result.State == rollout.Rolling {
+		told = &v1alpha1.RolloutStatus{Started: &now}
+		group.Status.Rollout = told
+	}
+	if !result.Started.IsZero() {
+		told.Started = new(metav1.NewTime(result.Started))
+	}
+	told.Updated, told.Total, told.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // a group has at most a thousand
+	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	switch result.State {
+	case rollout.Done:
+		told.State = v1alpha1.RolloutDone
+	case rollout.Stopped:
+		told.State = v1alpha1.RolloutStopped
+	default:
+		told.State, told.Finished = v1alpha1.RolloutRolling, nil
+		words := fmt.Sprintf("%d of %s run the present shape. %s", told.Updated, numberOfNodes(told.Total), result.Why)
+		return operatorkit.Wait(max(result.Again, time.Second), reasonRolling, words)
+	}
+	if told.Finished == nil {
+		told.Finished = &now
+	}
+	if result.State == rollout.Stopped {
+		return operatorkit.Stall(reasonRollStopped, result.Why+" What is left of the former shape stays in service. Change the object to try again.")
+	}
+	return operatorkit.Done()
+}
+
