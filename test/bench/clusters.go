@@ -115,7 +115,7 @@ func (b *bench) idleClusters(ctx context.Context, w *world, n int) error {
 // createClusters applies clusters and their groups, four at a time.
 func (w *world) createClusters(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
-	return parallel(n, 4, func(i int) error {
+	return parallel(n, func(i int) error {
 		name := fmt.Sprintf("c%04d", i)
 		_, err := w.client.Create(ctx, object(clusterKind, "Cluster", name, map[string]any{
 			"release": "v1.36.3",

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -67,7 +68,26 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	err = waitFor(ctx, 30*time.Minute, "the groups to be rolled", func() (bool, error) { return t.done() == n*m && w.count() == n+1, nil })
 	b.report.duration(fmt.Sprintf("%d groups of %d nodes, a change of labels to all rolled", n, m), time.Since(start), 0, "")
 	t.report(&b.report)
-	return err
+	if err != nil {
+		return fmt.Errorf("%w; %d of %d nodes are new, and %s", err, t.done(), n*m, w.unready(ctx))
+	}
+	return nil
+}
+
+// unready says of one group that is not ready why.
+func (w *world) unready(ctx context.Context) string {
+	list, err := w.dynamic.Resource(groupKind).Namespace("default").List(context.WithoutCancel(ctx), metav1.ListOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	for i := range list.Items {
+		if isReady(&list.Items[i]) {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(list.Items[i].Object, "status", "conditions")
+		return fmt.Sprintf("%s says %v", list.Items[i].GetName(), conditions)
+	}
+	return "all groups are ready"
 }
 
 // createGroups applies a cluster with n groups of m nodes.
@@ -85,7 +105,7 @@ func (w *world) createGroups(ctx context.Context, n, m int) error {
 		return fmt.Errorf("apply the cluster: %w", err)
 	}
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
-	return parallel(n, 4, func(i int) error {
+	return parallel(n, func(i int) error {
 		_, err := groups.Create(ctx, object(groupKind, "InstanceGroup", groupName(i), map[string]any{
 			"cluster": "c", "minSize": int64(m), "maxSize": int64(m), "instanceTypes": []any{"m6i.large"},
 			"rollingUpdate": map[string]any{"batchSize": int64(1), "minInService": int64(m - 1)},
@@ -102,7 +122,7 @@ func groupName(i int) string { return fmt.Sprintf("g%04d", i) }
 // relabel changes what labels the nodes of n groups have.
 func (w *world) relabel(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
-	return parallel(n, 4, func(i int) error {
+	return parallel(n, func(i int) error {
 		patch := fmt.Appendf(nil, `{"spec":{"labels":{%q:"yes"}}}`, rolled)
 		_, err := groups.Patch(ctx, groupName(i), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
 		return err
@@ -125,7 +145,7 @@ func deployAll(host *fake.Host, bucket string, n, m int) error {
 	for i := range n {
 		name := groupName(i)
 		labels := map[string]string{"app": name}
-		replicas, one := int32(m), intstr.FromInt(1)
+		replicas, one := int32(m), intstr.FromInt32(1) //nolint:gosec // a number of pods
 		meta := metav1.ObjectMeta{Namespace: "default", Name: name}
 		err := api.Put(&policyv1.PodDisruptionBudget{
 			ObjectMeta: meta,

@@ -225,7 +225,7 @@ func isReady(object *unstructured.Unstructured) bool {
 // create applies queues named prefix-0 to prefix-(n-1), four at a time: more only queue up in front
 // of the API server, and kubectl sends one after another.
 func (w *world) create(ctx context.Context, prefix string, n int) error {
-	return parallel(n, 4, func(i int) error {
+	return parallel(n, func(i int) error {
 		queue := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": queues.GroupVersion().String(),
 			"kind":       "SQSQueue",
@@ -286,8 +286,9 @@ func (w *world) calls() (objects, queue int) {
 	return objects, queue
 }
 
-// parallel runs do for 0 to n-1 on as many goroutines as workers and returns the first error.
-func parallel(n, workers int, do func(int) error) error {
+// parallel runs do for 0 to n-1 on four goroutines and returns the first error.
+func parallel(n int, do func(int) error) error {
+	const workers = 4
 	indexes := make(chan int)
 	failures := make(chan error, workers)
 	var group sync.WaitGroup

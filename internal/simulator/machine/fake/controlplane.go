@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
@@ -48,7 +47,7 @@ func (m *played) static(node *corev1.Node, component, image string) *corev1.Pod 
 			Labels:      map[string]string{"component": component, "tier": "control-plane"},
 			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: m.spec.InstanceID, "kubernetes.io/config.source": "file"},
 			OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: ptr.To(true)},
+				{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)},
 			},
 		},
 		Spec: corev1.PodSpec{

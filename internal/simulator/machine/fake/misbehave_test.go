@@ -208,7 +208,7 @@ func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM 
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now() //nolint:forbidigo // as the host's clock
+	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "test"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
 		IsCA: authority == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,

@@ -145,15 +145,15 @@ func (p *player) expect(b *budget) (expected, desired int32, err error) {
 			return 0, 0, err
 		}
 		missing, err := intstr.GetScaledValueFromIntOrPercent(most, int(expected), true)
-		return expected, max(0, expected-int32(missing)), err //nolint:wrapcheck // as the controller has it
+		return expected, max(0, expected-int32(missing)), err //nolint:gosec,wrapcheck // a number of pods; as the controller has it
 	case least != nil && least.Type == intstr.String:
 		if expected, err = p.scale(b); err != nil {
 			return 0, 0, err
 		}
 		healthy, err := intstr.GetScaledValueFromIntOrPercent(least, int(expected), true)
-		return expected, int32(healthy), err //nolint:wrapcheck // as the controller has it
+		return expected, int32(healthy), err //nolint:gosec,wrapcheck // a number of pods; as the controller has it
 	case least != nil:
-		return int32(len(b.pods)), least.IntVal, nil
+		return int32(len(b.pods)), least.IntVal, nil //nolint:gosec // a number of pods
 	}
 	return 0, 0, nil
 }

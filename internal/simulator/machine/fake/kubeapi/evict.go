@@ -72,8 +72,9 @@ func ignoresBudget(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
 		return true
+	default:
+		return pod.DeletionTimestamp != nil
 	}
-	return pod.DeletionTimestamp != nil
 }
 
 // permitted errs when a pod's budgets do not let it go.

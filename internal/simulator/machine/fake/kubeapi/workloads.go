@@ -185,7 +185,7 @@ func (p *player) addReplicaSet(d *controller) {
 			Name: d.Metadata.Name + "-" + hash, Labels: template.Labels, OwnerReferences: []metav1.OwnerReference{*d.ref()},
 		},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: ptr.To(int32(d.replicas())), Template: template, Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
+			Replicas: d.Spec.Replicas, Template: template, Selector: &metav1.LabelSelector{MatchLabels: template.Labels},
 		},
 	}
 	_, _ = p.store.add(replicaSetKind, d.Metadata.Namespace, &unstructured.Unstructured{Object: encoded(set)}) // It has none yet.
@@ -287,8 +287,10 @@ func (p *player) number(set *controller) {
 // daemonTolerations are what the DaemonSet controller lets all its pods tolerate.
 // https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations
 var daemonTolerations = func() (all []corev1.Toleration) {
-	for _, taint := range []string{"not-ready:NoExecute", "unreachable:NoExecute", "disk-pressure:NoSchedule", "memory-pressure:NoSchedule",
-		"pid-pressure:NoSchedule", "unschedulable:NoSchedule"} {
+	for _, taint := range []string{
+		"not-ready:NoExecute", "unreachable:NoExecute", "disk-pressure:NoSchedule", "memory-pressure:NoSchedule",
+		"pid-pressure:NoSchedule", "unschedulable:NoSchedule",
+	} {
 		name, effect, _ := strings.Cut(taint, ":")
 		all = append(all, corev1.Toleration{
 			Key: "node.kubernetes.io/" + name, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect),

@@ -33,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T, o kubeapi.Options) *world {
 	t.Helper()
-	clk := testclock.NewFakeClock(time.Now()) //nolint:forbidigo // the certificates of the test are good from now on
+	clk := testclock.NewFakeClock(time.Now())
 	o.Clock = clk
 	server, admin := serveWith(t, o)
 	return &world{kubernetes.NewForConfigOrDie(admin), t, server, clk}
@@ -159,7 +159,7 @@ func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
 func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 	const most = "Cannot evict pod as it would violate the pod's disruption budget."
 	unavailable := func(n int) func(*policyv1.PodDisruptionBudgetSpec) {
-		return func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = ptr.To(intstr.FromInt(n)) }
+		return func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = new(intstr.FromInt(n)) }
 	}
 	for name, test := range map[string]struct {
 		budgets map[string]func(*policyv1.PodDisruptionBudgetSpec)
@@ -170,9 +170,9 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 	}{
 		"without a budget it goes":     {},
 		"one may be unavailable":       {budgets: map[string]func(*policyv1.PodDisruptionBudgetSpec){"web": unavailable(1)}},
-		"a quarter is one, rounded up": {budgets: map[string]func(*policyv1.PodDisruptionBudgetSpec){"web": func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = ptr.To(intstr.FromString("25%")) }}},
+		"a quarter is one, rounded up": {budgets: map[string]func(*policyv1.PodDisruptionBudgetSpec){"web": func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = new(intstr.FromString("25%")) }}},
 		"all are needed": {
-			budgets: map[string]func(*policyv1.PodDisruptionBudgetSpec){"web": func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = ptr.To(intstr.FromInt(2)) }},
+			budgets: map[string]func(*policyv1.PodDisruptionBudgetSpec){"web": func(s *policyv1.PodDisruptionBudgetSpec) { s.MinAvailable = new(intstr.FromInt(2)) }},
 			code:    429, message: most, cause: "The disruption budget web needs 2 healthy pods and has 2 currently",
 		},
 		"a sick pod of a service that is whole without it goes": {
@@ -215,7 +215,7 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 				}
 				return
 			}
-			status, ok := err.(apierrors.APIStatus) //nolint:errorlint // clients do so
+			status, ok := err.(apierrors.APIStatus)
 			if !ok || status.Status().Code != test.code || status.Status().Message != test.message {
 				t.Fatalf("the eviction ended with %v, want %d %s", err, test.code, test.message)
 			}
@@ -235,7 +235,7 @@ func TestABudgetsStatusFollowsItsPods(t *testing.T) {
 	w.node("a")
 	w.node("b")
 	w.deployment(2)
-	w.budget("web", func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = ptr.To(intstr.FromInt(1)) })
+	w.budget("web", func(s *policyv1.PodDisruptionBudgetSpec) { s.MaxUnavailable = new(intstr.FromInt(1)) })
 	allowed := func() string {
 		budget, err := w.PolicyV1().PodDisruptionBudgets("default").Get(t.Context(), "web", metav1.GetOptions{})
 		if err != nil {
