@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -18,6 +17,7 @@ func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 		networkStep{o},
 		o.sweep(),
 		pkiStep{o},
+		upgradeStep{o},
 		baseStep{o},
 		storeStep{o},
 		o.cleanupAfterNodes(),
@@ -29,6 +29,7 @@ func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 		o.cleanupBeforeNodes(),
 		nodesStep{o},
 	}
+	steps = append(steps, releaseStep{o})
 	if o.options.Addons != nil {
 		steps = append(steps, addonsStep{o})
 	}
@@ -53,9 +54,9 @@ func newClusterSelector(o *operator) (*clusterSelector, error) {
 	return &clusterSelector{operator: o, router: router, pipeline: pipeline}, nil
 }
 
-// PipelineFor returns the Cluster's pipeline. Deletion does not ask for the Release, which may be gone.
+// PipelineFor returns the Cluster's pipeline. Neither deletion nor a cluster that was up needs the Release, which may be gone.
 func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.Pipeline[*v1alpha1.Cluster], error) {
-	if !cluster.DeletionTimestamp.IsZero() {
+	if !cluster.DeletionTimestamp.IsZero() || cluster.Status.Version != "" { // One that was up is looked after, whatever its spec says.
 		return s.pipeline, nil
 	}
 	set := s.operator.resourceSet(cluster)
@@ -79,14 +80,9 @@ func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
 
 // knownReleases names the Releases that there are.
 func (o *operator) knownReleases() string {
-	list := &v1alpha1.ReleaseList{}
-	if err := o.client.List(context.Background(), list); err != nil || len(list.Items) == 0 { // It is read from memory.
+	names := o.releaseNames(context.Background()) // They are read from memory.
+	if len(names) == 0 {
 		return "there is none at all"
 	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	slices.Sort(names) // What is read from memory comes in another order each time.
 	return "there are " + strings.Join(names, ", ")
 }

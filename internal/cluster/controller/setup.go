@@ -144,8 +144,9 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation,
-		Paused:  func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
+		Paused:      func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
+		WhilePaused: o.signalSlotsPaused,
+		Metrics:     o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of Clusters: %w", err)

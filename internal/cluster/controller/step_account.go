@@ -20,11 +20,6 @@ func (s accountStep) Name() string { return "account" }
 
 // EnsureCreated finds out whose account the Cluster is made in.
 func (s accountStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
-	noteRelease(cluster, release)
 	return s.find(ctx, cluster)
 }
 

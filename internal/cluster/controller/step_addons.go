@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -19,7 +21,10 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 	if connection == nil {
 		return operatorkit.Wait(awaitAgain, "NotConnected", "The cluster's API is not connected to yet.")
 	}
-	release, err := s.release(ctx, cluster)
+	release, err := s.release(ctx, asRun(cluster)) // Charts may need the versions that they come with, so they follow the control plane.
+	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {
+		return operatorkit.Done() // It was deleted during the move to another: they stay until that is over.
+	}
 	if err != nil {
 		return operatorkit.Fail(err)
 	}

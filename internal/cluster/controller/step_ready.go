@@ -23,11 +23,7 @@ type readyStep struct{ *operator }
 func (s readyStep) Name() string { return "ready" }
 
 // EnsureCreated is done when every slot has a node that is ready.
-func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	release, err := s.release(ctx, cluster)
-	if err != nil {
-		return operatorkit.Fail(err)
-	}
+func (s readyStep) EnsureCreated(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	ready := map[int]bool{}
 	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
@@ -41,7 +37,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
 		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas))
 	}
-	cluster.Status.Version = cmp.Or(lowest(versions), release.Spec.Kubernetes)
+	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// What was needed to make the cluster is not needed to keep it.
 	s.dropModels(cluster.UID)
 	s.authorities.drop(cluster.UID)

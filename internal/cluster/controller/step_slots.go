@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
@@ -27,7 +29,10 @@ func (s slotsStep) Name() string { return "slots" }
 
 // EnsureCreated brings every slot's stack one step nearer to what the spec says.
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	return s.upkeep(ctx, cluster, conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", asking(cluster, "cluster", s.ensure(ctx, cluster))))
+	outcome := s.ensure(ctx, cluster)
+	s.tell(cluster, outcome)
+	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The machines of all slots are in place.", asking(cluster, "cluster", outcome))
+	return s.upkeep(ctx, cluster, outcome)
 }
 
 func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
@@ -35,15 +40,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	digest := s.inputs(cluster, release)
-	var open []int
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		name := model.SlotStackName(cluster.Name, slot)
-		s.own(cluster, name)
-		if last, ok := s.settled.get(stackKey{cluster.UID, name}); !ok || last != digest {
-			open = append(open, slot)
-		}
-	}
+	open := s.open(cluster, s.inputs(cluster, release))
 	if len(open) == 0 {
 		return operatorkit.Done()
 	}
@@ -51,15 +48,42 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	if err != nil {
 		return unresolved(err)
 	}
-	outcomes := make([]operatorkit.Outcome, 0, len(open))
+	gate := &slotsGate{operator: s.operator, cluster: cluster, resolved: resolved}
+	var under, waiting []operatorkit.Outcome
 	for _, slot := range open {
-		outcome := s.ensureSlot(ctx, cluster, resolved, slot)
+		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			s.settled.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, s.inputs(cluster, release))
 		}
-		outcomes = append(outcomes, outcome)
+		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
+			waiting = append(waiting, outcome)
+			continue
+		}
+		under = append(under, outcome)
 	}
-	return together(outcomes)
+	whole := together(under)
+	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for one that failed does not make that one's failure pass.
+		whole = together(append(under, waiting...))
+	}
+	return whole
+}
+
+// open returns the slots that are not known to be in place, in the order in which they are changed: what failed before goes first.
+func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
+	var failed, others []int
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		name := model.SlotStackName(cluster.Name, slot)
+		s.own(cluster, name)
+		if last, ok := s.settled.get(stackKey{cluster.UID, name}); ok && last == inputs {
+			continue
+		}
+		if known, err := recall(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
+			failed = append(failed, slot)
+			continue
+		}
+		others = append(others, slot)
+	}
+	return append(failed, others...)
 }
 
 // inputs hashes all that the slots' stacks are made from.
@@ -70,75 +94,71 @@ func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 	return sum.Sum64()
 }
 
-// ensureSlot stores the slot's bundle and brings its stack one step nearer to what the spec says.
-func (s slotsStep) ensureSlot(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, slot int) operatorkit.Outcome {
-	name := resolved.Slots[slot].StackName
+// ensureSlot brings a slot's stack one step nearer to what the spec says.
+func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
+	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
 	s.settled.drop(stackKey{cluster.UID, name})
-	made, err := bootstrap.ControlPlane(resolved, slot, cluster.Status.Outputs)
-	if err != nil {
-		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of slot %d cannot be made: %s.", slot, err))
-	}
-	nodeup, err := s.nodeupFor(stackOf(cluster, name), made.Hash(), resolved.ControlPlaneArchitecture)
-	if err != nil {
-		return lackingNodeup(err)
-	}
-	userData, err := userDataFor(resolved, resolved.ControlPlaneArchitecture, nodeup, made.Hash())
+	status := stackOf(cluster, name)
+	known, err := recall(status)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	wanted, err := render.Slot(resolved, slot, cluster.Status.Outputs, userData)
+	made, err := bootstrap.ControlPlane(gate.resolved, slot, cluster.Status.Outputs)
+	if err != nil {
+		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of slot %d cannot be made: %s.", slot, err))
+	}
+	release := gate.resolved.Release
+	wanted := machines{Bundle: made.Hash(), Nodeup: known.historyOf().nodeup(made.Hash()), Release: release.Name, Version: release.Spec.Kubernetes}
+	if wanted.Nodeup == "" {
+		if wanted.Nodeup, err = s.nodeupFor(status, made.Hash(), gate.resolved.ControlPlaneArchitecture); err != nil {
+			return lackingNodeup(err)
+		}
+	}
+	rendered, err := s.render(gate.resolved, slot, cluster.Status.Outputs, &wanted, known.historyOf())
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of slot %d cannot be rendered: %s.", slot, err))
 	}
-	status := stackOf(cluster, name)
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, wanted, manner{
-		hold: s.mustYield(cluster, resolved, slot, wanted),
+	stack := desired(cluster, rendered)
+	wanted.Stack = stack.Digest()
+	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
+	if changes(&known, cluster, rendered) {
+		if change.hold, err = gate.closed(ctx, slot); err != nil {
+			return failed(err)
+		}
+		change.judged = true
+	}
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, rendered, manner{
+		hold: change.hold,
 		prepare: func(ctx context.Context, known *remembered) error {
-			return s.storeBundle(ctx, cluster, status, known, made, nodeup)
+			if err := change.prepare(ctx, known); err != nil {
+				return err
+			}
+			return s.storeBundle(ctx, cluster, status, known, made, wanted.Nodeup)
 		},
 	})
-	return outcome
+	return s.follow(cluster, change, status, outcome)
 }
 
-// mustYield returns why a slot that exists cannot be changed now, "" if it can.
-func (s slotsStep) mustYield(cluster *v1alpha1.Cluster, resolved *model.Cluster, slot int, wanted *render.Stack) string {
-	known, err := recall(knownStack(cluster, wanted.Name))
-	if err != nil || !changes(&known, cluster, wanted) {
-		return ""
+// render renders a slot's stack. Where only the tags of disks would change, they stay as they are: a change of them alone would
+// replace the machine.
+func (s slotsStep) render(resolved *model.Cluster, slot int, outputs map[string]string, wanted *machines, past *history) (*render.Stack, error) {
+	userData, err := userDataFor(resolved, resolved.ControlPlaneArchitecture, wanted.Nodeup, wanted.Bundle)
+	if err != nil {
+		return nil, err
 	}
-	for _, other := range resolved.Slots {
-		if other.Index == slot {
-			continue
-		}
-		record, err := recall(knownStack(cluster, other.StackName))
-		if err != nil || record.Digest == "" || record.PendingDigest != "" {
-			return fmt.Sprintf("it is changed when slot %d is in place.", other.Index)
-		}
-		if record.FailedDigest != "" && other.Index < slot { // What failed there would fail here. Of several that failed, the first goes first.
-			return fmt.Sprintf("it is changed when slot %d, whose change failed, is in place.", other.Index)
-		}
-		if !s.serves(cluster, other.Index) {
-			return fmt.Sprintf("it is changed when the node of slot %d is ready.", other.Index)
-		}
+	rendered, err := render.Slot(resolved, slot, outputs, userData)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
 	}
-	return ""
-}
-
-// serves reports whether a slot has a node that is ready.
-func (s slotsStep) serves(cluster *v1alpha1.Cluster, slot int) bool {
-	connection := s.options.Workload.Get(keyOf(cluster))
-	if connection == nil {
-		return false
+	wanted.Shape, wanted.DiskTags = rendered.Shape(), resolved.Slots[slot].DiskTags
+	if tags := past.diskTags(wanted.Shape); tags != nil && !maps.Equal(tags, wanted.DiskTags) {
+		wanted.DiskTags = tags
+		as := *resolved // Others read it, too.
+		as.Slots = slices.Clone(resolved.Slots)
+		as.Slots[slot].DiskTags = tags
+		return render.Slot(&as, slot, outputs, userData) //nolint:wrapcheck // as above
 	}
-	if reachable, _ := connection.Reachable(); !reachable {
-		return false
-	}
-	for _, node := range connection.Nodes() {
-		if node.Slot == slot && node.Ready {
-			return true
-		}
-	}
-	return false
+	return rendered, nil
 }
 
 // storeBundle stores the bundle of a stack, unless it is known to be there, and notes the nodeup that

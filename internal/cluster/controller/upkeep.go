@@ -11,7 +11,15 @@ import (
 // waits or failed: without the token no machine joins, and a change may wait for a person for weeks. It
 // returns the outcome of the change, with the time when upkeep is due again.
 func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change operatorkit.Outcome) operatorkit.Outcome {
-	if change.IsDone() || cluster.Status.Version == "" {
+	if change.IsDone() {
+		return change
+	}
+	look, err := o.signalSlots(ctx, cluster) // The machine of a slot that is being replaced would go back for want of it.
+	if err != nil {
+		change = besides(change, err)
+	}
+	change = sooner(change, look)
+	if cluster.Status.Version == "" {
 		return change
 	}
 	for _, step := range []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}} {

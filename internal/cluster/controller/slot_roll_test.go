@@ -1,0 +1,317 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+// watched is a cluster that is up and whose nodes are watched.
+type watched struct {
+	*world
+	cluster *v1alpha1.Cluster
+	inside  client.Client
+
+	mu     sync.Mutex
+	fewest int      // slots that served at any moment
+	moved  []string // nodes in the order in which they came with the version that is moved to
+	broken []string // what was wrong at some moment
+}
+
+const formerRelease = "v1.35.9"
+
+// newWatched makes a cluster of some slots with the former release, and groups, and waits for all nodes.
+func newWatched(t *testing.T, replicas int32, machines machine.Host, change func(*v1alpha1.Cluster), groups ...string) *watched {
+	t.Helper()
+	w := newWorld(t, machines, nil)
+	w.start()
+	former := aRelease(formerRelease)
+	former.Spec.Kubernetes = formerRelease
+	if err := w.client.Create(t.Context(), former); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	cluster := w.aCluster("demo")
+	cluster.Spec.Release, cluster.Spec.ControlPlane.Replicas = formerRelease, replicas
+	if change != nil {
+		change(cluster)
+	}
+	w.create(cluster)
+	for _, name := range groups {
+		w.create(w.aGroup(name, "demo"))
+	}
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	for _, name := range groups {
+		w.condition(w.aGroup(name, "demo"), "Ready", metav1.ConditionTrue, "")
+	}
+	v := &watched{world: w, cluster: cluster, inside: w.inside("demo"), fewest: int(replicas)}
+	v.watch()
+	return v
+}
+
+// watch looks at the nodes again and again until the test ends.
+func (w *watched) watch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	w.t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(15 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			list := &corev1.NodeList{}
+			if err := w.inside.List(ctx, list); err == nil {
+				w.look(list.Items)
+			}
+		}
+	}()
+}
+
+func (w *watched) look(nodes []corev1.Node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	serving, oldest, newest := map[string]bool{}, "", ""
+	for i := range nodes {
+		slot, version := nodes[i].Labels["cluster-operator.aws/slot"], nodes[i].Status.NodeInfo.KubeletVersion
+		if slot == "" {
+			newest = max(newest, version)
+			continue
+		}
+		if nodeReady(&nodes[i]) {
+			serving[slot] = true
+			if oldest == "" || version < oldest {
+				oldest = version
+			}
+		}
+		if version != formerRelease && version != "" && !slices.Contains(w.moved, slot) {
+			w.moved = append(w.moved, slot)
+		}
+	}
+	w.fewest = min(w.fewest, len(serving))
+	if newest > oldest && oldest != "" {
+		w.broken = append(w.broken, fmt.Sprintf("a node of %s is newer than a slot of %s", newest, oldest))
+	}
+}
+
+func nodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// kept checks what held at every moment.
+func (w *watched) kept(fewest int, moved string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fewest < fewest {
+		w.t.Errorf("at one moment %d slots served, at least %d were to", w.fewest, fewest)
+	}
+	if got := strings.Join(w.moved, " "); got != moved {
+		w.t.Errorf("the slots moved in the order %q, not %q", got, moved)
+	}
+	for _, problem := range w.broken {
+		w.t.Error(problem)
+	}
+}
+
+// runs waits until the whole control plane runs a release.
+func (w *watched) runs(release string) {
+	w.t.Helper()
+	w.eventually("the cluster runs "+release, func() error {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster); err != nil {
+			return err
+		}
+		if s := &w.cluster.Status; s.Release != release || s.Version != release {
+			return fmt.Errorf("it runs %q (%q); %s", s.Release, s.Version, tell(s.Conditions))
+		}
+		return nil
+	})
+}
+
+// versions returns the versions of all nodes that are ready, each once.
+func (w *watched) versions() []string {
+	w.t.Helper()
+	list := &corev1.NodeList{}
+	if err := w.inside.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	var found []string
+	for i := range list.Items {
+		found = append(found, list.Items[i].Status.NodeInfo.KubeletVersion)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// TestUpgradeGoesSlotBySlotAndThenToTheGroups moves a cluster up a minor version, with an operator that is killed again and again.
+func TestUpgradeGoesSlotBySlotAndThenToTheGroups(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(map[bool]string{false: "undisturbed", true: "killed again and again"}[killed], func(t *testing.T) {
+			w := newWatched(t, 3, played(), nil, "demo-workers")
+			w.runs(formerRelease)
+			w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
+			for range 8 {
+				if !killed {
+					break
+				}
+				pause(t, 150*time.Millisecond)
+				w.stop()
+				w.start()
+			}
+			w.runs("v1.36.3")
+			w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+			w.eventually("all nodes are of the new version", func() error {
+				if got := w.versions(); !slices.Equal(got, []string{"v1.36.3"}) {
+					return fmt.Errorf("they are %v", got)
+				}
+				return nil
+			})
+			w.kept(2, "0 1 2")
+			told := w.cluster.Status.Rollout
+			if told == nil || told.State != v1alpha1.RolloutDone || told.Updated != 3 || told.Total != 3 || told.Finished == nil {
+				t.Errorf("the rollout is told as %+v", told)
+			}
+		})
+	}
+}
+
+// TestTagsReplaceNoSlot changes what needs no new machine.
+func TestTagsReplaceNoSlot(t *testing.T) {
+	w := newWatched(t, 3, played(), nil)
+	before := w.instances()
+	w.patch(w.cluster, `{"spec":{"tags":{"team":"blue"},"api":{"allowedCIDRs":["198.51.100.0/24"]},"backup":{"keep":3}}}`)
+	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+	if after := w.instances(); !slices.Equal(before, after) {
+		t.Errorf("the machines were %v and are %v", before, after)
+	}
+	if w.cluster.Status.Rollout != nil {
+		t.Errorf("a rollout is told: %+v", w.cluster.Status.Rollout)
+	}
+}
+
+// instances returns the instances of the slots, sorted.
+func (w *watched) instances() []string {
+	w.t.Helper()
+	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var found []string
+	for i := range out.Reservations {
+		for j := range out.Reservations[i].Instances {
+			one := &out.Reservations[i].Instances[j]
+			if one.State.Name == "running" {
+				found = append(found, aws.ToString(one.InstanceId))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// TestASlotThatDoesNotServeStopsTheRoll takes back the second slot's change as its time is over: the slot goes back, the others stay as
+// they are, and the next edit begins with it.
+func TestASlotThatDoesNotServeStopsTheRoll(t *testing.T) {
+	w := newWatched(t, 3, fake.New(fake.Options{BootTime: time.Second}), nil)
+	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
+	w.slotIs(1, "UPDATE_IN_PROGRESS")
+	if _, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).CancelUpdateStack(t.Context(), &cloudformation.CancelUpdateStackInput{
+		StackName: aws.String("demo-control-plane-1"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	said := w.condition(w.cluster, "Stalled", metav1.ConditionTrue, "")
+	if !strings.Contains(said.Message, "Slot 1 of the control plane") || !strings.Contains(said.Message, "not touched") {
+		t.Errorf("it says %s", said.Message)
+	}
+	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, said.Reason)
+	if s := &w.cluster.Status; s.Release != formerRelease || s.Rollout.State != v1alpha1.RolloutStopped || s.Rollout.Updated != 1 {
+		t.Errorf("the status is %s, %+v", s.Release, s.Rollout)
+	}
+	w.slotIs(2, "CREATE_COMPLETE")
+	w.patch(w.cluster, `{"spec":{"tags":{"another":"try"}}}`)
+	w.runs("v1.36.3")
+	w.kept(2, "0 1 2")
+}
+
+// slotIs waits until a slot's stack has a status.
+func (w *watched) slotIs(slot int, status string) {
+	w.t.Helper()
+	name := fmt.Sprintf("demo-control-plane-%d", slot)
+	w.eventually(name+" is "+status, func() error {
+		if got := w.stacks(account, region)[name]; got != status {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+}
+
+// TestTheOnlySlotIsReplacedAfterASnapshot replaces the machine of a control plane that has but one.
+func TestTheOnlySlotIsReplacedAfterASnapshot(t *testing.T) {
+	w := newWatched(t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers")
+	before := w.instances()
+	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
+	w.condition(w.cluster, "APIReachable", metav1.ConditionFalse, "Replacing")
+	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
+	if err != nil || len(out.Snapshots) != 1 || out.Snapshots[0].State != "completed" {
+		t.Errorf("the snapshots are %+v, %v", out, err)
+	}
+	w.runs("v1.36.3")
+	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+	w.eventually("all machines are others", func() error {
+		for _, one := range w.instances() {
+			if slices.Contains(before, one) {
+				return fmt.Errorf("%s is there", one)
+			}
+		}
+		return nil
+	})
+}
+
+// TestUpgradesAreRefusedAndTakenBack names releases that the cluster cannot move to: nothing happens to it, and it is looked after.
+func TestUpgradesAreRefusedAndTakenBack(t *testing.T) {
+	w := newWatched(t, 1, played(), func(c *v1alpha1.Cluster) { c.Spec.Release = "v1.36.3" }, "demo-workers")
+	w.runs("v1.36.3")
+	for sentence, c := range map[string]struct{ release, reason, says string }{
+		"a minor version down":        {formerRelease, "UpgradeRefused", "set spec.release back to v1.36.3"},
+		"a Release that is not there": {"v1.99.0", "ReleaseNotFound", "goes on as it is"},
+	} {
+		calls := w.sim.Calls()["cloudformation/UpdateStack"]
+		w.patch(w.cluster, fmt.Sprintf(`{"spec":{"release":%q}}`, c.release))
+		if said := w.condition(w.cluster, "Stalled", metav1.ConditionTrue, c.reason); !strings.Contains(said.Message, c.says) {
+			t.Errorf("%s: it says %s", sentence, said.Message)
+		}
+		if now := w.sim.Calls()["cloudformation/UpdateStack"]; now != calls {
+			t.Errorf("%s: %d updates were sent", sentence, now-calls)
+		}
+		w.replaced(w.cluster, w.inside)
+		w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
+		w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+	}
+	group := w.aGroup("demo-late", "demo")
+	w.patch(w.cluster, fmt.Sprintf(`{"spec":{"release":%q}}`, formerRelease))
+	w.condition(w.cluster, "Stalled", metav1.ConditionTrue, "UpgradeRefused")
+	w.create(group)
+	w.condition(group, "Ready", metav1.ConditionTrue, "")
+}

@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// upgradeStep decides whether a cluster that is up may become what the Release that its spec names says. If not, nothing of it is
+// changed, and it is looked after as it is.
+type upgradeStep struct{ *operator }
+
+// Name returns the step's name.
+func (s upgradeStep) Name() string { return "upgrade" }
+
+// EnsureCreated is done when the cluster may be made of the spec's Release.
+func (s upgradeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	return s.upkeep(ctx, cluster, s.judge(ctx, cluster))
+}
+
+// EnsureDeleted has nothing to do.
+func (s upgradeStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	to, err := s.release(ctx, cluster)
+	if apierrors.IsNotFound(err) {
+		return operatorkit.Stall("ReleaseNotFound", fmt.Sprintf(
+			"There is no Release %q; %s. What runs goes on as it is, and nothing else is changed until spec.release names one that there is.", cluster.Spec.Release, s.knownReleases()))
+	}
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if _, err := release.Set(to.Spec.ResourceSet); err != nil {
+		return operatorkit.Stall("ReleaseNotKnown", fmt.Sprintf(
+			"The Release %q asks for what this operator does not have: %s. What runs goes on as it is: name another Release, or run a newer operator.", to.Name, err))
+	}
+	if cluster.Status.Version != "" && to.Name != cluster.Status.Release && !begun(cluster, to.Name) {
+		if outcome := s.mayMove(ctx, cluster, to); !outcome.IsDone() {
+			return outcome
+		}
+	}
+	noteRelease(cluster, to)
+	return operatorkit.Done()
+}
+
+// begun reports whether a slot was changed to a Release already: then the move was judged.
+func begun(cluster *v1alpha1.Cluster, name string) bool {
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		if next := known.historyOf().made(known.Status); err == nil && next != nil && next.Release == name {
+			return true
+		}
+	}
+	return false
+}
+
+// mayMove is done when Kubernetes bears the move to a Release.
+func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to *v1alpha1.Release) operatorkit.Outcome {
+	if s.options.Workload.Get(keyOf(cluster)) == nil { // The operator has just been started.
+		if connection, outcome := (apiStep{s.operator}).connect(ctx, cluster); connection == nil {
+			return outcome
+		}
+		return operatorkit.Wait(time.Second, "NotConnected", "The cluster's API is being connected to; which versions its nodes run is to be known before it moves to another release.")
+	}
+	running, err := s.running(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if why := running.refusal(to, s.releaseNames(ctx)); why != "" {
+		return operatorkit.Stall("UpgradeRefused", why+" Nothing was changed, and what runs goes on as it is.")
+	}
+	return operatorkit.Done()
+}
+
+// running collects which versions of Kubernetes run: what the nodes report, and, for those that are not heard of, what they were made
+// with.
+func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*runningVersions, error) {
+	found := &runningVersions{Release: cluster.Status.Release, Kubelets: map[string]*version.Version{}}
+	found.ControlPlane = addVersion(nil, cluster.Status.Version)
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range []*machines{known.historyOf().Now, known.historyOf().Next} {
+			if one != nil {
+				found.ControlPlane = addVersion(found.ControlPlane, one.Version)
+			}
+		}
+	}
+	var nodes []workload.Node
+	if connection := o.options.Workload.Get(keyOf(cluster)); connection != nil {
+		nodes = connection.Nodes()
+	}
+	for i := range nodes {
+		if nodes[i].Slot != workload.NoSlot {
+			found.ControlPlane = addVersion(found.ControlPlane, nodes[i].Version)
+			continue
+		}
+		found.note(cmp.Or(prefixed("instance group ", nodes[i].Group), "node "+nodes[i].Name), nodes[i].Version)
+	}
+	groups, err := o.groupsOf(ctx, keyOf(cluster))
+	if err != nil {
+		return nil, err
+	}
+	for i := range groups {
+		if of := "instance group " + groups[i].Name; found.Kubelets[of] == nil {
+			found.note(of, groups[i].Status.Version)
+		}
+	}
+	if from, err := o.releaseNamed(ctx, cluster.Status.Release); err == nil {
+		found.Etcd = etcdVersion(from)
+	}
+	return found, nil
+}
+
+// note keeps the oldest version.
+func (r *runningVersions) note(of, text string) {
+	parsed, err := version.ParseGeneric(text)
+	if err == nil && (r.Kubelets[of] == nil || parsed.LessThan(r.Kubelets[of])) {
+		r.Kubelets[of] = parsed
+	}
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// releaseNamed returns the Release of that name. It is the cache's own, and must not be changed.
+func (o *operator) releaseNamed(ctx context.Context, name string) (*v1alpha1.Release, error) {
+	found := &v1alpha1.Release{}
+	if err := o.client.Get(ctx, types.NamespacedName{Name: name}, found, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("read Release %s: %w", name, err)
+	}
+	return found, nil
+}
+
+// releaseStep notes which Release the whole control plane runs. It waits for nothing: a cluster that is being made needs its addons
+// before its nodes are ready.
+type releaseStep struct{ *operator }
+
+// Name returns the step's name.
+func (s releaseStep) Name() string { return "release" }
+
+// EnsureCreated looks at the nodes of the control plane. The slots' stacks are in place when it is called.
+func (s releaseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	to, err := s.release(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if to.Name == cluster.Status.Release && to.Spec.Kubernetes == cluster.Status.Version {
+		return operatorkit.Done()
+	}
+	connection := s.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return operatorkit.Done()
+	}
+	moved := map[int]bool{}
+	for _, node := range connection.Nodes() {
+		if node.Slot == workload.NoSlot || !node.Ready {
+			continue
+		}
+		status := knownStack(cluster, model.SlotStackName(cluster.Name, node.Slot))
+		moved[node.Slot] = moved[node.Slot] || status != nil && boots(&node, status.Bundle) && node.Version == to.Spec.Kubernetes
+	}
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		if !moved[slot] {
+			return operatorkit.Done()
+		}
+	}
+	cluster.Status.Release, cluster.Status.Version = to.Name, to.Spec.Kubernetes
+	return operatorkit.Done()
+}
+
+// EnsureDeleted has nothing to do.
+func (s releaseStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatorkit.Outcome {
+	return operatorkit.Done()
+}
+
+// releaseNames returns the names of the Releases that there are, sorted.
+func (o *operator) releaseNames(ctx context.Context) []string {
+	list := &v1alpha1.ReleaseList{}
+	if err := o.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // It is read from memory.
+		return nil
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	slices.Sort(names) // What is read from memory comes in another order each time.
+	return names
+}
