@@ -265,7 +265,9 @@ func (r *run) apply(ctx context.Context, d *decision) bool {
 	case d.result != "":
 		err = r.complete(ctx, d.result)
 	case d.terminate:
-		err = r.terminate(ctx)
+		if err = r.terminate(ctx); err == nil {
+			r.view.kept = false // The hook holds it once more, which may be heard of at once.
+		}
 	}
 	switch {
 	case err != nil: // The machine is where it was.
