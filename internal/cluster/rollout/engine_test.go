@@ -23,6 +23,7 @@ func settings() *rollout.Settings {
 }
 
 func TestFiveNodesAreReplacedWithASurgeUnderABudget(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(2, 5, 6)
 	w.app(5)
@@ -43,6 +44,7 @@ func TestFiveNodesAreReplacedWithASurgeUnderABudget(t *testing.T) {
 }
 
 func TestACanaryThatIsNeverReadyStopsTheRoll(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(2, 3, 4)
 	before := w.ready("1")
@@ -115,6 +117,7 @@ func (f failing) TerminateInstanceInAutoScalingGroup(ctx context.Context, in *au
 
 // Each engine gets one change of AWS further than the one before left it, and is killed.
 func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 2, 3)
 	w.app(2)
@@ -152,6 +155,7 @@ func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
 }
 
 func TestADrainThatIsAbandonedStopsTheRollAndOpensTheNode(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 2, 2)
 	w.app(2)
@@ -167,6 +171,7 @@ func TestADrainThatIsAbandonedStopsTheRollAndOpensTheNode(t *testing.T) {
 }
 
 func TestANodeThatIsNotWellHoldsTheRollBack(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 2, 2)
 	w.edit()

@@ -14,7 +14,7 @@ import (
 
 var (
 	seedFlag = flag.Uint64("rollout.seed", 0, "play this seed only, and tell all of it")
-	runsFlag = flag.Uint64("rollout.runs", 2000, "how many seeds to play")
+	runsFlag = flag.Uint64("rollout.runs", 1000, "how many seeds to play")
 )
 
 // TestRollsInAllWeathers plays seeds by chance. Whatever happens, the invariants hold (see play.take), and in the end all machines are

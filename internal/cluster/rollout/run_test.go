@@ -32,6 +32,7 @@ func (w *world) alive() (stop func()) {
 }
 
 func TestARunRollsAndReports(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 2, 3)
 	version := w.edit()
@@ -67,6 +68,7 @@ func (w *world) row(group *rollout.Group) rollout.Row {
 }
 
 func TestARunThatStopsSaysWhy(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 1, 2)
 	w.broken[w.edit()] = true
@@ -82,6 +84,7 @@ func TestARunThatStopsSaysWhy(t *testing.T) {
 }
 
 func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
+	t.Parallel() // It mostly waits.
 	w := newWorld(t)
 	w.group(1, 1, 1)
 	version := w.edit()
