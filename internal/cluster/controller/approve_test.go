@@ -28,7 +28,7 @@ func TestApproval(t *testing.T) {
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	before := w.deployed()
 
-	w.patch(cluster, `{"spec":{"tags":{"team":"blue"}}}`)
+	w.patch(cluster, `{"spec":{"tags":{"team":"blue"},"controlPlane":{"instanceType":"m6i.xlarge"}}}`) // Tags alone replace no machine.
 	held := w.condition(cluster, "Synced", metav1.ConditionFalse, "ApprovalNeeded")
 	w.pending(cluster, "demo")
 	wanted := fmt.Sprintf("kubectl annotate --overwrite -n %s cluster.cluster-operator.aws/demo aws-operator/approve=%s", w.namespace, cluster.Status.PendingChanges[0].Digest)
