@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,6 +62,14 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 		return err
 	}
 	progress("rolling")
+	profiles := &profiles{dir: b.profiles}
+	if err := profiles.begin(ctx, w.operator); err != nil {
+		return err
+	}
+	before, err := spentNow()
+	if err != nil {
+		return err
+	}
 	start = now()
 	t.begin()
 	if err := w.relabel(ctx, n); err != nil {
@@ -68,6 +78,15 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	err = waitFor(ctx, 30*time.Minute, "the groups to be rolled", func() (bool, error) { return t.done() == n*m && w.count() == n+1, nil })
 	b.report.duration(fmt.Sprintf("%d groups of %d nodes, a change of labels to all rolled", n, m), time.Since(start), 0, "")
 	t.report(&b.report)
+	if after, failed := spentNow(); failed == nil {
+		for _, name := range slices.Sorted(maps.Keys(after)) {
+			each := (after[name] - before[name]) / time.Duration(n*m)
+			b.report.note("time on processors per node: "+name, each.Round(time.Millisecond/10).String())
+		}
+	}
+	if failed := profiles.end(ctx, w.operator); err == nil {
+		err = failed
+	}
 	if err != nil {
 		return fmt.Errorf("%w; %d of %d nodes are new, and %s", err, t.done(), n*m, w.unready(ctx))
 	}

@@ -37,6 +37,8 @@ type trace struct {
 type machine struct {
 	group, node string
 	serves      bool // its node is ready and not cordoned
+	gone        bool // its node is
+	left        int  // pods, when its node went
 	pods        int  // of the group's Deployment
 
 	ready, signalled           time.Time
@@ -126,6 +128,9 @@ func (t *trace) observeNode(e kubeapi.Event) {
 	ready := e.Type != watch.Deleted && holds(e.Object, string(corev1.NodeReady))
 	if ready {
 		first(&m.ready)
+	}
+	if e.Type == watch.Deleted {
+		m.gone, m.left = true, m.pods
 	}
 	if serves := ready && !cordoned; serves != m.serves {
 		m.serves = serves
@@ -329,6 +334,17 @@ func (t *trace) reportBroken(r *report) {
 			groups++
 		}
 	}
+	undrained, unheard := 0, 0
+	for _, m := range t.machines {
+		if m.gone && m.left > 0 {
+			undrained++
+		}
+		if m.gone && (m.begun.IsZero() || m.cordoned.IsZero() || m.completed.IsZero()) {
+			unheard++
+		}
+	}
+	r.number("nodes that went with pods on them", float64(undrained), 0, "", "")
+	r.number("nodes that went without a hook, a cordon or the operator's leave", float64(unheard), 0, "", "")
 	r.number("groups whose budget was broken at any moment", float64(budgets), 0, "", "")
 	r.number("groups with fewer nodes in service than their minimum at any moment", float64(groups), 0, "", "")
 }
