@@ -112,7 +112,7 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
-	sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
+	s.sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
 	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
 		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.")
@@ -124,18 +124,17 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 
 // countGroup counts the nodes of a group whose stack is in a status.
 func countGroup(group *v1alpha1.InstanceGroup, past *history, status string, nodes []workload.Node) v1alpha1.NodeCount {
-	count := v1alpha1.NodeCount{}
+	count, total := v1alpha1.NodeCount{}, int32(0)
 	for i := range nodes {
 		if nodes[i].Ready {
 			count.Ready++
 		}
-		if past.updated(&nodes[i], status) {
-			count.Updated++
-		}
 	}
+	seen := view{history: past, status: status, nodes: nodes}
+	count.Updated, total, _ = seen.count()
 	count.Desired = max(group.Spec.MinSize, int32(len(nodes))) //nolint:gosec // a group has at most a thousand
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
-	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, count.Desired)
+	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, max(group.Spec.MinSize, total))
 	return count
 }
 

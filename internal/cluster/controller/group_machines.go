@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -50,6 +52,9 @@ type history struct {
 	// instances of the nodes that were made in that second: nodes that came later are the change's.
 	Since *metav1.Time `json:"since,omitempty"`
 	Last  []string     `json:"last,omitempty"`
+	// Missing are machines that had not joined when most of the time for it was over, and Asked is when that was found out.
+	Missing []string     `json:"missing,omitempty"`
+	Asked   *metav1.Time `json:"asked,omitempty"`
 	// Cause says which nodes made the last change fail.
 	Cause string `json:"cause,omitempty"`
 	// AutoscalerHeld is true from before the cluster autoscaler is kept off until it is let back.
@@ -66,7 +71,7 @@ func (r *remembered) historyOf() *history {
 
 // begin notes that a change is sent which makes machines of next, beside the nodes that there are.
 func (h *history) begin(next machines, nodes []workload.Node) {
-	h.Prior, h.Next, h.Since, h.Last, h.Cause = h.Next, &next, nil, nil, ""
+	*h = history{Now: h.Now, Prior: h.Next, Next: &next, AutoscalerHeld: h.AutoscalerHeld}
 	for i := range nodes {
 		switch made := nodes[i].Created; {
 		case h.Since == nil || made.After(h.Since.Time):
@@ -105,6 +110,40 @@ func (h *history) isLater(node *workload.Node) bool {
 	default:
 		return node.Created.Equal(h.Since.Time) && !slices.Contains(h.Last, node.InstanceID)
 	}
+}
+
+// lateIn returns after what time most of the time is over that new machines may take, counted from the beginning of the change or the
+// newest node; 0 if it is and nobody has asked since which are missing, and a long time if somebody has.
+func (h *history) lateIn(known *remembered, nodes []workload.Node, now time.Time) time.Duration {
+	began := now
+	if known.StartedAt != nil {
+		began = *known.StartedAt
+	}
+	for i := range nodes {
+		if nodes[i].Created.After(began) {
+			began = nodes[i].Created
+		}
+	}
+	if h.Asked != nil && h.Asked.After(began) {
+		return longAway
+	}
+	return max(0, began.Add((h.Next.Ready.Duration+h.Next.Pause.Duration)*3/4).Sub(now))
+}
+
+// longAway is when to look at what needs no look.
+const longAway = time.Hour
+
+// miss notes which machines of an Auto Scaling group have no node, besides those that were noted before and have none still.
+func (h *history) miss(group *types.AutoScalingGroup, nodes []workload.Node) {
+	joined, missing := map[string]bool{}, h.Missing
+	for i := range nodes {
+		joined[nodes[i].InstanceID] = true
+	}
+	for i := range group.Instances {
+		missing = append(missing, aws.ToString(group.Instances[i].InstanceId))
+	}
+	slices.Sort(missing)
+	h.Missing = slices.DeleteFunc(slices.Compact(missing), func(id string) bool { return joined[id] })
 }
 
 // made is what new machines are made from in a status of the stack: of the change, unless it goes back.

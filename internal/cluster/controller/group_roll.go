@@ -53,8 +53,10 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 		return failed(problem)
 	case problem != nil:
 		return besides(outcome, problem)
-	case sent && past.AutoscalerHeld, known.Status == statusGoingBack && group.Status.Rollout != nil && past.Cause == "":
+	case sent && past.AutoscalerHeld:
 		return sooner(outcome, promptly)
+	case known.Status == statusUpdating && past.rolls():
+		return sooner(outcome, past.lateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
 	default:
 		return outcome
 	}
@@ -64,10 +66,11 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
+	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
 	held, _ := s.autoscaling.get(group.UID)
 	mind := past.AutoscalerHeld && (over || held != known.Record.Token)
-	if group.Status.AutoScalingGroup == "" || !blame && !mind {
+	if group.Status.AutoScalingGroup == "" || !blame && !mind && !late {
 		return nil
 	}
 	api := s.options.Clients.AutoScaling(target)
@@ -75,8 +78,13 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	if err != nil || found == nil {
 		return err
 	}
+	if late || blame {
+		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
+		past.miss(found, s.nodesOf(group))
+	}
 	if blame {
-		past.Cause = s.blame(group, past, found)
+		seen := view{history: past, status: statusUpdating, nodes: s.nodesOf(group)}
+		past.Cause = seen.blame(past.Missing)
 	}
 	if !mind {
 		return nil
@@ -122,23 +130,6 @@ func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name strin
 	return &out.AutoScalingGroups[0], nil
 }
 
-// blame says which nodes made a change go back, as far as it can be seen now; it is never empty.
-func (s groupStackStep) blame(group *v1alpha1.InstanceGroup, past *history, found *types.AutoScalingGroup) string {
-	seen := view{history: past, status: statusUpdating, now: s.options.Clock.Now()}
-	joined := map[string]bool{}
-	for _, node := range s.nodesOf(group) {
-		joined[node.InstanceID] = true
-		seen.nodes = append(seen.nodes, node)
-	}
-	var missing []string
-	for i := range found.Instances {
-		if id := aws.ToString(found.Instances[i].InstanceId); !joined[id] {
-			missing = append(missing, id)
-		}
-	}
-	return seen.blame(missing)
-}
-
 // nodesOf returns the group's nodes, none while the cluster is not connected to.
 func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
@@ -162,6 +153,7 @@ func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
 	told.State = stateOf(known)
 	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
 	told.Updated, told.Total, _ = seen.count()
+	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	told.Message = seen.story(told)
 	if told.State != v1alpha1.RolloutRolling && told.State != v1alpha1.RolloutRollingBack {
 		told.Finished, past.Told = &now, ""

@@ -31,13 +31,17 @@ type view struct {
 	now     time.Time
 }
 
-// count counts the nodes of the present shape, all of them, and those of the present shape that are not ready.
+// count counts the nodes of the present shape, all but those of a former one that are on their way out, and those of the present shape
+// that are not ready.
 func (v *view) count() (updated, total, unready int32) {
 	for i := range v.nodes {
-		total++
 		if !v.history.updated(&v.nodes[i], v.status) {
+			if !v.nodes[i].Unschedulable {
+				total++
+			}
 			continue
 		}
+		total++
 		updated++
 		if !v.nodes[i].Ready {
 			unready++
@@ -62,8 +66,8 @@ func (v *view) story(told *v1alpha1.RolloutStatus) string {
 		shape = "former"
 	}
 	parts := []string{fmt.Sprintf("%d of %s run the %s shape%s", updated, numberOfNodes(total), shape, since(told.Started))}
-	for _, one := range told.Draining {
-		parts = append(parts, drainWords(&one))
+	for i := range told.Draining {
+		parts = append(parts, drainWords(&told.Draining[i]))
 	}
 	if unready > 0 {
 		parts = append(parts, v.waiting(unready))
@@ -145,10 +149,14 @@ func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.O
 	}
 }
 
-// sayUpdated writes the condition that says how many nodes are of the present shape.
-func sayUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
+// sayUpdated writes the condition that says how many nodes are of the present shape, and which are on their way out: CloudFormation is
+// done when they are out of service, and does not wait until they are empty.
+func (o *operator) sayUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
 	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
 	told := group.Status.Rollout
+	if told != nil && told.Finished != nil {
+		told.Draining = o.drainStatus(clusterKeyOf(group), group.Name)
+	}
 	switch {
 	case told != nil && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
 		condition.Reason, condition.Message = reasonRollingBack, told.Message
@@ -156,7 +164,13 @@ func sayUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.No
 		condition.Reason, condition.Message = reasonRolling, told.Message
 	case count.Updated < count.Desired:
 		condition.Reason = reasonOutdated
-		condition.Message = fmt.Sprintf("%d of %s run the present shape.", count.Updated, numberOfNodes(count.Desired))
+		parts := []string{strings.Replace(count.UpdatedSummary, "/", " of ", 1) + " nodes run the present shape"}
+		if told != nil {
+			for i := range told.Draining {
+				parts = append(parts, drainWords(&told.Draining[i]))
+			}
+		}
+		condition.Message = strings.Join(parts, "; ") + "."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
 		condition.Message = fmt.Sprintf("All %s run the present shape.", numberOfNodes(count.Updated))
