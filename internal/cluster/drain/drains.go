@@ -66,7 +66,7 @@ func (d *Drains) Start(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	for _, r := range d.runs {
-		d.launch(r)
+		d.launch(ctx, r)
 	}
 	d.mu.Unlock()
 	<-ctx.Done()
@@ -80,9 +80,9 @@ func (d *Drains) Start(ctx context.Context) error {
 // NeedLeaderElection says that only the leader empties nodes.
 func (d *Drains) NeedLeaderElection() bool { return true }
 
-// launch begins the work at an order, if there is work done at all. The caller holds the lock.
-func (d *Drains) launch(r *run) {
-	if ctx := d.ctx; ctx != nil {
+// launch begins the work at an order, if there is work done at all: nil is no context. The caller holds the lock.
+func (d *Drains) launch(ctx context.Context, r *run) {
+	if ctx != nil {
 		d.group.Go(func() { r.loop(ctx) })
 	}
 }
@@ -102,7 +102,7 @@ func (d *Drains) Begin(order Order) {
 	}
 	r := newRun(d, order, d.options.Clock.Now())
 	d.runs[order.Instance] = r
-	d.launch(r)
+	d.launch(d.ctx, r)
 }
 
 // forget drops what ended long ago. The caller holds the lock.
@@ -122,7 +122,7 @@ func (d *Drains) Cancel(instance string) {
 		r := newRun(d, known.nowProgress().Order, d.options.Clock.Now())
 		r.cancelled = true
 		d.runs[instance] = r
-		d.launch(r)
+		d.launch(d.ctx, r)
 	}
 	d.mu.Unlock()
 	d.change(instance, func(r *run) { r.cancelled = true })

@@ -55,7 +55,6 @@ type tries struct {
 	first     time.Time // when one was forbidden first
 	next      time.Time
 	blockedBy []string
-	problem   string
 }
 
 func newRun(d *Drains, order Order, now time.Time) *run {
