@@ -30,6 +30,9 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
 		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
 		order.Reason = o.reason(news.ID, cluster.Status.Rollout, order.AtOnce)
+		// The only machine of a control plane is the API, by which alone pods could be evicted, and its load balancer may let go of it as
+		// its termination begins: AWS does not say whether before or after the hook.
+		order.AtOnce = order.AtOnce || cluster.Spec.ControlPlane.Replicas == 1
 		return order, true
 	}
 	order.Group = group.Name

@@ -143,7 +143,7 @@ func (w *watched) runs(release string) {
 			return err
 		}
 		if s := &w.cluster.Status; s.Release != release || s.Version != release {
-			return fmt.Errorf("it runs %q (%q); %s", s.Release, s.Version, tell(s.Conditions))
+			return fmt.Errorf("it runs %q (%q), rollout %+v, stacks %v; %s", s.Release, s.Version, s.Rollout, w.stacks(account, region), tell(s.Conditions))
 		}
 		return nil
 	})
@@ -272,7 +272,7 @@ func TestTheOnlySlotIsReplacedAfterASnapshot(t *testing.T) {
 	w := newWatched(t, 1, fake.New(fake.Options{BootTime: time.Second}), func(c *v1alpha1.Cluster) { c.Spec.Backup.Disabled = true }, "demo-workers")
 	before := w.instances()
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
-	w.condition(w.cluster, "APIReachable", metav1.ConditionFalse, "Replacing")
+	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, "ReplacingSlot")
 	out, err := ec2.NewFromConfig(w.awsConfig(account, region)).DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}})
 	if err != nil || len(out.Snapshots) != 1 || out.Snapshots[0].State != "completed" {
 		t.Errorf("the snapshots are %+v, %v", out, err)
