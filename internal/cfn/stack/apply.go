@@ -101,7 +101,7 @@ func (v *visit) update(ctx context.Context) step {
 	_, err := v.cloudformation().UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: aws.String(v.record.StackID), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
 		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
-		StackPolicyBody: optional(v.desired.Policy),
+		StackPolicyBody: optional(v.desired.Policy), StackPolicyDuringUpdateBody: optional(v.desired.consent()),
 	})
 	switch {
 	case err == nil, awsapi.Code(err) == "TokenAlreadyExistsException":
@@ -124,6 +124,19 @@ func (v *visit) prepare(ctx context.Context) step {
 		return v.failed(err)
 	}
 	return goOn()
+}
+
+// allowAll is a stack policy that protects nothing.
+const allowAll = `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"Update:*","Resource":"*"}]}`
+
+// consent is the stack policy for one update to which a person has consented, "" if that is the usual one: what the policy protects
+// could not go otherwise. What the consent is good for, and what not, has been decided by then.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/protect-stack-resources.html#protect-stack-resources-updating
+func (d *Desired) consent() string {
+	if d.Policy == "" || !d.Allow.Replace && !d.Allow.Remove {
+		return ""
+	}
+	return allowAll
 }
 
 // updating notes that an update was sent.

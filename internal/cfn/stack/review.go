@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -266,7 +267,7 @@ func (v *visit) execute(ctx context.Context) step {
 func (v *visit) sendExecute(ctx context.Context, sent string) error {
 	if v.desired.Policy != "" {
 		_, err := v.cloudformation().SetStackPolicy(ctx, &cloudformation.SetStackPolicyInput{
-			StackName: aws.String(v.record.StackID), StackPolicyBody: aws.String(v.desired.Policy),
+			StackName: aws.String(v.record.StackID), StackPolicyBody: aws.String(cmp.Or(v.desired.consent(), v.desired.Policy)),
 		})
 		if err != nil {
 			return err
