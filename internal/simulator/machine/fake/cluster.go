@@ -35,6 +35,7 @@ type cluster struct {
 	mu          sync.Mutex
 	slots       map[int]member
 	volumes     map[string]bool
+	snapshots   map[string]bool
 	connections map[*connection]struct{}
 }
 
@@ -61,7 +62,7 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	pool := x509.NewCertPool()
 	pool.AddCert(authority.Leaf)
 	c := &cluster{
-		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{},
+		listener: newListener(), members: len(b.Etcd.Members), slots: map[int]member{}, volumes: map[string]bool{}, snapshots: map[string]bool{},
 		connections: map[*connection]struct{}{},
 	}
 	options := kubeapi.Options{
@@ -81,23 +82,6 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 	}
 	go func() { _ = c.server.ServeTLS(c.listener, "", "") }()
 	return c, nil
-}
-
-func (c *cluster) know(volumeID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.volumes[volumeID] = true
-}
-
-// forget drops a volume and says whether it was the last.
-func (c *cluster) forget(volumeID string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.volumes[volumeID] {
-		return false
-	}
-	delete(c.volumes, volumeID)
-	return len(c.volumes) == 0
 }
 
 func (c *cluster) close() {

@@ -20,5 +20,5 @@
 // [Host.SetImage], [Host.SetKubelet] and [Host.SetMember].
 //
 // What it does not do: run nodeup, kubeadm or user data, lose the data of a single
-// member.
+// member, go back in time when its volumes are made of a snapshot.
 package fake

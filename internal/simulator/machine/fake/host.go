@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +42,7 @@ type Host struct {
 	closed   bool
 	machines map[string]*played
 	clusters map[string]*cluster
+	asleep   map[*cluster]string // those of which only snapshots are left, and their buckets
 	images   map[string]Behaviour
 }
 
@@ -54,7 +54,7 @@ func New(o Options) *Host {
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
-	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}, images: map[string]Behaviour{}}
+	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}, asleep: map[*cluster]string{}, images: map[string]Behaviour{}}
 }
 
 // Connect tells the host what its machines reach.
@@ -96,27 +96,6 @@ func (h *Host) Attach(string, string, string) error { return nil }
 // Detach does nothing.
 func (h *Host) Detach(string, string) {}
 
-// DeleteVolume forgets what a cluster knows once its last etcd volume is gone.
-func (h *Host) DeleteVolume(volumeID string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name, c := range h.clusters {
-		if c.forget(volumeID) {
-			delete(h.clusters, name)
-			c.close()
-		}
-	}
-}
-
-// CopyVolume takes snapshots, as CloudFormation does before it deletes a volume, and refuses to make a
-// volume of one: played members share their data, so that one volume has none of its own.
-func (h *Host) CopyVolume(fromID, toID string) error {
-	if strings.HasPrefix(toID, "snap-") {
-		return nil
-	}
-	return fmt.Errorf("played machines keep no data on volumes: %s cannot be copied", fromID)
-}
-
 // Dial connects to the API of a slot that is up.
 func (h *Host) Dial(_ context.Context, instanceID string, port int) (net.Conn, error) {
 	h.mu.Lock()
@@ -147,13 +126,16 @@ func (h *Host) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
-	machines, clusters := h.machines, h.clusters
-	h.machines, h.clusters = map[string]*played{}, map[string]*cluster{}
+	machines, clusters, asleep := h.machines, h.clusters, h.asleep
+	h.machines, h.clusters, h.asleep = map[string]*played{}, map[string]*cluster{}, map[*cluster]string{}
 	h.mu.Unlock()
 	for _, m := range machines {
 		m.end()
 	}
 	for _, c := range clusters {
+		c.close()
+	}
+	for c := range asleep {
 		c.close()
 	}
 	h.running.Wait()
