@@ -46,7 +46,7 @@ type ControlPlane struct {
 
 	// RestoreSnapshot is the EBS snapshot of a slot's etcd volume from which all slots' volumes are made anew: the cluster
 	// goes back to what it was then. Keep it afterwards; another value restores again. The Cluster must allow it by its annotation
-	// cluster-operator.aws/allow: replace.
+	// cluster-operator.aws/allow: remove, since the volumes that there are go (CloudFormation keeps a last snapshot of each).
 	// +optional
 	// +kubebuilder:validation:MaxLength=22
 	// +kubebuilder:validation:XValidation:rule="self.matches('^snap-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a snapshot, for example snap-0123456789abcdef0"

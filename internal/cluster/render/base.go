@@ -136,6 +136,13 @@ func (s *baseScope) PublishesIssuer() bool {
 	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == ""
 }
 
+// EtcdVolume is the logical ID of a slot's etcd volume. The snapshot that a volume is made of cannot be updated, nor does a change
+// of it replace the volume (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html), so
+// that of another snapshot is another resource.
+func (s *baseScope) EtcdVolume(slot model.Slot) string {
+	return model.OutputEtcdVolume(slot.Index) + strings.Replace(s.Spec.ControlPlane.RestoreSnapshot, "snap-", "Of", 1)
+}
+
 // VolumeTags are those by which a slot's machine finds its etcd volume. The
 // stack's own say the same; these do not depend on who hands them on.
 func (s *baseScope) VolumeTags(slot model.Slot) []tag {
