@@ -1,18 +1,185 @@
 package controller
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// snapshotSlot brings a snapshot of a slot's etcd volume one step nearer to being complete, for a change after which the
-// volume could be needed as it was before. It is done when the snapshot is complete; call it again until then, and carry
-// the change out at once when it is. Change names what is to be changed, for example a bundle's hash: a snapshot that was
-// begun for the same change within the last hour is taken, over restarts of the operator, too. While it is not done, the
-// outcome's message says how far it is, and it is troubled when EC2 refuses.
-func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
-	return operatorkit.Fail(errors.ErrUnsupported)
+const (
+	// conditionBackedUp says whether the last backup went well.
+	conditionBackedUp  = "BackedUp"
+	reasonBackupFailed = "BackupFailed"
+	// snapshotGone is EC2's word for a snapshot that does not exist.
+	snapshotGone = "InvalidSnapshot.NotFound"
+)
+
+// backupStep keeps snapshots of etcd's volumes. What goes wrong with them is told, and is no reason to stop anything else.
+type backupStep struct{ *operator }
+
+// Name returns the step's name.
+func (s backupStep) Name() string { return "backup" }
+
+// EnsureCreated takes and removes what is due. It is always done, and asks EC2 nothing while nothing is due.
+func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	status := cluster.Status.Backup
+	switch {
+	case cluster.Spec.Backup.Disabled:
+		if status != nil {
+			status.NextTime = nil
+		}
+		tellBackup(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
+		return operatorkit.Done()
+	case cluster.Status.Version == "" && slices.Contains(s.healthySlots(cluster), false):
+		// There is nothing to keep before the cluster was up, which a later step may find in this very look.
+		return operatorkit.Done().LookAgain(2 * firstBackupLook)
+	case status == nil:
+		status = &v1alpha1.BackupStatus{}
+		cluster.Status.Backup = status
+	}
+	now := s.options.Clock.Now()
+	at := s.nextLook(cluster, now)
+	if !at.After(now) {
+		at = s.look(ctx, cluster, now)
+	}
+	status.NextTime = nil
+	if !slices.ContainsFunc(status.Backups, isPending) {
+		status.NextTime = &metav1.Time{Time: at.Truncate(time.Second)}
+	}
+	return operatorkit.Done().LookAgain(max(at.Sub(now), firstBackupLook))
+}
+
+// nextLook returns when something is due.
+func (s backupStep) nextLook(cluster *v1alpha1.Cluster, now time.Time) time.Time {
+	again, remembered := s.backed.looks.get(cluster.UID)
+	backups := cluster.Status.Backup.Backups
+	if len(backups) == 0 || slices.ContainsFunc(backups, isPending) {
+		if remembered {
+			return again
+		}
+		return now
+	}
+	if due := backups[0].Time.Add(intervalOf(cluster)); due.After(again) {
+		return due // Also if the interval was edited.
+	}
+	return again
+}
+
+// look does what is due, and returns when something is again.
+func (s backupStep) look(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
+	facts := backupFacts{
+		now: now, interval: intervalOf(cluster), keep: int(cmp.Or(cluster.Spec.Backup.Keep, backupsKept)),
+		healthy: s.healthySlots(cluster), needed: cluster.Spec.ControlPlane.RestoreSnapshot,
+	}
+	next, err := s.backUp(ctx, cluster, facts)
+	if err != nil {
+		next = now.Add(backupRetry)
+		s.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
+	}
+	s.backed.looks.keep(cluster.UID, next)
+	return next
+}
+
+func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts backupFacts) (time.Time, error) {
+	if turn(facts.healthy, noBackup) == noBackup && !slices.ContainsFunc(cluster.Status.Backup.Backups, isPending) {
+		tellBackup(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due; it is taken when the node of a slot is ready.")
+		return facts.now.Add(time.Minute), nil
+	}
+	var err error
+	if facts.backups, err = s.backups(ctx, cluster); err != nil {
+		return facts.now, err
+	}
+	plan := planBackup(facts)
+	if plan.slot != noBackup {
+		if _, err := s.snapshot(ctx, cluster, plan.slot, backupByInterval); err != nil {
+			return facts.now, err
+		}
+		if facts.backups, err = s.backups(ctx, cluster); err != nil {
+			return facts.now, err
+		}
+		plan = planBackup(facts)
+	}
+	for _, id := range plan.remove {
+		_, err := s.options.Clients.EC2(s.target(cluster)).DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &id})
+		if err != nil && awsapi.Code(err) != snapshotGone {
+			return facts.now, fmt.Errorf("delete the backup %s, which is beyond spec.backup.keep: %w", id, err)
+		}
+		facts.backups = slices.DeleteFunc(facts.backups, func(b v1alpha1.Backup) bool { return b.Snapshot == id })
+	}
+	show(cluster, facts.backups)
+	return plan.next, nil
+}
+
+// show writes what there is into the status.
+func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
+	if cluster.Status.Backup == nil {
+		cluster.Status.Backup = &v1alpha1.BackupStatus{}
+	}
+	cluster.Status.Backup.Backups = backups
+	i := slices.IndexFunc(backups, func(b v1alpha1.Backup) bool { return b.State == snapshotCompleted })
+	switch {
+	case i >= 0:
+		cluster.Status.Backup.LastTime = &backups[i].Time
+	case len(backups) == 0:
+		return
+	}
+	switch newest := backups[0]; {
+	case newest.State == snapshotCompleted:
+		tellBackup(cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot))
+	case i < 0:
+		tellBackup(cluster, metav1.ConditionFalse, "BackingUp", fmt.Sprintf("The first backup, %s of slot %d, is on its way.", newest.Snapshot, newest.Slot))
+	}
+}
+
+func tellBackup(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
+	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionBackedUp, Status: status, Reason: reason, Message: message})
+}
+
+// backupFailed tells of a failure, by the condition and an Event.
+func (o *operator) backupFailed(cluster *v1alpha1.Cluster, message string) {
+	tellBackup(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
+	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
+}
+
+// EnsureDeleted has nothing to do: backups go, or stay, with the last snapshots of the volumes; see package cleanup.
+func (s backupStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	operatorkit.RemoveCondition(cluster, conditionBackedUp)
+	return operatorkit.Done()
+}
+
+func isPending(b v1alpha1.Backup) bool { return b.State == snapshotPending }
+
+func intervalOf(cluster *v1alpha1.Cluster) time.Duration {
+	if interval := cluster.Spec.Backup.Interval; interval != nil {
+		return interval.Duration
+	}
+	return backupInterval
+}
+
+// healthySlots says of each slot whether its node is ready, which it is only while its etcd is of the quorum.
+func (o *operator) healthySlots(cluster *v1alpha1.Cluster) []bool {
+	healthy := make([]bool, cluster.Spec.ControlPlane.Replicas)
+	connection := o.options.Workload.Get(keyOf(cluster))
+	if connection == nil {
+		return healthy
+	}
+	if reachable, _ := connection.Reachable(); !reachable {
+		return healthy
+	}
+	for _, node := range connection.Nodes() {
+		if node.Ready && node.Slot >= 0 && node.Slot < len(healthy) {
+			healthy[node.Slot] = true
+		}
+	}
+	return healthy
 }

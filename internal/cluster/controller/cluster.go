@@ -28,6 +28,7 @@ func (o *operator) clusterPipeline() *operatorkit.Pipeline[*v1alpha1.Cluster] {
 		groupsStep{o},
 		o.cleanupBeforeNodes(),
 		nodesStep{o},
+		backupStep{o},
 	}
 	steps = append(steps, releaseStep{o})
 	if o.options.Addons != nil {

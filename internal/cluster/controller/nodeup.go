@@ -28,13 +28,14 @@ type nodeupFile struct{ path, hash string }
 
 // missingNodeupError says that the operator was installed without nodeup.
 type missingNodeupError struct {
+	program      string
 	architecture v1alpha1.Architecture
 	dir          string
 }
 
 // Error says where nodeup was looked for.
 func (e missingNodeupError) Error() string {
-	return fmt.Sprintf("there is no nodeup for %s in %s; put nodeup-linux-%s there, or name another folder with --nodeup-dir", e.architecture, e.dir, e.architecture)
+	return fmt.Sprintf("there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir", e.program, e.architecture, e.dir, e.program, e.architecture)
 }
 
 func newNodeupFiles(dir string) *nodeupFiles {
@@ -64,7 +65,25 @@ func (n *nodeupFiles) find(architecture v1alpha1.Architecture) (nodeupFile, erro
 		n.known[architecture] = file
 		return file, nil
 	}
-	return nodeupFile{}, missingNodeupError{architecture: architecture, dir: n.dir}
+	return nodeupFile{}, missingNodeupError{program: "nodeup", architecture: architecture, dir: n.dir}
+}
+
+// findRestore returns the program that makes members of etcd of a snapshot's data, which is where nodeup is.
+func (n *nodeupFiles) findRestore(architecture v1alpha1.Architecture) (nodeupFile, error) {
+	names := []string{"etcd-restore-linux-" + string(architecture)}
+	if string(architecture) == runtime.GOARCH {
+		names = append(names, "etcd-restore")
+	}
+	for _, name := range names {
+		file := nodeupFile{path: filepath.Join(n.dir, name)}
+		switch _, err := os.Stat(file.path); {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return file, fmt.Errorf("look for what restores etcd: %w", err)
+		}
+	}
+	return nodeupFile{}, missingNodeupError{program: "etcd-restore", architecture: architecture, dir: n.dir}
 }
 
 // nodeupFor returns the hash of the nodeup that a stack's machines boot with. It stays as long as their

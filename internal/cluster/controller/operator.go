@@ -30,6 +30,7 @@ type operator struct {
 	accounts  *accounts
 	nodeup    *nodeupFiles
 	departed  *departed
+	backed    *backedUp
 	// drains empties nodes, repairs remembers machines that are not well, early is news of machines of objects that nobody looked at
 	// yet; recorder writes Events beside those of the controllers.
 	drains   *drain.Drains
@@ -81,7 +82,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), early: newEarlyNews(),
 		options: options, client: cached, direct: direct,
-		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(),
+		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),
@@ -101,6 +102,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 // forget drops all that is remembered of an object that is gone.
 func (o *operator) forget(uid types.UID) {
 	o.networks.drop(uid)
+	o.backed.forget(uid)
 	o.dropModels(uid)
 	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
 	o.autoscaling.drop(uid)

@@ -28,6 +28,8 @@ type remembered struct {
 	// Token is the ID of the bootstrap token, TokenRenewal when it is to be replaced; with the base stack only.
 	Token        string     `json:"bootstrapToken,omitempty"`
 	TokenRenewal *time.Time `json:"bootstrapTokenRenewal,omitempty"`
+	// Restored is the snapshot that etcd's volumes were made of, if they were; with the base stack only.
+	Restored string `json:"restored,omitempty"`
 	// Nodeup is the hash of the nodeup that the stack's machines boot with.
 	Nodeup string `json:"nodeup,omitempty"`
 	// Machines is what the machines are made from, and were before; with the stacks of instance groups only.

@@ -35,6 +35,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return operatorkit.Done()
 	}
 	s.settled.drop(key)
+	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
+		return outcome
+	}
 	resolved, err := s.resolve(ctx, cluster, release)
 	if err != nil {
 		return unresolved(err)
@@ -43,11 +46,26 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{})
+	before := operatorkit.Done()
+	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
+		prepare: func(ctx context.Context, known *remembered) error {
+			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
+				return errNotPrepared
+			}
+			return nil
+		},
+	})
+	if !before.IsDone() {
+		return before
+	}
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
 	}
+	forgetSlots(cluster)
 	if outcome.IsDone() {
+		if err := s.restored(cluster); err != nil {
+			return operatorkit.Fail(err)
+		}
 		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
 	}
 	return outcome

@@ -74,6 +74,10 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		}
 	}
 	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.hash)
+	restore := cluster.Spec.ControlPlane.RestoreSnapshot
+	if restore != "" {
+		shown["restore"] = []byte(restore)
+	}
 	digest := digestFiles(shown)
 	status := stackOf(cluster, resolved.StackName)
 	known, err := recall(status)
@@ -85,6 +89,11 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	}
 	if err := s.upload(ctx, bucket, resolved.ControlPlaneArchitecture, private, public); err != nil {
 		return failed(err)
+	}
+	if restore != "" {
+		if err := s.putRestore(ctx, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
+			return lackingNodeup(err)
+		}
 	}
 	known.Stored = digest
 	if err := keep(status, known); err != nil {

@@ -22,7 +22,7 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 	if cluster.Status.Version == "" {
 		return change
 	}
-	for _, step := range []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}} {
+	for _, step := range []operatorkit.Step[*v1alpha1.Cluster]{kubeconfigStep{o}, apiStep{o}, tokenStep{o}, nodesStep{o}, backupStep{o}} {
 		outcome := step.EnsureCreated(ctx, cluster)
 		after := outcome.After()
 		if outcome.Kind() == operatorkit.KindFail {

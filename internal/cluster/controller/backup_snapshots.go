@@ -1,0 +1,214 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+const (
+	// backupTag is on every backup and says what it was made for: the interval, or a change, whose name follows.
+	backupTag        = v1alpha1.Group + "/backup"
+	backupByInterval = "interval"
+	backupForChange  = "before-"
+	// changeSoon is how old a snapshot may be that is taken for a change.
+	changeSoon = time.Hour
+)
+
+// made is a snapshot that was made a moment ago.
+type made struct {
+	backup  v1alpha1.Backup
+	purpose string
+}
+
+// backedUp remembers when the backups of each Cluster are to be looked at again, and which was made last.
+type backedUp struct {
+	looks *memo[types.UID, time.Time]
+	made  *memo[types.UID, made]
+}
+
+func newBackedUp() *backedUp {
+	return &backedUp{looks: newMemo[types.UID, time.Time](), made: newMemo[types.UID, made]()}
+}
+
+func (b *backedUp) forget(uid types.UID) {
+	b.looks.drop(uid)
+	b.made.drop(uid)
+}
+
+// listed is a backup as EC2 has it.
+type listed struct {
+	v1alpha1.Backup
+
+	purpose string
+}
+
+// backups returns the cluster's backups, newest first. Those that failed are removed and told.
+func (o *operator) backups(ctx context.Context, cluster *v1alpha1.Cluster) ([]v1alpha1.Backup, error) {
+	found, err := o.listBackups(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	backups := make([]v1alpha1.Backup, len(found))
+	for i := range found {
+		backups[i] = found[i].Backup
+	}
+	return backups, nil
+}
+
+// listBackups asks EC2 for the cluster's backups: those with its tags, by which a second one is not begun when the operator
+// was restarted just after the first, as CreateSnapshot knows no token for that
+// (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSnapshot.html).
+func (o *operator) listBackups(ctx context.Context, cluster *v1alpha1.Cluster) ([]listed, error) {
+	client := o.options.Clients.EC2(o.target(cluster))
+	filter := func(name, value string) ec2types.Filter { return ec2types.Filter{Name: &name, Values: []string{value}} }
+	pages := ec2.NewDescribeSnapshotsPaginator(client, &ec2.DescribeSnapshotsInput{
+		OwnerIds: []string{"self"}, MaxResults: aws.Int32(1000), //nolint:mnd // the most that EC2 gives at once
+		Filters: []ec2types.Filter{
+			filter("tag:"+model.TagOwnedPrefix+cluster.Name, model.TagOwned), filter("tag:"+model.TagNamespace, cluster.Namespace),
+			filter("tag:"+model.TagOperator, o.options.ClusterName), filter("tag-key", backupTag),
+		},
+	})
+	var found []listed
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list the backups: %w", err)
+		}
+		for i := range page.Snapshots {
+			one := describe(&page.Snapshots[i])
+			if one.State != string(ec2types.SnapshotStateError) {
+				found = append(found, one)
+				continue
+			}
+			o.backupFailed(cluster, fmt.Sprintf("The backup %s of slot %d failed and is taken again: %s.", one.Snapshot, one.Slot,
+				cmp.Or(aws.ToString(page.Snapshots[i].StateMessage), "EC2 does not say why")))
+			if _, err := client.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: &one.Snapshot}); err != nil && awsapi.Code(err) != snapshotGone {
+				return nil, fmt.Errorf("delete the backup %s, which failed: %w", one.Snapshot, err)
+			}
+			o.backed.made.drop(cluster.UID)
+		}
+	}
+	found = o.withMade(cluster, found)
+	slices.SortFunc(found, func(a, b listed) int {
+		return cmp.Or(b.Time.Compare(a.Time.Time), cmp.Compare(a.Snapshot, b.Snapshot))
+	})
+	return found, nil
+}
+
+// withMade adds the snapshot that was just made, if EC2 does not list it yet.
+func (o *operator) withMade(cluster *v1alpha1.Cluster, found []listed) []listed {
+	last, ok := o.backed.made.get(cluster.UID)
+	if !ok || o.options.Clock.Since(last.backup.Time.Time) > unseen {
+		return found
+	}
+	if slices.ContainsFunc(found, func(b listed) bool { return b.Snapshot == last.backup.Snapshot }) {
+		return found
+	}
+	return append(found, listed{Backup: last.backup, purpose: last.purpose})
+}
+
+// describe reads a snapshot.
+func describe(snapshot *ec2types.Snapshot) listed {
+	one := listed{Backup: v1alpha1.Backup{
+		Snapshot: aws.ToString(snapshot.SnapshotId), State: string(snapshot.State), Time: metav1.NewTime(aws.ToTime(snapshot.StartTime).Truncate(time.Second)),
+	}}
+	for _, tag := range snapshot.Tags {
+		switch aws.ToString(tag.Key) {
+		case model.TagEtcdSlot:
+			slot, _ := strconv.ParseInt(aws.ToString(tag.Value), 10, 32) // A person's edit makes it slot 0's, which only decides whose turn is next.
+			one.Slot = int32(slot)
+		case backupTag:
+			one.purpose = aws.ToString(tag.Value)
+		}
+	}
+	return one
+}
+
+// snapshot begins a snapshot of a slot's volume.
+func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
+	volume := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
+	out, err := o.options.Clients.EC2(o.target(cluster)).CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
+		VolumeId: &volume, Description: aws.String(fmt.Sprintf("etcd of cluster %s, slot %d", keyOf(cluster), slot)),
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSnapshot, Tags: o.backupTags(cluster, slot, purpose)}},
+	})
+	if err != nil {
+		return listed{}, fmt.Errorf("snapshot the volume %s of slot %d: %w", volume, slot, err)
+	}
+	one := listed{purpose: purpose, Backup: v1alpha1.Backup{
+		Snapshot: aws.ToString(out.SnapshotId), Slot: int32(slot), State: snapshotPending, //nolint:gosec // there are three slots at most
+		Time: metav1.NewTime(o.options.Clock.Now().Truncate(time.Second)),
+	}}
+	o.backed.made.keep(cluster.UID, made{backup: one.Backup, purpose: purpose})
+	return one, nil
+}
+
+// backupTags are the Cluster's own and those by which backups are told from all else. They are the tags of etcd's volumes, so
+// that the cluster's own role cannot change them, and the cluster's deletion finds them.
+func (o *operator) backupTags(cluster *v1alpha1.Cluster, slot int, purpose string) []ec2types.Tag {
+	tags := maps.Clone(cluster.Spec.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, o.ownerTags(cluster))
+	maps.Copy(tags, map[string]string{
+		"Name": fmt.Sprintf("%s-etcd-%d", cluster.Name, slot), model.TagOwnedPrefix + cluster.Name: model.TagOwned,
+		model.TagEtcdSlot: strconv.Itoa(slot), backupTag: purpose,
+	})
+	list := make([]ec2types.Tag, 0, len(tags))
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, ec2types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return list
+}
+
+// snapshotSlot brings a snapshot of a slot's etcd volume one step nearer to being complete, for a change after which the
+// volume could be needed as it was before. It is done when the snapshot is complete; call it again until then, and carry
+// the change out at once when it is. Change names what is to be changed, for example a bundle's hash: a snapshot that was
+// begun for the same change within the last hour is taken, over restarts of the operator, too. While it is not done, the
+// outcome's message says how far it is, and it is troubled when EC2 refuses.
+func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, change string) operatorkit.Outcome {
+	purpose, now := backupForChange+change, o.options.Clock.Now()
+	found, err := o.listBackups(ctx, cluster)
+	if err != nil {
+		return failed(err)
+	}
+	i := slices.IndexFunc(found, func(b listed) bool {
+		return b.purpose == purpose && int(b.Slot) == slot && now.Sub(b.Time.Time) < changeSoon
+	})
+	if i < 0 {
+		one, err := o.snapshot(ctx, cluster, slot, purpose)
+		if err != nil {
+			explained := awsapi.Explain(err)
+			return operatorkit.Wait(backupRetry, reasonBackupFailed, fmt.Sprintf(
+				"The volume of slot %d cannot be backed up before it is changed: %s", slot, explained.Message)).Troubled()
+		}
+		found, i = append([]listed{one}, found...), 0
+	}
+	backups := make([]v1alpha1.Backup, len(found))
+	for j := range found {
+		backups[j] = found[j].Backup
+	}
+	show(cluster, backups)
+	if found[i].State == snapshotCompleted {
+		return operatorkit.Done()
+	}
+	took := now.Sub(found[i].Time.Time)
+	return operatorkit.Wait(min(max(took, firstBackupLook), lastBackupLook), "BackingUp", fmt.Sprintf(
+		"The volume of slot %d is backed up, as %s, before it is changed.", slot, found[i].Snapshot))
+}

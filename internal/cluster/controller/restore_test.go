@@ -1,0 +1,298 @@
+package controller_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+)
+
+func (w *world) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }
+
+// backups returns the snapshots that the operator made.
+func (w *world) backups() []types.Snapshot {
+	w.t.Helper()
+	out, err := w.ec2().DescribeSnapshots(w.t.Context(), &ec2.DescribeSnapshotsInput{
+		OwnerIds: []string{"self"}, Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/backup"}}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out.Snapshots
+}
+
+// etcdVolumes returns the volumes of etcd, by their IDs.
+func (w *world) etcdVolumes() map[string]types.Volume {
+	w.t.Helper()
+	out, err := w.ec2().DescribeVolumes(w.t.Context(), &ec2.DescribeVolumesInput{
+		Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/etcd-slot"}}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]types.Volume{}
+	for _, volume := range out.Volumes {
+		found[*volume.VolumeId] = volume
+	}
+	return found
+}
+
+// withRestore gives the operator what restores etcd, of which played machines have no use.
+func (w *world) withRestore() *world {
+	w.t.Helper()
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(w.nodeup, "etcd-restore-linux-"+architecture), []byte("etcd-restore"), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// edit changes a Cluster as a person does.
+func (w *world) edit(cluster *v1alpha1.Cluster, change func()) {
+	w.t.Helper()
+	w.eventually("the cluster is edited", func() error {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		change()
+		return w.client.Update(w.t.Context(), cluster)
+	})
+}
+
+// TestBackups are taken of a cluster that is up, once, are told in the status, and go with the cluster.
+func TestBackups(t *testing.T) {
+	w := newWorld(t, played(), nil)
+	cluster := w.aCluster("demo")
+	cluster.Spec.Tags = map[string]string{"cost": "center"}
+	w.start()
+	w.create(cluster)
+	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "BackedUp")
+	made := w.backups()
+	if len(made) != 1 {
+		t.Fatalf("there are %d backups", len(made))
+	}
+	tags := map[string]string{}
+	for _, tag := range made[0].Tags {
+		tags[*tag.Key] = *tag.Value
+	}
+	for key, want := range map[string]string{
+		"Name": "demo-etcd-0", "cost": "center", "cluster-operator.aws/backup": "interval", "cluster-operator.aws/etcd-slot": "0",
+		"cluster-operator.aws/cluster": "demo", "cluster-operator.aws/namespace": w.namespace, "kubernetes.io/cluster/demo": "owned",
+	} {
+		if tags[key] != want {
+			t.Errorf("the tag %s is %q, want %q", key, tags[key], want)
+		}
+	}
+	status := cluster.Status.Backup
+	if len(status.Backups) != 1 || status.Backups[0].Snapshot != *made[0].SnapshotId || status.LastTime == nil ||
+		status.NextTime == nil || !status.NextTime.Time.Equal(status.Backups[0].Time.Add(6*time.Hour)) {
+		t.Errorf("the status says %+v", status)
+	}
+	w.stop()
+	w.start()
+	w.edit(cluster, func() { cluster.Spec.Backup.Keep = 3 })
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	if made := w.backups(); len(made) != 1 {
+		t.Errorf("after a restart and an edit there are %d backups", len(made))
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+	if made := w.backups(); len(made) != 0 {
+		t.Errorf("%d backups are left of the deleted cluster", len(made))
+	}
+}
+
+// TestBackupsThatAreLost are not taken twice: what the status does not know, tags tell. Others' are none of ours, and what is too much
+// goes.
+func TestBackupsThatAreLost(t *testing.T) {
+	w := newWorld(t, played(), nil)
+	cluster := w.aCluster("demo")
+	cluster.Spec.Backup.Keep = 2
+	w.start()
+	w.create(cluster)
+	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
+	w.stop()
+	first := w.backups()[0]
+	var others []string
+	for _, name := range []string{"demo", "demo", "another"} {
+		tags := slices.Clone(first.Tags)
+		for i := range tags {
+			if *tags[i].Key == "kubernetes.io/cluster/demo" {
+				tags[i].Key = aws.String("kubernetes.io/cluster/" + name)
+			}
+		}
+		out, err := w.ec2().CreateSnapshot(t.Context(), &ec2.CreateSnapshotInput{
+			VolumeId: first.VolumeId, TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeSnapshot, Tags: tags}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "another" {
+			others = append(others, *out.SnapshotId)
+		}
+	}
+	w.eventually("the status is lost", func() error {
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		cluster.Status.Backup = nil
+		return w.client.Status().Update(t.Context(), cluster)
+	})
+	w.start()
+	w.eventually("the surplus goes", func() error {
+		var ids []string
+		for _, one := range w.backups() {
+			ids = append(ids, *one.SnapshotId)
+		}
+		if len(ids) != 3 || slices.Contains(ids, *first.SnapshotId) || !slices.Contains(ids, others[0]) {
+			return fmt.Errorf("there are %v", ids)
+		}
+		return nil
+	})
+}
+
+// TestBackupsThatFail are told, by the condition and an Event, and leave the cluster Ready.
+func TestBackupsThatFail(t *testing.T) {
+	w := newWorld(t, played(), nil)
+	end := w.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "CreateSnapshot", Code: "SnapshotLimitExceeded", Message: "You have too many."})
+	cluster := w.aCluster("demo")
+	w.start()
+	w.create(cluster)
+	failed := w.condition(cluster, "BackedUp", metav1.ConditionFalse, "BackupFailed")
+	if !strings.Contains(failed.Message, "You have too many.") {
+		t.Errorf("it says %s", failed.Message)
+	}
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	w.eventually("an Event tells", func() error {
+		list := &corev1.EventList{}
+		if err := w.client.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "BackupFailed" && e.Type == corev1.EventTypeWarning }) {
+			return errStill
+		}
+		return nil
+	})
+	end()
+	w.stop()
+	w.start()
+	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
+}
+
+// restoreFrom asks for a restore.
+func (w *world) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
+	w.t.Helper()
+	w.edit(cluster, func() {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, "cluster-operator.aws/allow", "remove")
+		cluster.Spec.ControlPlane.RestoreSnapshot = snapshot
+	})
+}
+
+// TestRestore makes all volumes anew from one backup: of a cluster that runs, and of one of which nothing is left but its stacks.
+func TestRestore(t *testing.T) {
+	for name, disaster := range map[string]func(w *world){
+		"of a cluster that runs": func(*world) {},
+		"of a cluster whose machines and volumes were destroyed": func(w *world) {
+			for volume := range w.etcdVolumes() {
+				w.eventually("the volume is destroyed", func() error {
+					for _, v := range w.etcdVolumes() {
+						for _, held := range v.Attachments {
+							_, _ = w.ec2().TerminateInstances(w.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{*held.InstanceId}})
+						}
+					}
+					_, err := w.ec2().DeleteVolume(w.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &volume})
+					return err
+				})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, played(), nil).withRestore()
+			cluster := w.aCluster("demo")
+			w.start()
+			w.create(cluster)
+			w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
+			w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+			before, snapshot := w.etcdVolumes(), cluster.Status.Backup.Backups[0].Snapshot
+			disaster(w)
+			w.restoreFrom(cluster, snapshot)
+			w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+			after := w.etcdVolumes()
+			slots := map[string]bool{}
+			for id, volume := range after {
+				for _, tag := range volume.Tags {
+					if *tag.Key == "cluster-operator.aws/etcd-slot" {
+						slots[*tag.Value] = true
+					}
+				}
+				if _, old := before[id]; old || aws.ToString(volume.SnapshotId) != snapshot || len(volume.Attachments) != 1 {
+					t.Errorf("after the restore there is %s of %s, attached %v", id, aws.ToString(volume.SnapshotId), volume.Attachments)
+				}
+			}
+			if len(slots) != 3 || len(after) != 3 {
+				t.Errorf("the volumes are of the slots %v", slots)
+			}
+			stored := w.objects(account, region, cluster.Status.Outputs["Bucket"])
+			if !slices.Contains(stored, "nodeup/restore-"+snapshot+"/etcd-restore-linux-amd64") {
+				t.Errorf("the bucket has %v", stored)
+			}
+		})
+	}
+}
+
+// TestRestoreThatCannotBe changes nothing, and says what to do. What was restored stays named.
+func TestRestoreThatCannotBe(t *testing.T) {
+	w := newWorld(t, played(), nil).withRestore()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.start()
+	w.create(cluster)
+	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	before, good := w.etcdVolumes(), cluster.Status.Backup.Backups[0].Snapshot
+	unchanged := func() {
+		t.Helper()
+		for id, volume := range w.etcdVolumes() {
+			if _, ok := before[id]; !ok || len(volume.Attachments) != 1 {
+				t.Errorf("the volume %s is new or its machine is gone: %v", id, volume.Attachments)
+			}
+		}
+	}
+	w.edit(cluster, func() { cluster.Spec.ControlPlane.RestoreSnapshot = good })
+	if refused := w.condition(cluster, "Stalled", metav1.ConditionTrue, ""); !strings.Contains(refused.Message, "cluster-operator.aws/allow") {
+		t.Errorf("without the annotation it says %s", refused.Message)
+	}
+	unchanged()
+	w.restoreFrom(cluster, "snap-0123456789abcdef0")
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "SnapshotNotFound")
+	unchanged()
+	w.restoreFrom(cluster, "")
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	unchanged()
+	w.restoreFrom(cluster, good)
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	before = w.etcdVolumes()
+	w.restoreFrom(cluster, "")
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RestoreSnapshotMissing")
+	unchanged()
+	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, "BackedUp") {
+		t.Errorf("the backup is forgotten: %s", tell(cluster.Status.Conditions))
+	}
+}
