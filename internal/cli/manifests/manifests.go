@@ -1,0 +1,52 @@
+// Package manifests is the flags of the commands that read manifests from files, and what they print of what could not
+// be translated.
+package manifests
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/kops"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+)
+
+// Flags are the flags of a command that reads manifests.
+type Flags struct {
+	files   []string
+	options manifest.Options
+}
+
+// Add gives the command the flags --filename, --strict, --release and --name.
+func (f *Flags) Add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
+	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops of which anything has no counterpart")
+	set.StringVar(&f.options.Kops.Release, "kops-release", "", "the Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)")
+	set.StringVar(&f.options.Kops.Name, "kops-name", "", "the name of the cluster that manifests of kops define (default: the first part of its name there)")
+	_ = cmd.MarkFlagRequired("filename")
+}
+
+// Given reports whether there are files to read.
+func (f *Flags) Given() bool { return len(f.files) > 0 }
+
+// Read reads the files. What has no counterpart of manifests of kops it prints to the command's error output.
+func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
+	sources, err := manifest.Open(f.files, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	set, err := manifest.Read(sources, f.options)
+	if err != nil {
+		return nil, err
+	}
+	Print(cmd, set.Notes)
+	return set, nil
+}
+
+// Print prints notes to the command's error output, a line each.
+func Print(cmd *cobra.Command, notes []kops.Note) {
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", note.Severity, note)
+	}
+}
