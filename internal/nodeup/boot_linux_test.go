@@ -78,6 +78,17 @@ func TestMachinesBootForReal(t *testing.T) {
 			return hasNode(t.Context(), api, fmt.Sprintf("%s=%d", model.LabelSlot, slot), b.Hash())
 		})
 	}
+	for slot := range bundles {
+		l.await("each slot's API server says through the proxy, asked by nobody in particular, that it is ready", func() error {
+			for _, name := range l.namesOf(api, slot) {
+				path := "/api/v1/namespaces/kube-system/pods/https:kube-apiserver-" + name + ":6443/proxy/readyz"
+				if answer, err := api.CoreV1().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil || string(answer) != "ok" {
+					return fmt.Errorf("%s: %q, %w", name, answer, err)
+				}
+			}
+			return nil
+		})
+	}
 	t.Logf("%d slots are nodes after %s", len(bundles), time.Since(started).Round(time.Millisecond))
 	l.joinWorker(api, authorities.CACertificate())
 	t.Logf("the worker is a node after %s", time.Since(started).Round(time.Millisecond))
@@ -145,6 +156,20 @@ func (l *lab) joinWorker(api kubernetes.Interface, ca []byte) {
 	l.await("the worker is a node", func() error {
 		return hasNode(l.t.Context(), api, model.LabelInstanceGroup+"=demo-workers", b.Hash())
 	})
+}
+
+// namesOf returns the names of a slot's nodes.
+func (l *lab) namesOf(api kubernetes.Interface, slot int) []string {
+	l.t.Helper()
+	list, err := api.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%d", model.LabelSlot, slot)})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names
 }
 
 // nodesOf returns the provider IDs of a slot's nodes.
