@@ -72,11 +72,14 @@ func (p *player) takes(name string, pod *corev1.Pod) bool {
 	if node == nil || node.Spec.Unschedulable || !isReady(node) {
 		return false
 	}
+	if !wants(&pod.Spec, node) || !tolerated(node.Spec.Taints, pod.Spec.Tolerations) {
+		return false
+	}
 	room := int64(mostPods)
 	if most, ok := node.Status.Allocatable[corev1.ResourcePods]; ok {
 		room = most.Value()
 	}
-	return int64(len(p.on[name])) < room && tolerated(node.Spec.Taints, pod.Spec.Tolerations) && wants(&pod.Spec, node)
+	return int64(len(p.on[name])) < room
 }
 
 // tolerated says whether no taint keeps a pod away.
@@ -94,8 +97,10 @@ func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration) bool {
 
 // wants says whether a node is one that a pod asks for.
 func wants(pod *corev1.PodSpec, node *corev1.Node) bool {
-	if !labels.SelectorFromSet(pod.NodeSelector).Matches(labels.Set(node.Labels)) {
-		return false
+	for name, value := range pod.NodeSelector {
+		if got, ok := node.Labels[name]; !ok || got != value {
+			return false
+		}
 	}
 	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true
