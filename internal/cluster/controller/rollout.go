@@ -172,4 +172,3 @@ func (s groupRollStep) tell(group *v1alpha1.InstanceGroup, result *rollout.Resul
 	}
 	return operatorkit.Done()
 }
-
