@@ -47,6 +47,8 @@ type Options struct {
 	Budgets map[string]Budget
 	// Transport carries the calls; the SDK's own unless set.
 	Transport http.RoundTripper
+	// Retryer makes what retries calls; the SDK's adaptive mode unless set.
+	Retryer func() aws.Retryer
 	// Registerer receives the metrics of calls; nil for none.
 	Registerer prometheus.Registerer
 	// Clock times the calls; it defaults to the real one.
@@ -87,6 +89,13 @@ func New(ctx context.Context, options Options) (*Clients, error) {
 	if options.MaxAttempts == 0 {
 		options.MaxAttempts = retry.DefaultMaxAttempts
 	}
+	if options.Retryer == nil {
+		options.Retryer = func() aws.Retryer {
+			return retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
+				o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.MaxAttempts = options.MaxAttempts })
+			})
+		}
+	}
 	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(options)...)
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w", err)
@@ -115,11 +124,7 @@ func loadOptions(options Options) []func(*config.LoadOptions) error {
 	})
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(httpClient),
-		config.WithRetryer(func() aws.Retryer {
-			return retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
-				o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.MaxAttempts = options.MaxAttempts })
-			})
-		}),
+		config.WithRetryer(options.Retryer),
 	}
 	if options.Region != "" {
 		load = append(load, config.WithRegion(options.Region))

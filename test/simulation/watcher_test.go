@@ -2,16 +2,19 @@ package simulation
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
 
@@ -49,24 +52,26 @@ func (r *run) damaged(slot bool, instance string) {
 
 // look compares what is with what must be.
 func (w *watcher) look() {
+	before := w.nodes
+	w.lookAtCluster()
 	now := map[string]ec2.Instance{}
 	for _, instance := range w.r.machines() {
 		now[instance.ID] = instance
 	}
 	for id, was := range w.instances {
 		is, there := now[id]
-		ended := !there || is.State == types.InstanceStateNameShuttingDown
-		if ended && was.State == types.InstanceStateNameRunning {
-			w.ended(&was)
+		ended := !there || is.State == ec2types.InstanceStateNameShuttingDown
+		if ended && was.State == ec2types.InstanceStateNameRunning {
+			w.ended(&was, before)
 		}
 	}
 	w.instances = now
-	w.lookAtCluster()
+	w.versions()
 	w.mend()
 }
 
 // ended looks at how an instance came to its end.
-func (w *watcher) ended(i *ec2.Instance) {
+func (w *watcher) ended(i *ec2.Instance, before map[string]corev1.Node) {
 	w.r.note("instance " + i.ID + " of " + i.Tags["aws:autoscaling:groupName"] + " ends")
 	if w.r.struck[i.ID] {
 		return
@@ -75,7 +80,7 @@ func (w *watcher) ended(i *ec2.Instance) {
 		w.slotEnded(i)
 		return
 	}
-	node, known := w.nodes[i.ID]
+	node, known := before[i.ID]
 	if !known {
 		return // It never joined.
 	}
@@ -141,7 +146,6 @@ func (w *watcher) lookAtCluster() {
 		}
 	}
 	w.nodes = nodes
-	w.versions()
 	if ready := w.r.readyPods(); ready >= 0 && ready < int(w.r.scenario.replicas)-1 && !w.r.groupDamage {
 		w.r.t.Errorf("%d of %d pods are ready, and the budget allows one to be away", ready, w.r.scenario.replicas)
 	}
@@ -236,7 +240,7 @@ func (r *run) isSettled() string {
 func (r *run) finish() {
 	r.t.Helper()
 	for _, instance := range r.machines() {
-		if instance.State != types.InstanceStateNameRunning {
+		if instance.State != ec2types.InstanceStateNameRunning {
 			r.t.Errorf("instance %s is %s in the end", instance.ID, instance.State)
 		}
 	}
@@ -248,7 +252,9 @@ func (r *run) story() string {
 	if r.watcher != nil {
 		text.WriteString(strings.Join(r.watcher.notes, "\n"))
 	}
-	cluster, workers := r.getCluster(), r.getGroup()
+	cluster, workers := &v1alpha1.Cluster{}, &v1alpha1.InstanceGroup{}
+	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "demo"}, cluster) // What cannot be read is not told.
+	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: group}, workers)
 	for name, conditions := range map[string][]metav1.Condition{"Cluster": cluster.Status.Conditions, "InstanceGroup": workers.Status.Conditions} {
 		for _, c := range conditions {
 			fmt.Fprintf(&text, "\n%s %s=%s %s: %s", name, c.Type, c.Status, c.Reason, c.Message)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -130,6 +131,8 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()},
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		// The adaptive mode may wait for no time at all until time has passed, which it then never does here.
+		Retryer: func() aws.Retryer { return retry.NewStandard() },
 	})
 	if err != nil {
 		return nil, err
