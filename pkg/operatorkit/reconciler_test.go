@@ -247,6 +247,33 @@ func TestPauseByTheObjectsOwnField(t *testing.T) {
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
+func TestWhatGoesOnWhilePaused(t *testing.T) {
+	w, seen := newWorld(t), &diary{}
+	var looks atomic.Int32
+	again := make(chan struct{})
+	w.operate(operatorkit.Options[*Widget]{
+		Pipelines: operatorkit.NewPipeline(seen.step("a")),
+		Paused:    func(*Widget) bool { return true },
+		WhilePaused: func(_ context.Context, widget *Widget) time.Duration {
+			widget.Spec.Size = 7 // of no effect
+			if looks.Add(1) == 3 {
+				close(again)
+			}
+			return time.Millisecond
+		},
+	})
+	w.create("one")
+	widget := w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionUnknown, operatorkit.ReasonPaused)
+	select {
+	case <-again:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("it was looked at %d times", looks.Load())
+	}
+	if widget.Spec.Size == 7 || len(seen.read()) != 0 {
+		t.Errorf("more was done: %+v, %v", widget.Spec, seen.read())
+	}
+}
+
 func TestNothingChangedWritesNothing(t *testing.T) {
 	w, seen := newWorld(t), &diary{}
 	registry := prometheus.NewRegistry()

@@ -60,6 +60,7 @@ func (v *view) story(told *v1alpha1.RolloutStatus) string {
 		return strings.TrimSpace("The group is back at its former shape. " + v.history.Cause)
 	case v1alpha1.RolloutStopped:
 		return strings.TrimSpace("Replacing the machines failed, and so did going back: some have the new shape. " + v.history.Cause)
+	case v1alpha1.RolloutRolling, v1alpha1.RolloutRollingBack:
 	}
 	shape := "present"
 	if told.State == v1alpha1.RolloutRollingBack {
