@@ -6,7 +6,7 @@
 //	network      what AWS says of an existing VPC; our tags on it
 //	sweep        at the end of a deletion: is anything left in AWS? (see [Cleanup])
 //	pki          the CAs exist, in Secrets
-//	base         the base stack; its outputs are the Cluster's
+//	base         the base stack; its outputs are the Cluster's. A restore of etcd's volumes ends the slots before
 //	store        CAs, nodeup and the issuer's documents are in the bucket
 //	cleanup-after-nodes
 //	             of a deletion: what the cluster made in AWS by itself goes before the network does
@@ -17,6 +17,7 @@
 //	groups       of a deletion: the Cluster's InstanceGroups go first
 //	cleanup      of a deletion: the cluster takes down its load balancers while it runs
 //	nodes        labels that kubelets may not set; Nodes of machines that are gone; how many there are
+//	backup       snapshots of etcd's volumes; it holds nothing up
 //	addons       charts (see [Addons])
 //	ready        the control plane's nodes are ready
 //
