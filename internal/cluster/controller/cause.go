@@ -17,6 +17,7 @@ const (
 	causeType     = "InstanceTypeUnsupported"
 	causeImage    = "ImageNotFound"
 	causeDenied   = "AccessDenied"
+	causeBusy     = "Throttled"
 )
 
 // causes are AWS's words for such reasons, in the order in which they are looked for:
@@ -38,6 +39,7 @@ var causes = []struct {
 	{causeType, []string{
 		"instance type", "instancetype", "unsupported: ", "requested configuration is currently not supported", "not supported in your requested availability zone",
 	}},
+	{causeBusy, []string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"}},
 	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 

@@ -16,6 +16,7 @@ func TestCauseOf(t *testing.T) {
 		"an image parameter that is gone":             {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
 		"a type that the zone does not offer":         {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
 		"a permission":                                {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
+		"AWS is busy":                                 {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
 		"a conflict that only the person can resolve": {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
 		"nothing": {"", ""},
 	} {
