@@ -1,0 +1,181 @@
+package terraform_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/terraform"
+)
+
+// fixture is a cluster of a file and its instance groups.
+type fixture struct {
+	cluster *v1alpha1.Cluster
+	groups  []*v1alpha1.InstanceGroup
+}
+
+// patterns are all manifests of clusters that the project has.
+var patterns = []string{"../../examples/clusters/*.yaml", "../../examples/quickstart/cluster.yaml", "../cluster/render/testdata/*.yaml"}
+
+// fixtures returns the clusters of the manifests by a name for each.
+func fixtures(t *testing.T, patterns ...string) map[string]fixture {
+	t.Helper()
+	all := map[string]fixture{}
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("there is no %s: %v", pattern, err)
+		}
+		for _, path := range paths {
+			read(t, path, all)
+		}
+	}
+	return all
+}
+
+func read(t *testing.T, path string, into map[string]fixture) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clusters []*v1alpha1.Cluster
+	var groups []*v1alpha1.InstanceGroup
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			t.Fatal(err)
+		}
+		switch kind.Kind {
+		case "Cluster":
+			c := &v1alpha1.Cluster{}
+			clusters, err = append(clusters, c), yaml.UnmarshalStrict(document, c)
+		case "InstanceGroup":
+			g := &v1alpha1.InstanceGroup{}
+			groups, err = append(groups, g), yaml.UnmarshalStrict(document, g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range clusters {
+		f := fixture{cluster: c}
+		for _, g := range groups {
+			if g.Spec.Cluster == c.Name {
+				f.groups = append(f.groups, g)
+			}
+		}
+		into[strings.TrimSuffix(filepath.Base(path), ".yaml")+"."+c.Name] = f
+	}
+}
+
+// releaseOf returns the release that a fixture names: a built-in one, or one of a resource set.
+func releaseOf(t *testing.T, name string) *v1alpha1.Release {
+	t.Helper()
+	releases, err := release.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(releases, func(r *v1alpha1.Release) bool { return r.Name == name }); i >= 0 {
+		return releases[i]
+	}
+	of := *releases[len(releases)-1]
+	of.Name, of.Spec.ResourceSet = name, strings.TrimPrefix(name, "set-")
+	return &of
+}
+
+// input resolves a fixture.
+func (f fixture) input(t *testing.T) terraform.Input {
+	t.Helper()
+	c, err := model.Resolve(model.Input{
+		Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator",
+		AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := terraform.Input{Cluster: c, CACertificate: []byte(caCertificate), Nodeup: map[v1alpha1.Architecture]string{
+		v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32),
+	}}
+	for _, g := range f.groups {
+		group, err := model.ResolveGroup(c, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Groups = append(in.Groups, group)
+	}
+	return in
+}
+
+// existing returns the existing VPC that a cluster names, as AWS might have it.
+func (f fixture) existing() *model.ExistingVPC {
+	n := &f.cluster.Spec.Network
+	if n.VPC == "" {
+		return nil
+	}
+	v := &model.ExistingVPC{ID: n.VPC, CIDRs: []string{"10.9.0.0/16"}}
+	add := func(id, zone string) {
+		if !slices.ContainsFunc(v.Subnets, func(s model.ExistingSubnet) bool { return s.ID == id }) {
+			v.Subnets = append(v.Subnets, model.ExistingSubnet{ID: id, Zone: zone, CIDR: fmt.Sprintf("10.9.%d.0/24", len(v.Subnets)), RouteTable: "rtb-0123456789abcdef0"})
+		}
+	}
+	for _, s := range n.Subnets {
+		add(s.ID, s.Zone)
+	}
+	for _, g := range f.groups {
+		for _, id := range g.Spec.Subnets {
+			add(id, n.Subnets[0].Zone)
+		}
+	}
+	return v
+}
+
+// configuration maps a fixture.
+func (f fixture) configuration(t *testing.T, change func(*terraform.Input)) *terraform.Configuration {
+	t.Helper()
+	in := f.input(t)
+	if change != nil {
+		change(&in)
+	}
+	c, err := terraform.Cluster(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// caCertificate is a CA's, and always the same one, for golden files.
+const caCertificate = `-----BEGIN CERTIFICATE-----
+MIIBgTCCASegAwIBAgIUPPYLgyxAWbzOVv6ZEBupGbLZCcQwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKa3ViZXJuZXRlczAgFw0yNjExMjAxNTI0MTJaGA8yMTI2MTAy
+NzE1MjQxMlowFTETMBEGA1UEAwwKa3ViZXJuZXRlczBZMBMGByqGSM49AgEGCCqG
+SM49AwEHA0IABB3xQJwBn7cS1rdYxmczEkNOMkM0f9eXAd4DTvowWYW7EfOIUj4k
+U8cTnHK7wwDi1LlPIcrx1urwVxeWDPbL1rSjUzBRMB0GA1UdDgQWBBRmaMs+FiyB
+//NS4vv4Gx87zhJPLjAfBgNVHSMEGDAWgBRmaMs+FiyB//NS4vv4Gx87zhJPLjAP
+BgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQD9RMSEFJ6enseM88li
+C3GprEHtuASfLHuYGtP73wC2IQIgcoJXw0TDBm66m+HSLhEZ3ZBn/CYyj3IgXLFy
+l2fJygM=
+-----END CERTIFICATE-----
+`

@@ -1,0 +1,63 @@
+package terraform
+
+import (
+	"regexp"
+	"slices"
+)
+
+// An output of the base stack is known once it is made. In what is rendered before there is a mark in its place: a host name,
+// so that it goes wherever the address of the API goes, of the domain that is nobody's (RFC 6761).
+var markPattern = regexp.MustCompile(`tf-output-[A-Za-z0-9]+\.invalid`)
+
+func markOf(output string) string { return "tf-output-" + output + ".invalid" }
+
+// meaning is what a mark stands for, and what that refers to.
+type meaning struct {
+	value  expression
+	refers map[*made]bool
+}
+
+// learn gives the marks of the base stack's outputs their meaning.
+func (m *module) learn(base *scope) error {
+	for name := range base.stack.Template.Outputs {
+		base.seen = map[*made]bool{}
+		value, err := base.output(name)
+		if err != nil {
+			return err
+		}
+		m.marks[markOf(name)] = meaning{value, base.seen}
+	}
+	base.seen = nil
+	return nil
+}
+
+// marked returns a text with what its marks stand for.
+func (m *module) marked(of string) expression {
+	var pieces []piece
+	begin := 0
+	for _, at := range markPattern.FindAllStringIndex(of, -1) {
+		means, ok := m.marks[of[at[0]:at[1]]]
+		if !ok {
+			continue
+		}
+		pieces = append(pieces, piece{literal: of[begin:at[0]]})
+		pieces = append(pieces, means.value.asPieces("value")...)
+		begin = at[1]
+		for to := range means.refers {
+			m.refersTo(to)
+		}
+	}
+	return joined(append(pieces, piece{literal: of[begin:]}))
+}
+
+// fill returns an expression for the contents of a file with what its marks stand for.
+func (m *module) fill(contents expression, document string) expression {
+	marks := markPattern.FindAllString(document, -1)
+	slices.Sort(marks)
+	for _, mark := range slices.Compact(marks) {
+		if _, ok := m.marks[mark]; ok {
+			contents = call("replace", contents, text(mark), m.marked(mark))
+		}
+	}
+	return contents
+}
