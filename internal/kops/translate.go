@@ -1,10 +1,15 @@
 package kops
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
@@ -19,5 +24,149 @@ type Translated struct {
 // Translate makes Clusters and InstanceGroups of documents of kops, which must be together: groups name the subnets of
 // their cluster, and masters and bastions become parts of it. The error is tree.Problems.
 func Translate(documents []tree.Document, options Options) ([]Translated, []Note, error) {
-	return nil, nil, errors.ErrUnsupported
+	if len(options.Releases) == 0 {
+		releases, err := release.Builtin()
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the built-in releases: %w", err)
+		}
+		options.Releases = releases
+	}
+	t := &translation{options: options}
+	t.sort(documents)
+	t.assign()
+	for _, c := range t.clusters {
+		c.translate()
+	}
+	t.checkNames()
+	if options.Strict {
+		t.strict()
+	}
+	if len(t.problems) > 0 {
+		slices.SortStableFunc(t.problems, func(a, b tree.Problem) int {
+			return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line))
+		})
+		return nil, nil, t.problems
+	}
+	slices.SortStableFunc(t.notes, func(a, b Note) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line))
+	})
+	return t.made, t.notes, nil
+}
+
+// translation is a translation under way.
+type translation struct {
+	options  Options
+	clusters []*cluster
+	groups   []*group
+	keys     []*part
+	made     []Translated
+	notes    []Note
+	problems tree.Problems
+}
+
+func (t *translation) problem(d tree.Document, line int, path, suggestion, format string, args ...any) {
+	t.problems = append(t.problems, tree.Problem{
+		File: d.File, Document: d.Number, Line: line, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion,
+	})
+}
+
+// strict makes an error of every note.
+func (t *translation) strict() {
+	for _, n := range t.notes {
+		message := n.Why
+		if n.Value != "" {
+			message = n.Value + ": " + message
+		}
+		t.problems = append(t.problems, tree.Problem{File: n.File, Document: n.Document, Line: n.Line, Path: n.Path, Message: message})
+	}
+}
+
+// sort tells clusters, groups and keys apart.
+func (t *translation) sort(documents []tree.Document) {
+	for _, d := range documents {
+		version, kind := d.Value.Field("apiVersion"), d.Value.Field("kind")
+		if !slices.Contains([]string{"kops/v1alpha2", "kops.k8s.io/v1alpha2"}, version.Text) {
+			t.problem(d, version.Line, "apiVersion", "kops.k8s.io/v1alpha2", "%s cannot be translated", version.Text)
+			continue
+		}
+		metadata := d.Value.Field("metadata")
+		name := metadata.Field("name")
+		if name == nil || name.Kind != tree.String || name.Text == "" {
+			t.problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: write one")
+			continue
+		}
+		spec := d.Value.Field("spec")
+		if spec == nil || spec.Kind != tree.Map {
+			t.problem(d, d.Value.Line, "spec", "", "there is no spec: write one")
+			continue
+		}
+		p := &part{t: t, document: d, object: kind.Text + " " + name.Text, path: "spec", value: spec, used: map[string]bool{}}
+		of := ""
+		if label := metadata.Field("labels").Field("kops.k8s.io/cluster"); label != nil {
+			of = label.Text
+		}
+		switch kind.Text {
+		case "Cluster":
+			p.table = clusterFields
+			t.clusters = append(t.clusters, &cluster{t: t, spec: p, name: name.Text})
+		case "InstanceGroup":
+			p.table = groupFields
+			t.groups = append(t.groups, &group{t: t, spec: p, name: name.Text, of: of})
+		case "SSHCredential":
+			p.table = fields{"publicKey": taken}
+			t.keys = append(t.keys, p)
+		default:
+			kinds := []string{"Cluster", "InstanceGroup", "SSHCredential"}
+			t.problem(d, kind.Line, "kind", template.Closest(kind.Text, kinds), "a %s of kops cannot be translated: leave the document out", kind.Text)
+		}
+	}
+}
+
+// assign gives each group and key to its cluster: the one that its label names, or the only one.
+func (t *translation) assign() {
+	for _, g := range t.groups {
+		i := slices.IndexFunc(t.clusters, func(c *cluster) bool { return c.name == g.of })
+		if i < 0 && g.of == "" && len(t.clusters) == 1 {
+			i = 0
+		}
+		if i < 0 {
+			t.problem(g.spec.document, g.spec.document.Value.Line, "metadata.labels[kops.k8s.io/cluster]", "",
+				"the cluster %q of group %s is not among the manifests: give both together, since the group's subnets are the cluster's", g.of, g.name)
+			continue
+		}
+		t.clusters[i].groups = append(t.clusters[i].groups, g)
+		g.cluster = t.clusters[i]
+	}
+	for _, key := range t.keys {
+		label := key.document.Value.Field("metadata").Field("labels").Field("kops.k8s.io/cluster")
+		for _, c := range t.clusters {
+			if len(t.clusters) == 1 || label != nil && label.Text == c.name {
+				c.keys = append(c.keys, key)
+			}
+		}
+	}
+}
+
+// checkNames refuses two clusters that would be called the same.
+func (t *translation) checkNames() {
+	first := map[string]*cluster{}
+	for _, c := range t.clusters {
+		if other := first[c.result.Name]; other != nil {
+			t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
+				"%s and %s would both be called %s: translate one at a time, with --kops-name", other.name, c.name, c.result.Name)
+		}
+		first[c.result.Name] = c
+	}
+}
+
+func (t *translation) add(from tree.Document, object client.Object) {
+	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kindOf(object)))
+	t.made = append(t.made, Translated{Object: object, From: from})
+}
+
+func kindOf(object client.Object) string {
+	if _, ok := object.(*v1alpha1.Cluster); ok {
+		return "Cluster"
+	}
+	return "InstanceGroup"
 }

@@ -1,0 +1,158 @@
+package kops
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// api translates how the API is reached.
+func (c *cluster) api(to *v1alpha1.APIEndpoint) {
+	private := c.result.Spec.Network.Topology == v1alpha1.TopologyPrivate
+	to.Access = v1alpha1.APIPublic
+	p := c.spec.section("api", apiFields)
+	if p != nil {
+		if p.field("dns") != nil && p.value.Field("loadBalancer") == nil {
+			p.note("dns", Info, "the API has a load balancer, whose name stays when machines are replaced")
+			if private {
+				to.Access = v1alpha1.APIInternal
+			}
+		}
+		if b := p.section("loadBalancer", balancerFields); b != nil {
+			switch kind := b.text("type"); kind {
+			case "Internal":
+				to.Access = v1alpha1.APIInternal
+			case "Public", "":
+			default:
+				b.refuse("type", "write Public or Internal")
+			}
+			to.SecurityGroups = b.securityGroups("additionalSecurityGroups")
+			b.finish()
+		}
+		p.finish()
+	}
+	to.AllowedCIDRs = c.cidrs("kubernetesApiAccess")
+	if v := c.spec.value.Field("kubernetesApiAccess"); v != nil && len(to.AllowedCIDRs) == 0 {
+		c.spec.refuse("kubernetesApiAccess", "no range is left that may reach the API, which is taken for all: name at least one IPv4 range")
+	}
+	if slices.Contains(to.AllowedCIDRs, "0.0.0.0/0") {
+		to.AllowedCIDRs = nil // all, as when there is none
+	}
+	to.ExtraNames = c.spec.texts("additionalSans")
+}
+
+// securityGroups returns the IDs of existing security groups.
+func (p *part) securityGroups(field string) []string {
+	groups := p.texts(field)
+	const most = 4
+	if len(groups) > most {
+		p.refuse(field, fmt.Sprintf("at most %d can be put on: join the rules of some", most))
+		return nil
+	}
+	return groups
+}
+
+// cidrs returns the IPv4 ranges of a field.
+func (c *cluster) cidrs(field string) []string {
+	var all []string
+	for _, text := range c.spec.texts(field) {
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err == nil && p.Addr().Is4():
+			if cidr := p.Masked().String(); !slices.Contains(all, cidr) {
+				all = append(all, cidr)
+			}
+		case err == nil:
+			c.spec.note(field, Warning, text+" is dropped: machines have IPv4 addresses only")
+		case strings.HasPrefix(text, "pl-"):
+			c.spec.note(field, Warning, text+" is dropped: prefix lists have no counterpart, so write their ranges or put a security group of yours there")
+		default:
+			c.spec.refuse(field, fmt.Sprintf("%q is not a range: write for example 192.0.2.0/24", text))
+		}
+	}
+	return all
+}
+
+// access translates who may log in.
+func (c *cluster) access() {
+	s := &c.result.Spec
+	given := c.spec.value.Field("sshAccess") != nil
+	cidrs := c.cidrs("sshAccess")
+	if s.Bastion = c.bastion(); s.Bastion != nil {
+		s.Bastion.AllowedCIDRs = cidrs
+	} else {
+		s.SSH.AllowedCIDRs = cidrs
+	}
+	if !given {
+		c.spec.note("sshAccess", Info, "nobody may log in by SSH unless it says from where")
+	}
+	for _, key := range c.keys {
+		if text := key.text("publicKey"); text != "" {
+			s.SSH.AuthorizedKeys = append(s.SSH.AuthorizedKeys, strings.TrimSpace(text))
+		}
+		key.finish()
+	}
+	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.value.Field("sshKeyName") == nil {
+		c.spec.note("sshAccess", Warning, "kops keeps SSH keys in its state: write the public keys into spec.ssh.authorizedKeys, or nobody can log in")
+	}
+}
+
+// dns translates the API's name.
+func (c *cluster) dns() {
+	s := &c.result.Spec
+	zone, public := c.spec.text("dnsZone"), c.spec.text("masterPublicName")
+	gossip := strings.HasSuffix(c.name, ".k8s.local")
+	name := public
+	if name == "" {
+		name = "api." + c.name
+	}
+	kind := "Public"
+	if v := c.spec.value.Field("topology").Field("dns").Field("type"); v != nil {
+		kind = v.Text
+	}
+	switch {
+	case gossip:
+	case kind == "Public" && isZoneID(zone):
+		s.DNS = &v1alpha1.DNS{HostedZoneID: zone, Name: name}
+		return
+	case kind == "Public":
+		c.spec.note("dnsZone", Warning, fmt.Sprintf(
+			"the API's record, %s, is not made: write the ID of the hosted zone, as Z0123456789ABCDEFGHIJ, or make it yourself as an alias of the load balancer", name))
+	default:
+		c.spec.note("dnsZone", Warning, fmt.Sprintf(
+			"the API's record, %s, is not made, since the zone is not public: make it yourself as an alias of the load balancer", name))
+	}
+	if !gossip || public != "" {
+		s.API.ExtraNames = appendNew(s.API.ExtraNames, name)
+	}
+}
+
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// isZoneID reports whether a zone is given by its ID, not by its name.
+func isZoneID(zone string) bool { return strings.HasPrefix(zone, "Z") && !strings.Contains(zone, ".") }
+
+// check says what can only be said of the whole.
+func (c *cluster) check() {
+	s := &c.result.Spec
+	if s.Network.VPC == "" {
+		return
+	}
+	has := func(role v1alpha1.SubnetRole) bool {
+		return slices.ContainsFunc(s.Network.Subnets, func(n v1alpha1.Subnet) bool { return n.Role == role })
+	}
+	if !has(v1alpha1.SubnetPublic) && (s.API.Access == v1alpha1.APIPublic || s.Bastion != nil) {
+		c.spec.refuse("subnets", "a public API and bastions need a subnet of type Utility or Public: add one")
+	}
+	if !has(v1alpha1.SubnetRole(s.Network.Topology)) {
+		c.spec.refuse("subnets", fmt.Sprintf("topology is %s, and there is no such subnet: add one", strings.ToLower(string(s.Network.Topology))))
+	}
+}

@@ -1,0 +1,200 @@
+package kops
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+)
+
+// cluster is a cluster of kops with all that belongs to it.
+type cluster struct {
+	t      *translation
+	spec   *part
+	name   string
+	groups []*group
+	keys   []*part
+	result *v1alpha1.Cluster
+
+	subnets []*subnet
+	// autoscaler is whether kops would install the cluster autoscaler.
+	autoscaler bool
+	// kubelet are the arguments of all nodes' kubelets.
+	kubelet map[string]string
+	// surge and batch are how groups roll that do not say so themselves.
+	rolling *part
+}
+
+// clusterName matches what a cluster of ours may be called.
+var clusterName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// translate makes the Cluster and its InstanceGroups.
+func (c *cluster) translate() {
+	c.result = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
+		Name: c.ourName(), Annotations: map[string]string{AnnotationName: c.name},
+	}}
+	s := &c.result.Spec
+	c.readSubnets()
+	s.Region = c.region()
+	s.Release = c.release()
+	c.network(&s.Network)
+	c.api(&s.API)
+	c.dns()
+	c.controlPlane(&s.ControlPlane)
+	c.components(&s.ControlPlane.ExtraArgs)
+	c.access()
+	c.iam(&s.IAM)
+	c.issuer()
+	s.Tags = c.tags("cloudLabels", c.spec)
+	c.cni()
+	c.releaseAddons()
+	c.shared()
+	c.check()
+	c.spec.finish()
+	c.t.add(c.spec.document, c.result)
+	c.nodes()
+}
+
+// ourName is the first part of the cluster's name, which is a domain in kops.
+func (c *cluster) ourName() string {
+	name := c.t.options.Name
+	if name == "" {
+		name, _, _ = strings.Cut(c.name, ".")
+	}
+	if !clusterName.MatchString(name) {
+		c.t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
+			"%q cannot name a cluster: give one of at most 40 lower-case letters, digits and hyphens with --kops-name", name)
+	}
+	return name
+}
+
+// ownTag matches the tags that the operator sets itself.
+var ownTag = regexp.MustCompile(`(?i)^(aws:|kubernetes\.io/cluster/|cluster-operator\.aws/)`)
+
+// tags returns labels as tags, but for those that are not a person's to set.
+func (c *cluster) tags(field string, p *part) map[string]string {
+	tags := p.labels(field)
+	for _, key := range sorted(tags) {
+		if ownTag.MatchString(key) {
+			delete(tags, key)
+			p.note(field, Info, fmt.Sprintf("the tag %s is set by the operator, or is AWS's own", key))
+		}
+	}
+	return orNil(tags)
+}
+
+func sorted(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// iam translates permissions.
+func (c *cluster) iam(to *v1alpha1.NodeIAM) {
+	for _, entry := range c.entries("externalPolicies") {
+		var arns []string
+		for _, item := range entry.Value.Items {
+			arns = append(arns, item.Text)
+		}
+		switch role(entry.Key) {
+		case roleControlPlane:
+			to.ControlPlanePolicies = arns
+		case roleNode:
+			to.WorkerPolicies = arns
+		default:
+			c.spec.note("externalPolicies", Warning, "policies for "+entry.Key+" are dropped: bastions have no role, and there are no other machines")
+		}
+	}
+	for _, entry := range c.entries("additionalPolicies") {
+		c.spec.note("additionalPolicies", Warning,
+			"the statements for "+entry.Key+" are dropped: make a managed policy of them, and give its ARN in externalPolicies")
+	}
+	if p := c.spec.section("iam", iamFields); p != nil {
+		to.PermissionsBoundary = p.text("permissionsBoundary")
+		p.finish()
+	}
+}
+
+// entries returns the entries of a map.
+func (c *cluster) entries(field string) []tree.Entry {
+	v := c.spec.of(field, tree.Map)
+	if v == nil {
+		return nil
+	}
+	return v.Entries
+}
+
+// issuer translates the publication of service-account keys.
+func (c *cluster) issuer() {
+	p := c.spec.section("serviceAccountIssuerDiscovery", issuerFields)
+	if p == nil {
+		return
+	}
+	c.result.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
+	if !p.truth("enableAWSOIDCProvider", false) {
+		p.note("enableAWSOIDCProvider", Info, "an identity provider is made with the issuer")
+	}
+	p.finish()
+}
+
+// releaseAddons leaves out addons of the release that the manifest switches off.
+func (c *cluster) releaseAddons() {
+	for field, addon := range map[string]string{"clusterAutoscaler": "cluster-autoscaler", "metricsServer": "metrics-server"} {
+		p := c.spec.section(field, addonFields)
+		if p == nil {
+			continue
+		}
+		p.open = true
+		enabled := p.truth("enabled", false)
+		if field == "clusterAutoscaler" {
+			c.autoscaler = enabled
+		}
+		if !enabled {
+			c.result.Spec.Addons = append(c.result.Spec.Addons, v1alpha1.Addon{Name: addon, Disabled: true})
+		}
+		for _, entry := range p.value.Entries {
+			if entry.Key != "enabled" {
+				p.used[entry.Key] = true
+				p.note(entry.Key, Warning, "set it in the values of "+addon+" in spec.addons")
+			}
+		}
+	}
+	slices.SortFunc(c.result.Spec.Addons, func(a, b v1alpha1.Addon) int { return strings.Compare(a.Name, b.Name) })
+	for _, section := range []struct {
+		name  string
+		table fields
+	}{{"cloudConfig", cloudFields}, {"kubeDNS", dnsServiceFields}} {
+		if p := c.spec.section(section.name, section.table); p != nil {
+			p.open = true
+			p.finish()
+		}
+	}
+}
+
+// shared reads what groups have from their cluster.
+func (c *cluster) shared() {
+	if p := c.spec.component("kubelet", kubeletFlags); p != nil {
+		c.kubelet = p.flags(kubeletFlags)
+		p.finish()
+	}
+	c.rolling = c.spec.section("rollingUpdate", rollingFields)
+	if c.rolling != nil {
+		c.rolling.used["maxSurge"], c.rolling.used["maxUnavailable"] = true, true
+		c.rolling.finish()
+	}
+	if p := c.spec.section("authorization", fields{"rbac": taken, "alwaysAllow": taken}); p != nil {
+		p.field("rbac")
+		if p.field("alwaysAllow") != nil {
+			p.note("alwaysAllow", Warning, "RBAC decides who may do what: give roles to what needs them")
+		}
+		p.finish()
+	}
+}

@@ -1,0 +1,129 @@
+package kops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+)
+
+// flags translates a section of a component's settings to its flags. What no flag takes is noted by finish, which the
+// caller calls.
+func (p *part) flags(table map[string]string) map[string]string {
+	if p == nil {
+		return nil
+	}
+	args := map[string]string{}
+	for _, entry := range p.value.Entries {
+		flag, ok := table[entry.Key]
+		if !ok {
+			continue
+		}
+		if v := p.field(entry.Key); v != nil {
+			args[flag] = argument(v)
+		}
+	}
+	return args
+}
+
+// argument writes a value as the argument of a flag: lists and maps with commas, as all components take them.
+func argument(v *tree.Value) string {
+	var items []string
+	switch v.Kind {
+	case tree.List:
+		for _, item := range v.Items {
+			items = append(items, item.Text)
+		}
+	case tree.Map:
+		for _, entry := range v.Entries {
+			items = append(items, entry.Key+"="+entry.Value.Text)
+		}
+		slices.Sort(items)
+	case tree.Bool:
+		return strings.ToLower(v.Text)
+	case tree.Null, tree.Number, tree.String:
+		return v.Text
+	}
+	return strings.Join(items, ",")
+}
+
+// component returns the section of a component with the table of all its fields.
+func (p *part) component(name string, flags map[string]string) *part {
+	table := fields{}
+	for field := range flags {
+		table[field] = taken
+	}
+	for field, rule := range noFlag[name] {
+		table[field] = rule
+	}
+	s := p.section(name, table)
+	if s != nil {
+		s.open = true
+	}
+	return s
+}
+
+// plugins are the admission plugins of Kubernetes 1.34 and later: with another name API servers do not start.
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+var plugins = []string{
+	"AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
+	"ClusterTrustBundleAttest", "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "DenyServiceExternalIPs",
+	"EventRateLimit", "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology", "LimitRanger",
+	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceAutoProvision", "NamespaceExists", "NamespaceLifecycle",
+	"NodeRestriction", "OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize", "PodNodeSelector", "PodSecurity",
+	"PodTolerationRestriction", "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
+	"TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+}
+
+// admission returns the admission plugins of a field that there still are.
+func (p *part) admission(field string) []string {
+	var known []string
+	for _, name := range p.texts(field) {
+		if slices.Contains(plugins, name) {
+			known = append(known, name)
+			continue
+		}
+		p.note(field, Warning, "there is no admission plugin "+name+" in Kubernetes any more")
+	}
+	return known
+}
+
+// components translates the settings of the control plane's components.
+func (c *cluster) components(args *v1alpha1.ExtraArgs) {
+	if p := c.spec.component("kubeAPIServer", apiServerFlags); p != nil {
+		flags := p.flags(apiServerFlags)
+		// kubeadm enables NodeRestriction, and an argument of ours takes the place of its own.
+		enabled := slices.Concat(p.admission("enableAdmissionPlugins"), p.admission("appendAdmissionPlugins"))
+		if len(enabled) > 0 {
+			if !slices.Contains(enabled, "NodeRestriction") {
+				enabled = append(enabled, "NodeRestriction")
+			}
+			flags["enable-admission-plugins"] = strings.Join(slices.Compact(enabled), ",")
+		}
+		if disabled := p.admission("disableAdmissionPlugins"); len(disabled) > 0 {
+			flags["disable-admission-plugins"] = strings.Join(disabled, ",")
+		}
+		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
+			p.refuse("serviceClusterIPRange", "it is not the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
+		}
+		p.finish()
+		args.APIServer = orNil(flags)
+	}
+	if p := c.spec.component("kubeControllerManager", controllerManagerFlags); p != nil {
+		args.ControllerManager = orNil(p.flags(controllerManagerFlags))
+		p.field("clusterCIDR") // read with the network
+		p.finish()
+	}
+	if p := c.spec.component("kubeScheduler", schedulerFlags); p != nil {
+		args.Scheduler = orNil(p.flags(schedulerFlags))
+		p.finish()
+	}
+}
+
+func orNil(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,339 @@
+package kops
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+)
+
+// group is an instance group of kops.
+type group struct {
+	t       *translation
+	cluster *cluster
+	spec    *part
+	name    string
+	// of is the cluster that its label names.
+	of string
+	// told is whether a subnet that there is not has been told of.
+	told bool
+}
+
+// nodes makes the InstanceGroups of the groups of role Node.
+func (c *cluster) nodes() {
+	for _, g := range c.withRole(roleNode) {
+		c.t.add(g.spec.document, g.translate())
+	}
+}
+
+// notInNames matches what names of objects do not have.
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// defaultSize and defaultType are what kops makes of a group that does not say.
+const (
+	defaultSize = 2
+	defaultType = "t3.medium"
+)
+
+func (g *group) translate() *v1alpha1.InstanceGroup {
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(g.name), "-"), "-")
+	if name != g.name {
+		g.spec.note("", Info, fmt.Sprintf("the group is called %s here", name))
+	}
+	result := &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	s := &result.Spec
+	s.Cluster = g.cluster.result.Name
+	s.MinSize = g.spec.number("minSize", defaultSize)
+	s.MaxSize = g.spec.number("maxSize", max(s.MinSize, 1))
+	if s.MaxSize == 0 {
+		s.MaxSize = 1
+		g.spec.note("maxSize", Warning, "a group has room for one machine at least: with minSize 0 there is none unless something scales it")
+	}
+	g.types(s)
+	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
+	g.place(s)
+	s.Image = g.image()
+	s.RootVolume = g.spec.volume(rootVolume)
+	s.Volumes = g.volumes()
+	s.Labels = g.labels()
+	s.Taints = g.taints()
+	s.Tags = g.cluster.tags("cloudLabels", g.spec)
+	g.autoscale(s)
+	s.SecurityGroups = g.spec.securityGroups("additionalSecurityGroups")
+	s.KubeletExtraArgs = g.kubelet()
+	s.ExtraUserData = g.userData()
+	g.rolling(&s.RollingUpdate)
+	g.finish()
+	return result
+}
+
+// finish reads the sections that every group may have, and speaks of what is left.
+func (g *group) finish() {
+	for field, table := range map[string]fields{"iam": profileFields, "instanceMetadata": metadataFields} {
+		if p := g.spec.section(field, table); p != nil {
+			p.finish()
+		}
+	}
+	g.publicAddress()
+	g.spec.finish()
+}
+
+// publicAddress says if machines would get addresses that they are not to have.
+func (g *group) publicAddress() {
+	v := g.spec.field("associatePublicIp")
+	if v == nil {
+		return
+	}
+	public := g.cluster.result.Spec.Network.Topology == v1alpha1.TopologyPublic
+	if wanted, ok := v.Truth(); ok && !wanted && public {
+		g.spec.refuse("associatePublicIp", "machines in public subnets have public addresses: use private subnets, or leave it out")
+	}
+}
+
+// types translates instance types and spot.
+func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
+	for _, one := range strings.Split(g.spec.text("machineType"), ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			s.InstanceTypes = appendNew(s.InstanceTypes, one)
+		}
+	}
+	price := ""
+	if v := g.spec.field("maxPrice"); v != nil { // text as a rule, but also a number
+		price = v.Text
+	}
+	mixed := g.spec.section("mixedInstancesPolicy", mixedFields)
+	if mixed == nil {
+		if price != "" {
+			s.Spot = &v1alpha1.Spot{MaxPrice: price}
+		}
+	} else {
+		if named := mixed.texts("instances"); len(named) > 0 {
+			s.InstanceTypes = slices.Compact(named)
+		}
+		if mixed.field("instanceRequirements") != nil {
+			mixed.note("instanceRequirements", Warning, "instance types are named: write those that are wanted into instances")
+		}
+		s.Spot = mixed.spot(price)
+		if s.Spot == nil && price != "" {
+			g.spec.note("maxPrice", Info, "no machine is a spot instance, since onDemandAboveBase is 100")
+		}
+		if s.Spot != nil {
+			s.Spot.OnDemandBase = min(s.Spot.OnDemandBase, s.MaxSize)
+		}
+		mixed.finish()
+	}
+	if len(s.InstanceTypes) == 0 {
+		s.InstanceTypes = []string{defaultType}
+		g.spec.note("machineType", Info, "machines are of type "+defaultType+", as kops makes them")
+	}
+}
+
+// spot translates how many machines are spot instances; none are unless it says so.
+// https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
+func (p *part) spot(price string) *v1alpha1.Spot {
+	const all = 100
+	base, above := p.number("onDemandBase", 0), p.number("onDemandAboveBase", all)
+	strategy := p.text("spotAllocationStrategy")
+	if above >= all {
+		return nil
+	}
+	s := &v1alpha1.Spot{OnDemandBase: base, OnDemandPercentage: above, MaxPrice: price}
+	switch strategy {
+	case "", "price-capacity-optimized":
+	case "capacity-optimized", "lowest-price":
+		s.Strategy = v1alpha1.SpotStrategy(strategy)
+	case "capacity-optimized-prioritized":
+		s.Strategy = v1alpha1.SpotCapacityOptimized
+		p.note("spotAllocationStrategy", Info, "the order of types has no say in which spot capacity is taken")
+	default:
+		p.note("spotAllocationStrategy", Warning, "price-capacity-optimized takes its place")
+	}
+	return s
+}
+
+// place translates the subnets: to zones, or to IDs if one is not the cluster's own for its zone.
+func (g *group) place(s *v1alpha1.InstanceGroupSpec) {
+	found := g.subnets()
+	network := &g.cluster.result.Spec.Network
+	role := v1alpha1.SubnetRole(network.Topology)
+	var ids []string
+	odd := false
+	for _, one := range found {
+		s.Zones = appendNew(s.Zones, one.zone)
+		ids = appendNew(ids, one.id)
+		odd = odd || one.spare || one.role != role
+	}
+	if odd && network.VPC == "" {
+		g.spec.refuse("subnets", "nodes stand in subnets of the topology's kind, one in each zone")
+		return
+	}
+	if odd {
+		s.Zones, s.Subnets = nil, ids
+		return
+	}
+	all := true
+	for _, one := range g.cluster.subnets {
+		all = all && (one.role != role || slices.Contains(s.Zones, one.zone))
+	}
+	if all {
+		s.Zones = nil
+	}
+}
+
+// image translates the image, which other clouds and owners name in other ways.
+func (g *group) image() string {
+	name := g.spec.text("image")
+	switch {
+	case strings.HasPrefix(name, "ami-"):
+		g.spec.note("image", Warning, "the image is taken as it is: it must have what the release's images have, as systemd and control groups of version 2; leave it out for the release's")
+		return name
+	case name != "":
+		g.spec.note("image", Info, "machines boot the release's image; write an ID, ami-…, for one of your own")
+	}
+	return ""
+}
+
+// labels translates labels, but for those that kubelets may not set.
+func (g *group) labels() map[string]string {
+	labels := g.spec.labels("nodeLabels")
+	for _, key := range sorted(labels) {
+		domain, _, qualified := strings.Cut(key, "/")
+		own := domain == v1alpha1.Group || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io")
+		free := domain == "node.kubernetes.io" || domain == "kubelet.kubernetes.io"
+		switch {
+		case !qualified || !own || free && key != "node.kubernetes.io/instance-type":
+			continue
+		case key == "kops.k8s.io/instancegroup":
+			g.spec.note("nodeLabels", Info, "the label "+key+" is dropped: nodes have "+model.LabelInstanceGroup)
+		default:
+			g.spec.note("nodeLabels", Warning, "the label "+key+" is dropped: kubelets may not set it; put it on nodes yourself, or take another key")
+		}
+		delete(labels, key)
+	}
+	return orNil(labels)
+}
+
+// taints translates KEY=VALUE:EFFECT.
+func (g *group) taints() []corev1.Taint {
+	var all []corev1.Taint
+	for _, text := range g.spec.texts("taints") {
+		left, effect, ok := strings.Cut(text, ":")
+		key, value, _ := strings.Cut(left, "=")
+		if !ok || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+			g.spec.refuse("taints", fmt.Sprintf("%q is no taint: write for example dedicated=gpu:NoSchedule", text))
+			continue
+		}
+		all = append(all, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+	}
+	return all
+}
+
+// autoscale translates whether the cluster autoscaler finds the group: kops' own says so by a field, a person's by tags.
+func (g *group) autoscale(s *v1alpha1.InstanceGroupSpec) {
+	s.Autoscale = g.spec.truth("autoscale", true) && g.cluster.autoscaler
+	for _, key := range sorted(s.Tags) {
+		if key == model.TagAutoscalerEnabled || strings.HasPrefix(key, model.TagAutoscalerClusterPrefix) && !strings.Contains(key, "node-template") {
+			s.Autoscale = true
+			delete(s.Tags, key)
+		}
+	}
+	s.Tags = orNil(s.Tags)
+}
+
+// kubelet joins the cluster's arguments of kubelets and the group's own.
+func (g *group) kubelet() map[string]string {
+	args := maps.Clone(g.cluster.kubelet)
+	if args == nil {
+		args = map[string]string{}
+	}
+	if p := g.spec.component("kubelet", kubeletFlags); p != nil {
+		maps.Copy(args, p.flags(kubeletFlags))
+		p.finish()
+	}
+	return orNil(args)
+}
+
+// userData joins the shell scripts.
+func (g *group) userData() string {
+	var scripts []string
+	for _, p := range g.spec.sections("additionalUserData", userDataFields) {
+		kind, content := p.text("type"), p.text("content")
+		p.field("name")
+		switch {
+		case kind != "text/x-shellscript" && kind != "":
+			p.note("type", Warning, "only shell scripts are run: write what it does as one")
+		case !strings.HasPrefix(content, "#!"), shell.MatchString(content):
+			scripts = append(scripts, content)
+		default:
+			p.refuse("content", "scripts of another kind cannot be joined: write one for the shell")
+		}
+		p.finish()
+	}
+	if len(scripts) < 2 {
+		return strings.Join(scripts, "")
+	}
+	var joined strings.Builder
+	joined.WriteString("#!/bin/bash\nset -e\n")
+	for _, script := range scripts { // each in a shell of its own, so that one may exit before the next
+		fmt.Fprintf(&joined, "(\nset +e\n%s\n)\n", strings.TrimSpace(shell.ReplaceAllString(script, "")))
+	}
+	return joined.String()
+}
+
+// shell matches the first line of a script for the shell.
+var shell = regexp.MustCompile(`^#! ?(/usr)?/bin/(env )?(ba)?sh[^\n]*\n`)
+
+// rolling translates how nodes are replaced: with a surge by the operator, since CloudFormation has none.
+func (g *group) rolling(r *v1alpha1.RollingUpdate) {
+	own := g.spec.section("rollingUpdate", rollingFields)
+	read := func(field string) *intstr.IntOrString {
+		for _, p := range []*part{own, g.cluster.rolling} {
+			if p == nil {
+				continue
+			}
+			if v := p.field(field); v != nil {
+				return numberOrShare(p, field, v)
+			}
+		}
+		return nil
+	}
+	r.Surge, r.BatchSize = read("maxSurge"), read("maxUnavailable")
+	if own != nil {
+		own.finish()
+	}
+	if r.Surge != nil {
+		r.Engine = v1alpha1.RollOperator
+		if r.BatchSize == nil {
+			r.BatchSize = r.Surge
+		}
+	}
+}
+
+// numberOrShare returns a number or a percentage, nil if it is none at all.
+func numberOrShare(p *part, field string, v *tree.Value) *intstr.IntOrString {
+	if n, ok := v.Int(); ok && n >= 0 && n <= 1000 {
+		if n == 0 {
+			return nil
+		}
+		return new(intstr.FromInt32(int32(n)))
+	}
+	if share := intstr.FromString(v.Text); percentage.MatchString(v.Text) {
+		if v.Text == "0%" {
+			return nil
+		}
+		return &share
+	}
+	p.refuse(field, "write a number, or a percentage as 25%")
+	return nil
+}
+
+var percentage = regexp.MustCompile(`^([0-9]|[1-9][0-9]|100)%$`)

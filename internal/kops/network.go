@@ -1,0 +1,274 @@
+package kops
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// subnet is a subnet of kops.
+type subnet struct {
+	part *part
+	name string
+	zone string
+	id   string
+	role v1alpha1.SubnetRole
+	// spare is whether another subnet of its role and zone comes before it.
+	spare bool
+}
+
+// readSubnets reads the subnets. Utility is what kops calls public subnets beside private ones.
+func (c *cluster) readSubnets() {
+	for _, p := range c.spec.sections("subnets", subnetFields) {
+		s := &subnet{part: p, name: p.text("name"), zone: p.text("zone"), id: p.text("id"), role: v1alpha1.SubnetPublic}
+		switch kind := p.text("type"); kind {
+		case "Private":
+			s.role = v1alpha1.SubnetPrivate
+		case "Public", "Utility", "":
+		default:
+			p.refuse("type", "write Private, Public or Utility: nodes have IPv4 addresses")
+		}
+		if p.text("ipv6CIDR") != "" {
+			p.refuse("ipv6CIDR", "machines and pods have IPv4 addresses only")
+		}
+		if p.text("region") != "" {
+			p.refuse("region", "subnets of AWS are in a zone: write zone")
+		}
+		p.field("cidr")
+		s.spare = slices.ContainsFunc(c.subnets, func(o *subnet) bool { return o.role == s.role && o.zone == s.zone })
+		c.subnets = append(c.subnets, s)
+	}
+	if len(c.subnets) == 0 {
+		c.spec.refuse("subnets", "there are no subnets: name those to stand in")
+	}
+}
+
+// region is that of the subnets' zones.
+func (c *cluster) region() string {
+	region := ""
+	for _, s := range c.subnets {
+		if len(s.zone) < 2 || s.zone[len(s.zone)-1] < 'a' || s.zone[len(s.zone)-1] > 'h' {
+			s.part.refuse("zone", "write an availability zone, a region and a letter of a to h")
+			continue
+		}
+		own := s.zone[:len(s.zone)-1]
+		if region != "" && own != region {
+			s.part.refuse("zone", "it is not in the region of the others, "+region)
+		}
+		region = own
+	}
+	return region
+}
+
+// topology reads where nodes stand.
+func (c *cluster) topology() v1alpha1.Topology {
+	p := c.spec.section("topology", topologyFields)
+	if p == nil {
+		return v1alpha1.TopologyPublic
+	}
+	masters, nodes := p.text("masters"), p.text("nodes")
+	if masters != "" && nodes != "" && masters != nodes {
+		p.refuse("masters", "slots and nodes stand in subnets of one kind: write what nodes has, or change both")
+	}
+	if b := p.section("bastion", bastionFields); b != nil {
+		b.finish()
+	}
+	p.field("dns") // read with the API's name
+	p.finish()
+	switch strings.ToLower(nodes + masters) {
+	case "private", "privateprivate":
+		return v1alpha1.TopologyPrivate
+	case "", "public", "publicpublic":
+	default:
+		p.refuse("nodes", "write public or private")
+	}
+	return v1alpha1.TopologyPublic
+}
+
+// network translates the VPC and the ranges.
+func (c *cluster) network(n *v1alpha1.Network) {
+	n.Topology = c.topology()
+	n.VPC = c.spec.text("networkID")
+	existing := 0
+	for _, s := range c.subnets {
+		if s.id != "" {
+			existing++
+		}
+	}
+	switch {
+	case existing > 0 && existing < len(c.subnets):
+		c.spec.refuse("subnets", "some have an id and some have none: name existing subnets for all, or for none")
+	case existing > 0 && n.VPC == "":
+		c.spec.refuse("networkID", "the subnets are existing ones: name their VPC")
+	case existing > 0:
+		c.existingSubnets(n)
+	case n.VPC != "":
+		c.spec.refuse("networkID", "new subnets in an existing VPC cannot be made: make them, with Terraform for example, and give the id of each")
+	default:
+		c.newSubnets(n)
+	}
+	c.ranges(n)
+}
+
+// existingSubnets takes subnets by their IDs. What is behind them stays as it is, as kops leaves it
+// (https://kops.sigs.k8s.io/run_in_existing_vpc/#shared-nat-egress).
+func (c *cluster) existingSubnets(n *v1alpha1.Network) {
+	for _, s := range c.subnets {
+		if via := s.part.text("egress"); via != "" {
+			s.part.note("egress", Info, "the routes of existing subnets are left as they are, here as by kops: see that this one's leads there")
+		}
+		if s.part.text("publicIP") != "" {
+			s.part.note("publicIP", Info, "no NAT gateway is made for existing subnets")
+		}
+		if s.part.field("additionalRoutes") != nil {
+			s.part.note("additionalRoutes", Warning, "the routes of existing subnets are left as they are: make these yourself")
+		}
+		s.part.finish()
+		if s.spare {
+			s.part.note("", Info, fmt.Sprintf("zone %s has another %s subnet, which is the cluster's; groups that name this one stand in it", s.zone, strings.ToLower(string(s.role))))
+			continue
+		}
+		n.Subnets = append(n.Subnets, v1alpha1.Subnet{ID: s.id, Zone: s.zone, Role: s.role})
+	}
+}
+
+// newSubnets takes the zones of the subnets to be made, and decides their way out.
+func (c *cluster) newSubnets(n *v1alpha1.Network) {
+	n.CIDR = c.spec.text("networkCIDR")
+	if n.CIDR == "" {
+		c.spec.refuse("networkCIDR", "a new VPC needs a range: write one, for example 172.20.0.0/16")
+	}
+	var external, gateways int
+	role := v1alpha1.SubnetPublic
+	if n.Topology == v1alpha1.TopologyPrivate {
+		role = v1alpha1.SubnetPrivate
+	}
+	for _, s := range c.subnets {
+		if s.part.text("publicIP") != "" {
+			s.part.refuse("publicIP", "traffic would leave by another address, which others may not let in: leave it out if they may")
+		}
+		if s.part.field("additionalRoutes") != nil {
+			s.part.refuse("additionalRoutes", "traffic would go another way: use existing subnets with routes of your own")
+		}
+		via := s.part.text("egress")
+		switch {
+		case s.role != v1alpha1.SubnetPrivate:
+		case via == "External":
+			external++
+		case via == "":
+			gateways++
+		default:
+			s.part.refuse("egress", "traffic would leave another way: use existing subnets with routes of your own, or leave it out for NAT gateways in each zone")
+		}
+		s.part.finish()
+		if s.role == role && !s.spare {
+			n.Zones = append(n.Zones, s.zone)
+		}
+		if s.spare {
+			s.part.refuse("zone", "a new VPC has one subnet of each kind in a zone")
+		}
+	}
+	if len(c.subnets) > 0 {
+		c.spec.note("subnets", Info, "the ranges of new subnets follow from the VPC's range and the letter of their zone")
+	}
+	switch {
+	case n.Topology == v1alpha1.TopologyPublic:
+	case external > 0 && gateways > 0:
+		c.spec.refuse("subnets", "some private subnets have egress External and some have none: traffic would leave another way")
+	case external > 0:
+		n.NAT = v1alpha1.NATNone
+	default:
+		n.NAT = v1alpha1.NATPerZone
+	}
+}
+
+// How kops divides the nonMasqueradeCIDR: the upper half is the pods', the first eighth the services'.
+const (
+	defaultRange = "100.64.0.0/10"
+	podBits      = 1
+	serviceBits  = 3
+)
+
+// ranges translates the ranges of pods and services, with kops' defaults, so that what knows them goes on to.
+func (c *cluster) ranges(n *v1alpha1.Network) {
+	whole := c.spec.text("nonMasqueradeCIDR")
+	vpcAddresses := c.spec.value.Field("networking").Field("amazonvpc") != nil
+	if whole == "" || vpcAddresses { // there kops writes the network's range, which pods have no addresses of here
+		whole = defaultRange
+	}
+	n.ServiceCIDR, n.PodCIDR = c.spec.text("serviceClusterIPRange"), c.spec.text("podCIDR")
+	if controllers := c.spec.value.Field("kubeControllerManager"); controllers != nil && n.PodCIDR == "" {
+		if given := controllers.Field("clusterCIDR"); given != nil {
+			n.PodCIDR = given.Text
+		}
+	}
+	p, err := netip.ParsePrefix(whole)
+	if err != nil || !p.Addr().Is4() {
+		c.spec.refuse("nonMasqueradeCIDR", "pods and services have IPv4 addresses: write an IPv4 range")
+		return
+	}
+	if n.PodCIDR == "" || vpcAddresses {
+		n.PodCIDR = part4(p, podBits, 1)
+	}
+	if n.ServiceCIDR == "" {
+		n.ServiceCIDR = part4(p, serviceBits, 0)
+	}
+	c.checkRanges(n)
+}
+
+// part4 returns the nth of the 2^bits parts of an IPv4 range.
+func part4(p netip.Prefix, bits, n int) string {
+	address := p.Masked().Addr().As4()
+	length := p.Bits() + bits
+	value := binary.BigEndian.Uint32(address[:]) | uint32(n)<<(32-min(length, 32)) //nolint:gosec // n is below 2^bits
+	binary.BigEndian.PutUint32(address[:], value)
+	return netip.PrefixFrom(netip.AddrFrom4(address), min(length, 32)).String()
+}
+
+// checkRanges refuses ranges of which one address would be two things.
+func (c *cluster) checkRanges(n *v1alpha1.Network) {
+	var vpc []string
+	if cidr := c.spec.text("networkCIDR"); cidr != "" {
+		vpc = append(vpc, cidr)
+	}
+	more := c.spec.texts("additionalNetworkCIDRs")
+	if len(more) > 0 && n.VPC == "" {
+		c.spec.refuse("additionalNetworkCIDRs", "a new VPC has one range: make the VPC yourself, and name it in networkID")
+	}
+	vpc = append(vpc, more...)
+	ranges := []struct{ field, of, cidr string }{
+		{"serviceClusterIPRange", "services", n.ServiceCIDR}, {"podCIDR", "pods", n.PodCIDR},
+	}
+	for i, one := range ranges {
+		p, err := netip.ParsePrefix(one.cidr)
+		if one.cidr == "" {
+			continue
+		}
+		if err != nil || !p.Addr().Is4() {
+			c.spec.refuse(one.field, fmt.Sprintf("%q is not an IPv4 range", one.cidr))
+			continue
+		}
+		for _, cidr := range vpc {
+			if other, err := netip.ParsePrefix(cidr); err == nil && other.Overlaps(p) {
+				c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of %s, %s, overlaps the network's %s: take another", one.of, one.cidr, cidr))
+			}
+		}
+		if i > 0 {
+			if other, err := netip.ParsePrefix(n.ServiceCIDR); err == nil && other.Overlaps(p) {
+				c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR))
+			}
+		}
+	}
+}
+
+// rangeField is the field that a person wrote a range into.
+func (c *cluster) rangeField(field string) string {
+	if c.spec.value.Field(field) == nil && c.spec.value.Field("nonMasqueradeCIDR") != nil {
+		return "nonMasqueradeCIDR"
+	}
+	return field
+}
