@@ -28,6 +28,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	o, err := parse(args)
+	Version = imageVersion(ctx)
 	if err == nil && o.version {
 		_, _ = fmt.Fprintf(out, "Kubernetes %s\n", Version)
 		return 0

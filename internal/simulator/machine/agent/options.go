@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Version is the kubelet's, and that of the kube binary beside it. The build
-// stamps it.
+// Version is the kubelet's: that of the kube binary in the machine image, once the
+// kubelet has asked it.
 var Version = "v1.36.3"
 
 // options are what a kubelet's command line and configuration file say.
