@@ -55,8 +55,9 @@ type history struct {
 	// Missing are machines that had not joined when most of the time for it was over, and Asked is when that was found out.
 	Missing []string     `json:"missing,omitempty"`
 	Asked   *metav1.Time `json:"asked,omitempty"`
-	// Cause says which nodes made the last change fail.
+	// Cause says which nodes made the last change fail; Kept that one could not be drained in time, and the change was cancelled.
 	Cause string `json:"cause,omitempty"`
+	Kept  bool   `json:"kept,omitempty"`
 	// AutoscalerHeld is true from before the cluster autoscaler is kept off until it is let back.
 	AutoscalerHeld bool `json:"autoscalerHeld,omitempty"`
 }

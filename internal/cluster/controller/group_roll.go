@@ -41,7 +41,7 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 	}
 	var problem error
 	if !sent { // else it is to be recorded first
-		problem = s.accompany(ctx, group, s.target(cluster), &known)
+		problem = errors.Join(s.takeBack(ctx, group, s.target(cluster), &known), s.accompany(ctx, group, s.target(cluster), &known))
 	}
 	s.tell(group, &known)
 	if err := keep(group.Status.Stack, known); err != nil {

@@ -133,6 +133,14 @@ func (v *view) blame(missing []string) string {
 	return fmt.Sprintf("Nodes of the new shape were not ready within %s: %s.", v.history.Next.Ready.Duration, strings.Join(parts, ", "))
 }
 
+// reason says in a word why the last change was taken back.
+func (h *history) reason() string {
+	if h.Kept {
+		return reasonDrainTimedOut
+	}
+	return reasonNotReady
+}
+
 // inWords says the outcome of a stack to somebody who looks at nodes.
 func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.Outcome) operatorkit.Outcome {
 	told := group.Status.Rollout
@@ -144,7 +152,7 @@ func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.O
 	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
 		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation takes the change back. "+past.Cause)).Troubled()
 	case outcome.Kind() == operatorkit.KindStall && told.State == v1alpha1.RolloutRolledBack && past.Cause != "":
-		return outcome.Explain(reasonNotReady, past.Cause+" The group is back at its former shape. Change the object to try again.")
+		return outcome.Explain(past.reason(), past.Cause+" The group is back at its former shape. Change the object to try again.")
 	default:
 		return outcome
 	}
