@@ -51,8 +51,13 @@ func (b *block) write(out *strings.Builder) {
 	for _, label := range b.labels {
 		out.WriteString(" " + quote(label))
 	}
+	parts := b.parts()
+	if len(parts) == 0 {
+		out.WriteString(" {}\n")
+		return
+	}
 	out.WriteString(" {\n")
-	for i, part := range b.parts() {
+	for i, part := range parts {
 		if i > 0 && (part.block != nil || part.rank > 0) {
 			out.WriteString("\n")
 		}

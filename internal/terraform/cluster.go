@@ -71,9 +71,7 @@ func Cluster(in Input) (*Configuration, error) {
 		in.Layout = LayoutCluster
 	}
 	c := in.Cluster
-	m := &module{
-		folder: "data/" + c.Name, data: map[string]*block{}, files: map[string][]byte{}, owners: map[string]string{}, marks: map[string]meaning{},
-	}
+	m := newModule(c.Name)
 	base, err := render.Base(c)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
@@ -92,19 +90,42 @@ func Cluster(in Input) (*Configuration, error) {
 	if err := m.machines(&in, base, programs); err != nil {
 		return nil, err
 	}
-	for _, s := range m.scopes {
-		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-			if err := s.translate(id); err != nil {
-				return nil, err
-			}
-		}
+	if err := m.translate(); err != nil {
+		return nil, err
 	}
 	files, err := m.print(&in)
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(files, m.files)
-	return &Configuration{Files: files, Folder: m.folder, Programs: slices.Collect(maps.Values(programs)), Elsewhere: elsewhere(c)}, nil
+	made := &Configuration{Files: files, Folder: m.folder, Elsewhere: elsewhere(c)}
+	for _, a := range slices.Sorted(maps.Keys(programs)) {
+		made.Programs = append(made.Programs, programs[a])
+	}
+	return made, nil
+}
+
+func newModule(cluster string) *module {
+	return &module{
+		folder: "data/" + cluster, data: map[string]*block{}, files: map[string][]byte{}, owners: map[string]string{}, marks: map[string]meaning{},
+	}
+}
+
+// translate translates all stacks' resources, and then puts them in order.
+func (m *module) translate() error {
+	for _, s := range m.scopes {
+		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
+			if err := s.translate(id); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range m.scopes {
+		for _, of := range s.all() {
+			of.order()
+		}
+	}
+	return nil
 }
 
 // add adds a stack.

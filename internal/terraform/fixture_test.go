@@ -81,9 +81,11 @@ func read(t *testing.T, path string, into map[string]fixture) {
 		}
 	}
 	for _, c := range clusters {
+		c.Namespace = "default"
 		f := fixture{cluster: c}
 		for _, g := range groups {
 			if g.Spec.Cluster == c.Name {
+				g.Namespace = "default"
 				f.groups = append(f.groups, g)
 			}
 		}

@@ -44,10 +44,22 @@ func begins(runes []rune, i int) bool {
 // and launch templates keep the whole: bastions are not to be taken for an instance group named bastion.
 func nameOf(stack string, isBase bool, logicalID, cfnType string) string {
 	noun := cfnType[strings.LastIndex(cfnType, ":")+1:]
+	if short := shortNouns[cfnType]; short != "" {
+		noun = short
+	}
 	if !isBase || noun != "AutoScalingGroup" && noun != "LaunchTemplate" {
 		logicalID = strings.TrimSuffix(logicalID, noun)
 	}
 	return strings.TrimSuffix(plain(stack)+"_"+snake(logicalID), "_")
+}
+
+// shortNouns are what logical IDs end in where that is not the type's own name.
+var shortNouns = map[string]string{
+	"AWS::EC2::SubnetRouteTableAssociation": "RouteTableAssociation",
+	"AWS::EC2::VPCEndpoint":                 "Endpoint",
+	"AWS::EC2::VPCGatewayAttachment":        "InternetGatewayAttachment",
+	"AWS::IAM::ManagedPolicy":               "Policy",
+	"AWS::Route53::RecordSet":               "Record",
 }
 
 // plain returns a stack's name as Terraform takes it. Letters and digits stay together: node-1 is not node1.

@@ -1,7 +1,6 @@
 package terraform
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,12 +40,7 @@ func (m *module) print(in *Input) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range m.scopes {
-		for _, of := range s.all() {
-			of.order()
-		}
-	}
-	shared := []*block{}
+	var shared []*block
 	if !in.OmitProvider {
 		shared = append(shared, requirements(), provider(in.Cluster))
 	}
@@ -73,11 +67,11 @@ func (m *module) print(in *Input) (map[string][]byte, error) {
 // blocks returns a stack's blocks: locals, data sources, and the resources by type and name.
 func (s *scope) blocks() []*block {
 	locals := &block{kind: "locals", arguments: s.locals}
-	resources := []*block{}
+	var resources []*block
 	for _, of := range s.all() {
 		resources = append(resources, of.blocks...)
 	}
-	slices.SortStableFunc(resources, func(a, b *block) int { return cmp.Or(slices.Compare(a.labels, b.labels)) })
+	slices.SortStableFunc(resources, func(a, b *block) int { return slices.Compare(a.labels, b.labels) })
 	locals.comment = s.stack.Template.Description
 	return append(append([]*block{locals}, s.data...), resources...)
 }

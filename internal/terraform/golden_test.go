@@ -1,0 +1,108 @@
+package terraform_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws-operator/aws-operator/internal/golden"
+	"github.com/aws-operator/aws-operator/internal/terraform"
+)
+
+// TestGolden holds the configurations of the examples. Bundles of slots 1 and 2 are like that of slot 0 and have no file.
+func TestGolden(t *testing.T) {
+	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join("golden", name)
+			if err := os.MkdirAll(filepath.Join("testdata", dir), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for file, contents := range f.configuration(t, nil).Files {
+				if strings.Contains(file, "control-plane-1") || strings.Contains(file, "control-plane-2") {
+					continue
+				}
+				want = append(want, path.Base(file))
+				golden.Equal(t, filepath.Join(dir, path.Base(file)), contents)
+			}
+			there, err := filepath.Glob(filepath.Join("testdata", dir, "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range there {
+				if !slices.Contains(want, filepath.Base(file)) {
+					t.Errorf("%s is part of no configuration any more", file)
+				}
+			}
+		})
+	}
+}
+
+func TestTheSameClusterGivesTheSameBytes(t *testing.T) {
+	for name, f := range fixtures(t, patterns...) {
+		one, other := f.configuration(t, nil), f.configuration(t, nil)
+		if !maps.EqualFunc(one.Files, other.Files, bytes.Equal) {
+			t.Errorf("%s gives other files the second time", name)
+		}
+	}
+}
+
+// TestAFileForEachStackSaysTheSameAsOneFile compares the blocks of both layouts.
+func TestAFileForEachStackSaysTheSameAsOneFile(t *testing.T) {
+	for name, f := range fixtures(t, patterns...) {
+		whole := f.configuration(t, nil)
+		spread := f.configuration(t, func(in *terraform.Input) { in.Layout = terraform.LayoutStack })
+		want, got := parse(t, whole), parse(t, spread)
+		if stacks := 1 + len(f.groups) + int(max(1, f.cluster.Spec.ControlPlane.Replicas)); got.files != 1+stacks && f.cluster.Spec.ControlPlane.Replicas > 0 {
+			t.Errorf("%s has %d stacks, and %d files", name, stacks, got.files)
+		}
+		if !slices.Equal(slices.Sorted(maps.Keys(want.resources)), slices.Sorted(maps.Keys(got.resources))) {
+			t.Errorf("%s: one file has other resources than several", name)
+		}
+		if !slices.Equal(slices.Sorted(maps.Keys(want.locals)), slices.Sorted(maps.Keys(got.locals))) {
+			t.Errorf("%s: one file has other locals than several", name)
+		}
+		for file, contents := range whole.Files {
+			if file != "kubernetes.tf" && !bytes.Equal(contents, spread.Files[file]) {
+				t.Errorf("%s: %s is another in the other layout", name, file)
+			}
+		}
+	}
+}
+
+func TestTheProviderCanBeLeftOut(t *testing.T) {
+	for name, f := range fixtures(t, "../../examples/clusters/two-accounts.yaml") {
+		text := string(f.configuration(t, nil).Files["kubernetes.tf"])
+		if !strings.Contains(text, "\nterraform {") || !strings.Contains(text, "\nprovider \"aws\" {") {
+			t.Errorf("%s has no terraform or provider block", name)
+		}
+		if strings.Contains(text, "assume_role {") != (f.cluster.Spec.Role != nil) {
+			t.Errorf("%s: the provider does not act as the cluster's role, or as one that it does not have", name)
+		}
+		text = string(f.configuration(t, func(in *terraform.Input) { in.OmitProvider = true }).Files["kubernetes.tf"])
+		if strings.Contains(text, "\nterraform {") || strings.Contains(text, "\nprovider ") {
+			t.Errorf("%s has a terraform or a provider block", name)
+		}
+	}
+}
+
+func TestFilesSayWhoseTheyAre(t *testing.T) {
+	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
+		for file, contents := range f.configuration(t, nil).Files {
+			if !strings.HasSuffix(file, ".tf") {
+				continue
+			}
+			if cluster, ok := terraform.IsWritten(contents); !ok || cluster != f.cluster.Name {
+				t.Errorf("%s: %s is not known as %s's", name, file, f.cluster.Name)
+			}
+		}
+	}
+	if _, ok := terraform.IsWritten([]byte("# A person's\n")); ok {
+		t.Error("a person's file is taken for ours")
+	}
+}

@@ -1,0 +1,1579 @@
+# Written by aws-operator for cluster inside. The next update of the cluster overwrites changes.
+
+terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.81"
+    }
+  }
+}
+
+provider "aws" {
+  region = "eu-central-1"
+}
+
+# Kubernetes cluster inside: what its machines share and what outlives them
+locals {
+  inside_tags = {
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "kubernetes.io/cluster/inside"   = "owned"
+  }
+}
+
+resource "aws_ebs_volume" "inside_etcd_volume_0" {
+  availability_zone = "eu-central-1a"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.inside.arn
+  size              = 20
+  tags = merge(local.inside_tags, {
+    Name                             = "inside-etcd-0"
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/etcd-slot" = "0"
+    "kubernetes.io/cluster/inside"   = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_ebs_volume" "inside_etcd_volume_1" {
+  availability_zone = "eu-central-1b"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.inside.arn
+  size              = 20
+  tags = merge(local.inside_tags, {
+    Name                             = "inside-etcd-1"
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/etcd-slot" = "1"
+    "kubernetes.io/cluster/inside"   = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_ebs_volume" "inside_etcd_volume_2" {
+  availability_zone = "eu-central-1c"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.inside.arn
+  size              = 20
+  tags = merge(local.inside_tags, {
+    Name                             = "inside-etcd-2"
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/etcd-slot" = "2"
+    "kubernetes.io/cluster/inside"   = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_eip" "inside_nat_address_eu_central_1a" {
+  domain = "vpc"
+  tags = merge(local.inside_tags, {
+    Name = "inside-nat-eu-central-1a"
+  })
+
+  depends_on = [
+    aws_internet_gateway_attachment.inside,
+  ]
+}
+
+resource "aws_iam_instance_profile" "inside_control_plane" {
+  name_prefix = "inside-ControlPlaneInstanceProfile-"
+  role        = aws_iam_role.inside_control_plane.name
+
+  depends_on = [
+    aws_iam_role_policy.inside_control_plane_autoscaler,
+    aws_iam_role_policy.inside_control_plane_boot,
+    aws_iam_role_policy.inside_control_plane_describe,
+    aws_iam_role_policy.inside_control_plane_volumes,
+    aws_iam_role_policy_attachment.inside_control_plane_load_balancers,
+  ]
+}
+
+resource "aws_iam_instance_profile" "inside_worker" {
+  name_prefix = "inside-WorkerInstanceProfile-"
+  role        = aws_iam_role.inside_worker.name
+
+  depends_on = [
+    aws_iam_role_policy.inside_worker_boot,
+  ]
+}
+
+resource "aws_iam_policy" "inside_load_balancers" {
+  description = "Load balancers of Services of cluster inside"
+  name_prefix = "inside-LoadBalancersPolicy-"
+  policy = templatefile("${path.module}/data/inside/aws_iam_policy.inside_load_balancers.policy.json", {
+    api_listener_arn         = aws_lb_listener.inside_api.arn
+    vpc_id                   = aws_vpc.inside.id
+    worker_security_group_id = aws_security_group.inside_worker.id
+  })
+}
+
+resource "aws_iam_role" "inside_control_plane" {
+  assume_role_policy = file("${path.module}/data/inside/aws_iam_role.inside_control_plane.assume_role_policy.json")
+  name_prefix        = "inside-ControlPlaneRole-"
+  tags = merge(local.inside_tags, {
+    "cluster-operator.aws/role" = "control-plane"
+  })
+}
+
+resource "aws_iam_role" "inside_worker" {
+  assume_role_policy = file("${path.module}/data/inside/aws_iam_role.inside_worker.assume_role_policy.json")
+  name_prefix        = "inside-WorkerRole-"
+  tags = merge(local.inside_tags, {
+    "cluster-operator.aws/role" = "worker"
+  })
+}
+
+resource "aws_iam_role_policy" "inside_control_plane_autoscaler" {
+  name   = "autoscaler"
+  policy = file("${path.module}/data/inside/aws_iam_role_policy.inside_control_plane_autoscaler.policy.json")
+  role   = aws_iam_role.inside_control_plane.id
+}
+
+resource "aws_iam_role_policy" "inside_control_plane_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/inside/aws_iam_role_policy.inside_control_plane_boot.policy.json", {
+    key_arn             = aws_kms_key.inside.arn
+    hosted_zone_zone_id = aws_route53_zone.inside.zone_id
+  })
+  role = aws_iam_role.inside_control_plane.id
+}
+
+resource "aws_iam_role_policy" "inside_control_plane_describe" {
+  name   = "describe"
+  policy = file("${path.module}/data/inside/aws_iam_role_policy.inside_control_plane_describe.policy.json")
+  role   = aws_iam_role.inside_control_plane.id
+}
+
+resource "aws_iam_role_policy" "inside_control_plane_volumes" {
+  name   = "volumes"
+  policy = file("${path.module}/data/inside/aws_iam_role_policy.inside_control_plane_volumes.policy.json")
+  role   = aws_iam_role.inside_control_plane.id
+}
+
+resource "aws_iam_role_policy" "inside_worker_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/inside/aws_iam_role_policy.inside_worker_boot.policy.json", {
+    key_arn = aws_kms_key.inside.arn
+  })
+  role = aws_iam_role.inside_worker.id
+}
+
+resource "aws_iam_role_policy_attachment" "inside_control_plane_load_balancers" {
+  policy_arn = aws_iam_policy.inside_load_balancers.arn
+  role       = aws_iam_role.inside_control_plane.name
+}
+
+resource "aws_internet_gateway" "inside" {
+  tags = merge(local.inside_tags, {
+    Name = "inside"
+  })
+}
+
+resource "aws_internet_gateway_attachment" "inside" {
+  internet_gateway_id = aws_internet_gateway.inside.id
+  vpc_id              = aws_vpc.inside.id
+}
+
+resource "aws_kms_alias" "inside_key" {
+  name          = "alias/cluster-operator/inside"
+  target_key_id = aws_kms_key.inside.key_id
+}
+
+resource "aws_kms_key" "inside" {
+  deletion_window_in_days = 30
+  description             = "Secrets, bucket and etcd volumes of cluster inside"
+  enable_key_rotation     = true
+  policy                  = file("${path.module}/data/inside/aws_kms_key.inside.policy.json")
+  tags = merge(local.inside_tags, {
+    Name = "inside"
+  })
+}
+
+resource "aws_lb" "inside_api" {
+  enable_cross_zone_load_balancing = true
+  internal                         = true
+  ip_address_type                  = "ipv4"
+  load_balancer_type               = "network"
+  security_groups                  = [aws_security_group.inside_load_balancer.id]
+  subnets = [
+    aws_subnet.inside_private_subnet_eu_central_1a.id,
+    aws_subnet.inside_private_subnet_eu_central_1b.id,
+    aws_subnet.inside_private_subnet_eu_central_1c.id,
+  ]
+  tags = merge(local.inside_tags, {
+    Name = "inside-api"
+  })
+}
+
+resource "aws_lb_listener" "inside_api" {
+  load_balancer_arn = aws_lb.inside_api.arn
+  port              = 6443
+  protocol          = "TCP"
+
+  default_action {
+    target_group_arn = aws_lb_target_group.inside_api.arn
+    type             = "forward"
+  }
+}
+
+resource "aws_lb_target_group" "inside_api" {
+  connection_termination = true
+  deregistration_delay   = 10
+  port                   = 6443
+  preserve_client_ip     = false
+  protocol               = "TCP"
+  tags = merge(local.inside_tags, {
+    Name = "inside-api"
+  })
+  target_type = "instance"
+  vpc_id      = aws_vpc.inside.id
+
+  health_check {
+    healthy_threshold   = 2
+    interval            = 5
+    matcher             = "200"
+    path                = "/readyz"
+    port                = "traffic-port"
+    protocol            = "HTTPS"
+    timeout             = 4
+    unhealthy_threshold = 2
+  }
+}
+
+resource "aws_nat_gateway" "inside_nat_gateway_eu_central_1a" {
+  allocation_id = aws_eip.inside_nat_address_eu_central_1a.id
+  subnet_id     = aws_subnet.inside_public_subnet_eu_central_1a.id
+  tags = merge(local.inside_tags, {
+    Name = "inside-eu-central-1a"
+  })
+
+  depends_on = [
+    aws_route.inside_public_default,
+  ]
+}
+
+resource "aws_route" "inside_private_default_route_eu_central_1a" {
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.inside_nat_gateway_eu_central_1a.id
+  route_table_id         = aws_route_table.inside_private_route_table_eu_central_1a.id
+}
+
+resource "aws_route" "inside_private_default_route_eu_central_1b" {
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.inside_nat_gateway_eu_central_1a.id
+  route_table_id         = aws_route_table.inside_private_route_table_eu_central_1b.id
+}
+
+resource "aws_route" "inside_private_default_route_eu_central_1c" {
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.inside_nat_gateway_eu_central_1a.id
+  route_table_id         = aws_route_table.inside_private_route_table_eu_central_1c.id
+}
+
+resource "aws_route" "inside_public_default" {
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.inside.id
+  route_table_id         = aws_route_table.inside_public.id
+
+  depends_on = [
+    aws_internet_gateway_attachment.inside,
+  ]
+}
+
+resource "aws_route53_zone" "inside" {
+  comment       = "Names within cluster inside"
+  force_destroy = true
+  name          = "inside.internal"
+  tags          = local.inside_tags
+
+  vpc {
+    vpc_id     = aws_vpc.inside.id
+    vpc_region = "eu-central-1"
+  }
+}
+
+resource "aws_route_table" "inside_private_route_table_eu_central_1a" {
+  tags = merge(local.inside_tags, {
+    Name = "inside-private-eu-central-1a"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_route_table" "inside_private_route_table_eu_central_1b" {
+  tags = merge(local.inside_tags, {
+    Name = "inside-private-eu-central-1b"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_route_table" "inside_private_route_table_eu_central_1c" {
+  tags = merge(local.inside_tags, {
+    Name = "inside-private-eu-central-1c"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_route_table" "inside_public" {
+  tags = merge(local.inside_tags, {
+    Name = "inside-public"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_route_table_association" "inside_private_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.inside_private_route_table_eu_central_1a.id
+  subnet_id      = aws_subnet.inside_private_subnet_eu_central_1a.id
+}
+
+resource "aws_route_table_association" "inside_private_subnet_eu_central_1b" {
+  route_table_id = aws_route_table.inside_private_route_table_eu_central_1b.id
+  subnet_id      = aws_subnet.inside_private_subnet_eu_central_1b.id
+}
+
+resource "aws_route_table_association" "inside_private_subnet_eu_central_1c" {
+  route_table_id = aws_route_table.inside_private_route_table_eu_central_1c.id
+  subnet_id      = aws_subnet.inside_private_subnet_eu_central_1c.id
+}
+
+resource "aws_route_table_association" "inside_public_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.inside_public.id
+  subnet_id      = aws_subnet.inside_public_subnet_eu_central_1a.id
+}
+
+resource "aws_route_table_association" "inside_public_subnet_eu_central_1b" {
+  route_table_id = aws_route_table.inside_public.id
+  subnet_id      = aws_subnet.inside_public_subnet_eu_central_1b.id
+}
+
+resource "aws_route_table_association" "inside_public_subnet_eu_central_1c" {
+  route_table_id = aws_route_table.inside_public.id
+  subnet_id      = aws_subnet.inside_public_subnet_eu_central_1c.id
+}
+
+resource "aws_s3_bucket" "inside" {
+  bucket        = "inside-123456789012-eu-central-1"
+  force_destroy = true
+  tags = merge(local.inside_tags, {
+    Name = "inside-123456789012-eu-central-1"
+  })
+}
+
+resource "aws_s3_bucket_lifecycle_configuration" "inside" {
+  bucket = aws_s3_bucket.inside.id
+
+  rule {
+    id     = "forget-deleted"
+    status = "Enabled"
+
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+
+    expiration {
+      expired_object_delete_marker = true
+    }
+
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 30
+    }
+  }
+}
+
+resource "aws_s3_bucket_ownership_controls" "inside" {
+  bucket = aws_s3_bucket.inside.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+resource "aws_s3_bucket_policy" "inside" {
+  bucket = aws_s3_bucket.inside.id
+  policy = templatefile("${path.module}/data/inside/aws_s3_bucket_policy.inside.policy.json", {
+    worker_role_arn = aws_iam_role.inside_worker.arn
+  })
+
+  depends_on = [
+    aws_iam_role_policy.inside_worker_boot,
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+}
+
+resource "aws_s3_bucket_public_access_block" "inside" {
+  block_public_acls       = true
+  block_public_policy     = true
+  bucket                  = aws_s3_bucket.inside.id
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_server_side_encryption_configuration" "inside" {
+  bucket = aws_s3_bucket.inside.id
+
+  rule {
+    bucket_key_enabled = false
+
+    apply_server_side_encryption_by_default {
+      kms_master_key_id = aws_kms_key.inside.arn
+      sse_algorithm     = "aws:kms"
+    }
+  }
+}
+
+resource "aws_s3_bucket_versioning" "inside" {
+  bucket = aws_s3_bucket.inside.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+resource "aws_s3_object" "inside_nodeup_amd64" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/octet-stream"
+  key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
+  source       = "${path.module}/data/inside/nodeup-linux-amd64"
+  source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_security_group" "inside_control_plane" {
+  description = "Control plane of cluster inside"
+  name_prefix = "inside-ControlPlaneSecurityGroup-"
+  tags = merge(local.inside_tags, {
+    Name = "inside-control-plane"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_security_group" "inside_load_balancer" {
+  description = "API load balancer of cluster inside"
+  name_prefix = "inside-LoadBalancerSecurityGroup-"
+  tags = merge(local.inside_tags, {
+    Name = "inside-api"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_security_group" "inside_worker" {
+  description = "Workers of cluster inside"
+  name_prefix = "inside-WorkerSecurityGroup-"
+  tags = merge(local.inside_tags, {
+    Name = "inside-worker"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_private_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.30.0.0/20"
+  tags = merge(local.inside_tags, {
+    Name                              = "inside-private-eu-central-1a"
+    "kubernetes.io/role/internal-elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_private_subnet_eu_central_1b" {
+  availability_zone = "eu-central-1b"
+  cidr_block        = "10.30.32.0/20"
+  tags = merge(local.inside_tags, {
+    Name                              = "inside-private-eu-central-1b"
+    "kubernetes.io/role/internal-elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_private_subnet_eu_central_1c" {
+  availability_zone = "eu-central-1c"
+  cidr_block        = "10.30.64.0/20"
+  tags = merge(local.inside_tags, {
+    Name                              = "inside-private-eu-central-1c"
+    "kubernetes.io/role/internal-elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_public_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.30.16.0/21"
+  tags = merge(local.inside_tags, {
+    Name                     = "inside-public-eu-central-1a"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_public_subnet_eu_central_1b" {
+  availability_zone = "eu-central-1b"
+  cidr_block        = "10.30.48.0/21"
+  tags = merge(local.inside_tags, {
+    Name                     = "inside-public-eu-central-1b"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_subnet" "inside_public_subnet_eu_central_1c" {
+  availability_zone = "eu-central-1c"
+  cidr_block        = "10.30.80.0/21"
+  tags = merge(local.inside_tags, {
+    Name                     = "inside-public-eu-central-1c"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.inside.id
+}
+
+resource "aws_vpc" "inside" {
+  cidr_block           = "10.30.0.0/16"
+  enable_dns_hostnames = true
+  enable_dns_support   = true
+  tags = merge(local.inside_tags, {
+    Name = "inside"
+  })
+}
+
+resource "aws_vpc_endpoint" "inside_s3" {
+  route_table_ids = [
+    aws_route_table.inside_public.id,
+    aws_route_table.inside_private_route_table_eu_central_1a.id,
+    aws_route_table.inside_private_route_table_eu_central_1b.id,
+    aws_route_table.inside_private_route_table_eu_central_1c.id,
+  ]
+  service_name      = "com.amazonaws.eu-central-1.s3"
+  tags              = local.inside_tags
+  vpc_endpoint_type = "Gateway"
+  vpc_id            = aws_vpc.inside.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "inside_control_plane" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.inside_control_plane.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "inside_load_balancer" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.inside_load_balancer.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "inside_worker" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.inside_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_api_from_control_plane" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_api_from_load_balancer" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_load_balancer.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_api_from_worker" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_cilium_health_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_cilium_health_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_echo_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_echo_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_etcd_from_control_plane" {
+  description                  = "etcd, clients and members"
+  from_port                    = 2379
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 2380
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_kubelet_from_control_plane" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_kubelet_from_worker" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_vxlan_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_vxlan_from_worker" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_vxlan_linux_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_control_plane_vxlan_linux_from_worker" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_load_balancer_api_from_10x_0x_0x_0p_8" {
+  cidr_ipv4         = "10.0.0.0/8"
+  description       = "Kubernetes API"
+  from_port         = 6443
+  ip_protocol       = "tcp"
+  security_group_id = aws_security_group.inside_load_balancer.id
+  to_port           = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_load_balancer_api_from_control_plane" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_load_balancer.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_load_balancer_api_from_worker" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_load_balancer.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_worker_all_from_control_plane" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.inside_control_plane.id
+  security_group_id            = aws_security_group.inside_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "inside_worker_all_from_worker" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.inside_worker.id
+  security_group_id            = aws_security_group.inside_worker.id
+}
+
+# Kubernetes cluster inside: slot 0 of the control plane
+locals {
+  inside_control_plane_0_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_0_tags = {
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "0"
+    "kubernetes.io/cluster/inside"   = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "inside_control_plane_0_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "inside_control_plane_0" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "inside-control-plane-0-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.inside_api.arn]
+  vpc_zone_identifier       = [aws_subnet.inside_private_subnet_eu_central_1a.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.inside_control_plane_0.id
+    version = aws_launch_template.inside_control_plane_0.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "inside-control-plane-0"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "inside"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "0"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/inside"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.inside_control_plane_0_bundle,
+    aws_s3_object.inside_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "inside_control_plane_0_drain" {
+  autoscaling_group_name = aws_autoscaling_group.inside_control_plane_0.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "inside_control_plane_0" {
+  image_id      = data.aws_ssm_parameter.inside_control_plane_0_image_id.insecure_value
+  instance_type = "m6i.large"
+  name_prefix   = "inside-control-plane-0-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_0.user_data"), "cf72f4a3e0ed605baaedbb86d5d49d100e2f5fd3d6db49ed4ae166d86f55229c", sha256(local.inside_control_plane_0_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.inside_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.inside_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "inside-control-plane-0"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "inside-control-plane-0"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "inside_control_plane_0_bundle" {
+  bucket       = aws_s3_bucket.inside.id
+  content      = local.inside_control_plane_0_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.inside_control_plane_0_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster inside: slot 1 of the control plane
+locals {
+  inside_control_plane_1_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_1_tags = {
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "1"
+    "kubernetes.io/cluster/inside"   = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "inside_control_plane_1_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "inside_control_plane_1" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "inside-control-plane-1-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.inside_api.arn]
+  vpc_zone_identifier       = [aws_subnet.inside_private_subnet_eu_central_1b.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.inside_control_plane_1.id
+    version = aws_launch_template.inside_control_plane_1.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "inside-control-plane-1"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "inside"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "1"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/inside"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.inside_control_plane_1_bundle,
+    aws_s3_object.inside_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "inside_control_plane_1_drain" {
+  autoscaling_group_name = aws_autoscaling_group.inside_control_plane_1.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "inside_control_plane_1" {
+  image_id      = data.aws_ssm_parameter.inside_control_plane_1_image_id.insecure_value
+  instance_type = "m6i.large"
+  name_prefix   = "inside-control-plane-1-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_1.user_data"), "7d689ac9be296e70e924584944dc0f068b5bbd9989e61661e8b1b8fdca5a5a09", sha256(local.inside_control_plane_1_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.inside_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.inside_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "inside-control-plane-1"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "1"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "inside-control-plane-1"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "1"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "inside_control_plane_1_bundle" {
+  bucket       = aws_s3_bucket.inside.id
+  content      = local.inside_control_plane_1_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.inside_control_plane_1_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster inside: slot 2 of the control plane
+locals {
+  inside_control_plane_2_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_2_tags = {
+    "cluster-operator.aws/cluster"   = "inside"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "2"
+    "kubernetes.io/cluster/inside"   = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "inside_control_plane_2_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "inside_control_plane_2" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "inside-control-plane-2-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.inside_api.arn]
+  vpc_zone_identifier       = [aws_subnet.inside_private_subnet_eu_central_1c.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.inside_control_plane_2.id
+    version = aws_launch_template.inside_control_plane_2.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "inside-control-plane-2"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "inside"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "2"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/inside"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.inside_control_plane_2_bundle,
+    aws_s3_object.inside_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "inside_control_plane_2_drain" {
+  autoscaling_group_name = aws_autoscaling_group.inside_control_plane_2.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "inside_control_plane_2" {
+  image_id      = data.aws_ssm_parameter.inside_control_plane_2_image_id.insecure_value
+  instance_type = "m6i.large"
+  name_prefix   = "inside-control-plane-2-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_2.user_data"), "27a21d59d41974d7a5e6a8a7d3b7ce49ba2749de63641312453d2f2f592790c9", sha256(local.inside_control_plane_2_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.inside_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.inside_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "inside-control-plane-2"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "2"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "inside-control-plane-2"
+      "cluster-operator.aws/cluster"   = "inside"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "2"
+      "kubernetes.io/cluster/inside"   = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "inside_control_plane_2_bundle" {
+  bucket       = aws_s3_bucket.inside.id
+  content      = local.inside_control_plane_2_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.inside_control_plane_2_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster inside: instance group inside-workers
+locals {
+  inside_workers_bundle = replace(file("${path.module}/data/inside/inside-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name)
+  inside_workers_tags = {
+    "cluster-operator.aws/cluster"        = "inside"
+    "cluster-operator.aws/instance-group" = "inside-workers"
+    "cluster-operator.aws/namespace"      = "default"
+    "cluster-operator.aws/operator"       = "aws-operator"
+    "cluster-operator.aws/role"           = "worker"
+    "kubernetes.io/cluster/inside"        = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "inside_workers_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "inside_workers" {
+  health_check_type = "EC2"
+  max_size          = 4
+  min_size          = 2
+  name_prefix       = "inside-workers-AutoScalingGroup-"
+  vpc_zone_identifier = [
+    aws_subnet.inside_private_subnet_eu_central_1a.id,
+    aws_subnet.inside_private_subnet_eu_central_1b.id,
+    aws_subnet.inside_private_subnet_eu_central_1c.id,
+  ]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.inside_workers.id
+    version = aws_launch_template.inside_workers.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "inside-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "inside"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/instance-group"
+    propagate_at_launch = true
+    value               = "inside-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "worker"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/inside"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.inside_nodeup_amd64,
+    aws_s3_object.inside_workers_bundle,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "inside_workers_drain" {
+  autoscaling_group_name = aws_autoscaling_group.inside_workers.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "inside_workers" {
+  image_id      = data.aws_ssm_parameter.inside_workers_image_id.insecure_value
+  instance_type = "m6i.large"
+  name_prefix   = "inside-workers-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_workers.user_data"), "481a6d410fe6513f089c13cfdc9a075ea5983ecf16671ebe8b95de63710b0706", sha256(local.inside_workers_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.inside_worker.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.inside_worker.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                                  = "inside-workers"
+      "cluster-operator.aws/cluster"        = "inside"
+      "cluster-operator.aws/instance-group" = "inside-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/inside"        = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                                  = "inside-workers"
+      "cluster-operator.aws/cluster"        = "inside"
+      "cluster-operator.aws/instance-group" = "inside-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/inside"        = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "inside_workers_bundle" {
+  bucket       = aws_s3_bucket.inside.id
+  content      = local.inside_workers_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.inside_workers_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+output "api_address" {
+  description = "The DNS name of the Kubernetes API's load balancer."
+  value       = aws_lb.inside_api.dns_name
+}
+
+output "api_target_group_arn" {
+  description = "The ARN of the load balancer's target group."
+  value       = aws_lb_target_group.inside_api.arn
+}
+
+output "bucket_name" {
+  description = "The name of the cluster's bucket."
+  value       = aws_s3_bucket.inside.id
+}
+
+output "cluster_name" {
+  description = "The cluster's name."
+  value       = "inside"
+}
+
+output "control_plane_autoscaling_group_names" {
+  description = "The names of the slots' Auto Scaling groups, by slot."
+  value = [
+    aws_autoscaling_group.inside_control_plane_0.name,
+    aws_autoscaling_group.inside_control_plane_1.name,
+    aws_autoscaling_group.inside_control_plane_2.name,
+  ]
+}
+
+output "control_plane_instance_profile_name" {
+  description = "The name of the instance profile of the control plane's machines."
+  value       = aws_iam_instance_profile.inside_control_plane.name
+}
+
+output "control_plane_role_arn" {
+  description = "The ARN of the role of the control plane's machines."
+  value       = aws_iam_role.inside_control_plane.arn
+}
+
+output "control_plane_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.inside_control_plane.name
+}
+
+output "control_plane_security_group_id" {
+  description = "The ID of the security group of the control plane's machines."
+  value       = aws_security_group.inside_control_plane.id
+}
+
+output "etcd_volume_ids" {
+  description = "The IDs of etcd's volumes, by slot."
+  value = [
+    aws_ebs_volume.inside_etcd_volume_0.id,
+    aws_ebs_volume.inside_etcd_volume_1.id,
+    aws_ebs_volume.inside_etcd_volume_2.id,
+  ]
+}
+
+output "hosted_zone_id" {
+  description = "The ID of the private hosted zone."
+  value       = aws_route53_zone.inside.zone_id
+}
+
+output "instance_group_autoscaling_group_names" {
+  description = "The names of the instance groups' Auto Scaling groups, by instance group."
+  value = {
+    "inside-workers" = aws_autoscaling_group.inside_workers.name
+  }
+}
+
+output "kms_key_arn" {
+  description = "The ARN of the cluster's KMS key."
+  value       = aws_kms_key.inside.arn
+}
+
+output "private_subnet_ids" {
+  description = "The IDs of the private subnets, by zone."
+  value = [
+    aws_subnet.inside_private_subnet_eu_central_1a.id,
+    aws_subnet.inside_private_subnet_eu_central_1b.id,
+    aws_subnet.inside_private_subnet_eu_central_1c.id,
+  ]
+}
+
+output "public_subnet_ids" {
+  description = "The IDs of the public subnets, by zone."
+  value = [
+    aws_subnet.inside_public_subnet_eu_central_1a.id,
+    aws_subnet.inside_public_subnet_eu_central_1b.id,
+    aws_subnet.inside_public_subnet_eu_central_1c.id,
+  ]
+}
+
+output "region" {
+  description = "The region that it stands in."
+  value       = "eu-central-1"
+}
+
+output "vpc_id" {
+  description = "The ID of the VPC."
+  value       = aws_vpc.inside.id
+}
+
+output "worker_instance_profile_name" {
+  description = "The name of the instance profile of the workers."
+  value       = aws_iam_instance_profile.inside_worker.name
+}
+
+output "worker_role_arn" {
+  description = "The ARN of the role of the workers."
+  value       = aws_iam_role.inside_worker.arn
+}
+
+output "worker_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.inside_worker.name
+}
+
+output "worker_security_group_id" {
+  description = "The ID of the security group of the workers."
+  value       = aws_security_group.inside_worker.id
+}

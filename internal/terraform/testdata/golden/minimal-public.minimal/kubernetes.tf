@@ -1,0 +1,1058 @@
+# Written by aws-operator for cluster minimal. The next update of the cluster overwrites changes.
+
+terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.81"
+    }
+  }
+}
+
+provider "aws" {
+  region = "eu-central-1"
+}
+
+# Kubernetes cluster minimal: what its machines share and what outlives them
+locals {
+  minimal_tags = {
+    "cluster-operator.aws/cluster"   = "minimal"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "kubernetes.io/cluster/minimal"  = "owned"
+  }
+}
+
+resource "aws_ebs_volume" "minimal_etcd_volume_0" {
+  availability_zone = "eu-central-1a"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.minimal.arn
+  size              = 20
+  tags = merge(local.minimal_tags, {
+    Name                             = "minimal-etcd-0"
+    "cluster-operator.aws/cluster"   = "minimal"
+    "cluster-operator.aws/etcd-slot" = "0"
+    "kubernetes.io/cluster/minimal"  = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_iam_instance_profile" "minimal_control_plane" {
+  name_prefix = "minimal-ControlPlaneInstanceProfile-"
+  role        = aws_iam_role.minimal_control_plane.name
+
+  depends_on = [
+    aws_iam_role_policy.minimal_control_plane_autoscaler,
+    aws_iam_role_policy.minimal_control_plane_boot,
+    aws_iam_role_policy.minimal_control_plane_describe,
+    aws_iam_role_policy.minimal_control_plane_volumes,
+    aws_iam_role_policy_attachment.minimal_control_plane_load_balancers,
+  ]
+}
+
+resource "aws_iam_instance_profile" "minimal_worker" {
+  name_prefix = "minimal-WorkerInstanceProfile-"
+  role        = aws_iam_role.minimal_worker.name
+
+  depends_on = [
+    aws_iam_role_policy.minimal_worker_boot,
+  ]
+}
+
+resource "aws_iam_policy" "minimal_load_balancers" {
+  description = "Load balancers of Services of cluster minimal"
+  name_prefix = "minimal-LoadBalancersPolicy-"
+  policy = templatefile("${path.module}/data/minimal/aws_iam_policy.minimal_load_balancers.policy.json", {
+    api_listener_arn         = aws_lb_listener.minimal_api.arn
+    vpc_id                   = aws_vpc.minimal.id
+    worker_security_group_id = aws_security_group.minimal_worker.id
+  })
+}
+
+resource "aws_iam_role" "minimal_control_plane" {
+  assume_role_policy = file("${path.module}/data/minimal/aws_iam_role.minimal_control_plane.assume_role_policy.json")
+  name_prefix        = "minimal-ControlPlaneRole-"
+  tags = merge(local.minimal_tags, {
+    "cluster-operator.aws/role" = "control-plane"
+  })
+}
+
+resource "aws_iam_role" "minimal_worker" {
+  assume_role_policy = file("${path.module}/data/minimal/aws_iam_role.minimal_worker.assume_role_policy.json")
+  name_prefix        = "minimal-WorkerRole-"
+  tags = merge(local.minimal_tags, {
+    "cluster-operator.aws/role" = "worker"
+  })
+}
+
+resource "aws_iam_role_policy" "minimal_control_plane_autoscaler" {
+  name   = "autoscaler"
+  policy = file("${path.module}/data/minimal/aws_iam_role_policy.minimal_control_plane_autoscaler.policy.json")
+  role   = aws_iam_role.minimal_control_plane.id
+}
+
+resource "aws_iam_role_policy" "minimal_control_plane_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/minimal/aws_iam_role_policy.minimal_control_plane_boot.policy.json", {
+    key_arn             = aws_kms_key.minimal.arn
+    hosted_zone_zone_id = aws_route53_zone.minimal.zone_id
+  })
+  role = aws_iam_role.minimal_control_plane.id
+}
+
+resource "aws_iam_role_policy" "minimal_control_plane_describe" {
+  name   = "describe"
+  policy = file("${path.module}/data/minimal/aws_iam_role_policy.minimal_control_plane_describe.policy.json")
+  role   = aws_iam_role.minimal_control_plane.id
+}
+
+resource "aws_iam_role_policy" "minimal_control_plane_volumes" {
+  name   = "volumes"
+  policy = file("${path.module}/data/minimal/aws_iam_role_policy.minimal_control_plane_volumes.policy.json")
+  role   = aws_iam_role.minimal_control_plane.id
+}
+
+resource "aws_iam_role_policy" "minimal_worker_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/minimal/aws_iam_role_policy.minimal_worker_boot.policy.json", {
+    key_arn = aws_kms_key.minimal.arn
+  })
+  role = aws_iam_role.minimal_worker.id
+}
+
+resource "aws_iam_role_policy_attachment" "minimal_control_plane_load_balancers" {
+  policy_arn = aws_iam_policy.minimal_load_balancers.arn
+  role       = aws_iam_role.minimal_control_plane.name
+}
+
+resource "aws_internet_gateway" "minimal" {
+  tags = merge(local.minimal_tags, {
+    Name = "minimal"
+  })
+}
+
+resource "aws_internet_gateway_attachment" "minimal" {
+  internet_gateway_id = aws_internet_gateway.minimal.id
+  vpc_id              = aws_vpc.minimal.id
+}
+
+resource "aws_kms_alias" "minimal_key" {
+  name          = "alias/cluster-operator/minimal"
+  target_key_id = aws_kms_key.minimal.key_id
+}
+
+resource "aws_kms_key" "minimal" {
+  deletion_window_in_days = 30
+  description             = "Secrets, bucket and etcd volumes of cluster minimal"
+  enable_key_rotation     = true
+  policy                  = file("${path.module}/data/minimal/aws_kms_key.minimal.policy.json")
+  tags = merge(local.minimal_tags, {
+    Name = "minimal"
+  })
+}
+
+resource "aws_lb" "minimal_api" {
+  enable_cross_zone_load_balancing = true
+  internal                         = false
+  ip_address_type                  = "ipv4"
+  load_balancer_type               = "network"
+  security_groups                  = [aws_security_group.minimal_load_balancer.id]
+  subnets = [
+    aws_subnet.minimal_public_subnet_eu_central_1a.id,
+    aws_subnet.minimal_public_subnet_eu_central_1b.id,
+  ]
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-api"
+  })
+
+  depends_on = [
+    aws_route.minimal_public_default,
+    aws_route_table_association.minimal_public_subnet_eu_central_1a,
+    aws_route_table_association.minimal_public_subnet_eu_central_1b,
+  ]
+}
+
+resource "aws_lb_listener" "minimal_api" {
+  load_balancer_arn = aws_lb.minimal_api.arn
+  port              = 6443
+  protocol          = "TCP"
+
+  default_action {
+    target_group_arn = aws_lb_target_group.minimal_api.arn
+    type             = "forward"
+  }
+}
+
+resource "aws_lb_target_group" "minimal_api" {
+  connection_termination = true
+  deregistration_delay   = 10
+  port                   = 6443
+  preserve_client_ip     = false
+  protocol               = "TCP"
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-api"
+  })
+  target_type = "instance"
+  vpc_id      = aws_vpc.minimal.id
+
+  health_check {
+    healthy_threshold   = 2
+    interval            = 5
+    matcher             = "200"
+    path                = "/readyz"
+    port                = "traffic-port"
+    protocol            = "HTTPS"
+    timeout             = 4
+    unhealthy_threshold = 2
+  }
+}
+
+resource "aws_route" "minimal_public_default" {
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.minimal.id
+  route_table_id         = aws_route_table.minimal_public.id
+
+  depends_on = [
+    aws_internet_gateway_attachment.minimal,
+  ]
+}
+
+resource "aws_route53_zone" "minimal" {
+  comment       = "Names within cluster minimal"
+  force_destroy = true
+  name          = "minimal.internal"
+  tags          = local.minimal_tags
+
+  vpc {
+    vpc_id     = aws_vpc.minimal.id
+    vpc_region = "eu-central-1"
+  }
+}
+
+resource "aws_route_table" "minimal_public" {
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-public"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_route_table_association" "minimal_public_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.minimal_public.id
+  subnet_id      = aws_subnet.minimal_public_subnet_eu_central_1a.id
+}
+
+resource "aws_route_table_association" "minimal_public_subnet_eu_central_1b" {
+  route_table_id = aws_route_table.minimal_public.id
+  subnet_id      = aws_subnet.minimal_public_subnet_eu_central_1b.id
+}
+
+resource "aws_s3_bucket" "minimal" {
+  bucket        = "minimal-123456789012-eu-central-1"
+  force_destroy = true
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-123456789012-eu-central-1"
+  })
+}
+
+resource "aws_s3_bucket_lifecycle_configuration" "minimal" {
+  bucket = aws_s3_bucket.minimal.id
+
+  rule {
+    id     = "forget-deleted"
+    status = "Enabled"
+
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+
+    expiration {
+      expired_object_delete_marker = true
+    }
+
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 30
+    }
+  }
+}
+
+resource "aws_s3_bucket_ownership_controls" "minimal" {
+  bucket = aws_s3_bucket.minimal.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+resource "aws_s3_bucket_policy" "minimal" {
+  bucket = aws_s3_bucket.minimal.id
+  policy = templatefile("${path.module}/data/minimal/aws_s3_bucket_policy.minimal.policy.json", {
+    worker_role_arn = aws_iam_role.minimal_worker.arn
+  })
+
+  depends_on = [
+    aws_iam_role_policy.minimal_worker_boot,
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+}
+
+resource "aws_s3_bucket_public_access_block" "minimal" {
+  block_public_acls       = true
+  block_public_policy     = true
+  bucket                  = aws_s3_bucket.minimal.id
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_server_side_encryption_configuration" "minimal" {
+  bucket = aws_s3_bucket.minimal.id
+
+  rule {
+    bucket_key_enabled = false
+
+    apply_server_side_encryption_by_default {
+      kms_master_key_id = aws_kms_key.minimal.arn
+      sse_algorithm     = "aws:kms"
+    }
+  }
+}
+
+resource "aws_s3_bucket_versioning" "minimal" {
+  bucket = aws_s3_bucket.minimal.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+resource "aws_s3_object" "minimal_nodeup_amd64" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/octet-stream"
+  key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
+  source       = "${path.module}/data/minimal/nodeup-linux-amd64"
+  source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_security_group" "minimal_control_plane" {
+  description = "Control plane of cluster minimal"
+  name_prefix = "minimal-ControlPlaneSecurityGroup-"
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-control-plane"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_security_group" "minimal_load_balancer" {
+  description = "API load balancer of cluster minimal"
+  name_prefix = "minimal-LoadBalancerSecurityGroup-"
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-api"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_security_group" "minimal_worker" {
+  description = "Workers of cluster minimal"
+  name_prefix = "minimal-WorkerSecurityGroup-"
+  tags = merge(local.minimal_tags, {
+    Name = "minimal-worker"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_subnet" "minimal_public_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.10.0.0/20"
+  tags = merge(local.minimal_tags, {
+    Name                     = "minimal-public-eu-central-1a"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_subnet" "minimal_public_subnet_eu_central_1b" {
+  availability_zone = "eu-central-1b"
+  cidr_block        = "10.10.32.0/20"
+  tags = merge(local.minimal_tags, {
+    Name                     = "minimal-public-eu-central-1b"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.minimal.id
+}
+
+resource "aws_vpc" "minimal" {
+  cidr_block           = "10.10.0.0/16"
+  enable_dns_hostnames = true
+  enable_dns_support   = true
+  tags = merge(local.minimal_tags, {
+    Name = "minimal"
+  })
+}
+
+resource "aws_vpc_endpoint" "minimal_s3" {
+  route_table_ids   = [aws_route_table.minimal_public.id]
+  service_name      = "com.amazonaws.eu-central-1.s3"
+  tags              = local.minimal_tags
+  vpc_endpoint_type = "Gateway"
+  vpc_id            = aws_vpc.minimal.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "minimal_control_plane" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.minimal_control_plane.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "minimal_load_balancer" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.minimal_load_balancer.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "minimal_worker" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.minimal_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_api_from_control_plane" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_api_from_load_balancer" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_load_balancer.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_api_from_worker" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_cilium_health_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_cilium_health_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_echo_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_echo_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_etcd_from_control_plane" {
+  description                  = "etcd, clients and members"
+  from_port                    = 2379
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 2380
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_kubelet_from_control_plane" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_kubelet_from_worker" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_vxlan_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_vxlan_from_worker" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_vxlan_linux_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_control_plane_vxlan_linux_from_worker" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_load_balancer_api_from_0x_0x_0x_0p_0" {
+  cidr_ipv4         = "0.0.0.0/0"
+  description       = "Kubernetes API"
+  from_port         = 6443
+  ip_protocol       = "tcp"
+  security_group_id = aws_security_group.minimal_load_balancer.id
+  to_port           = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_worker_all_from_control_plane" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.minimal_control_plane.id
+  security_group_id            = aws_security_group.minimal_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "minimal_worker_all_from_worker" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.minimal_worker.id
+  security_group_id            = aws_security_group.minimal_worker.id
+}
+
+# Kubernetes cluster minimal: slot 0 of the control plane
+locals {
+  minimal_control_plane_0_bundle = replace(replace(file("${path.module}/data/minimal/minimal-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.minimal_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.minimal.zone_id)
+  minimal_control_plane_0_tags = {
+    "cluster-operator.aws/cluster"   = "minimal"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "0"
+    "kubernetes.io/cluster/minimal"  = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "minimal_control_plane_0_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "minimal_control_plane_0" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "minimal-control-plane-0-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.minimal_api.arn]
+  vpc_zone_identifier       = [aws_subnet.minimal_public_subnet_eu_central_1a.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.minimal_control_plane_0.id
+    version = aws_launch_template.minimal_control_plane_0.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "minimal-control-plane-0"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "minimal"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "0"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/minimal"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.minimal_control_plane_0_bundle,
+    aws_s3_object.minimal_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "minimal_control_plane_0_drain" {
+  autoscaling_group_name = aws_autoscaling_group.minimal_control_plane_0.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "minimal_control_plane_0" {
+  image_id      = data.aws_ssm_parameter.minimal_control_plane_0_image_id.insecure_value
+  instance_type = "t3.medium"
+  name_prefix   = "minimal-control-plane-0-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_control_plane_0.user_data"), "737631fd6a776a586e6996d50702c94c43297d56766e1f3d22953d19ac29836a", sha256(local.minimal_control_plane_0_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.minimal_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = true
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.minimal_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "minimal-control-plane-0"
+      "cluster-operator.aws/cluster"   = "minimal"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/minimal"  = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "minimal-control-plane-0"
+      "cluster-operator.aws/cluster"   = "minimal"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/minimal"  = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "minimal_control_plane_0_bundle" {
+  bucket       = aws_s3_bucket.minimal.id
+  content      = local.minimal_control_plane_0_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.minimal_control_plane_0_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster minimal: instance group minimal-workers
+locals {
+  minimal_workers_bundle = replace(file("${path.module}/data/minimal/minimal-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.minimal_api.dns_name)
+  minimal_workers_tags = {
+    "cluster-operator.aws/cluster"        = "minimal"
+    "cluster-operator.aws/instance-group" = "minimal-workers"
+    "cluster-operator.aws/namespace"      = "default"
+    "cluster-operator.aws/operator"       = "aws-operator"
+    "cluster-operator.aws/role"           = "worker"
+    "kubernetes.io/cluster/minimal"       = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "minimal_workers_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "minimal_workers" {
+  health_check_type = "EC2"
+  max_size          = 3
+  min_size          = 2
+  name_prefix       = "minimal-workers-AutoScalingGroup-"
+  vpc_zone_identifier = [
+    aws_subnet.minimal_public_subnet_eu_central_1a.id,
+    aws_subnet.minimal_public_subnet_eu_central_1b.id,
+  ]
+  wait_for_capacity_timeout = "0"
+
+  mixed_instances_policy {
+    instances_distribution {
+      on_demand_allocation_strategy            = "prioritized"
+      on_demand_base_capacity                  = 0
+      on_demand_percentage_above_base_capacity = 100
+    }
+
+    launch_template {
+      launch_template_specification {
+        launch_template_id = aws_launch_template.minimal_workers.id
+        version            = aws_launch_template.minimal_workers.latest_version
+      }
+
+      override {
+        instance_type = "t3.medium"
+      }
+
+      override {
+        instance_type = "t3a.medium"
+      }
+    }
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "minimal-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "minimal"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/instance-group"
+    propagate_at_launch = true
+    value               = "minimal-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "worker"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/minimal"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.minimal_nodeup_amd64,
+    aws_s3_object.minimal_workers_bundle,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "minimal_workers_drain" {
+  autoscaling_group_name = aws_autoscaling_group.minimal_workers.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "minimal_workers" {
+  image_id      = data.aws_ssm_parameter.minimal_workers_image_id.insecure_value
+  instance_type = "t3.medium"
+  name_prefix   = "minimal-workers-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_workers.user_data"), "a7d1404207e0d5a09761b517f2028cfb4ab6b419b0dfb26ba1f79d7bc3552c67", sha256(local.minimal_workers_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.minimal_worker.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = true
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.minimal_worker.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                                  = "minimal-workers"
+      "cluster-operator.aws/cluster"        = "minimal"
+      "cluster-operator.aws/instance-group" = "minimal-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/minimal"       = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                                  = "minimal-workers"
+      "cluster-operator.aws/cluster"        = "minimal"
+      "cluster-operator.aws/instance-group" = "minimal-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/minimal"       = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "minimal_workers_bundle" {
+  bucket       = aws_s3_bucket.minimal.id
+  content      = local.minimal_workers_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.minimal_workers_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+output "api_address" {
+  description = "The DNS name of the Kubernetes API's load balancer."
+  value       = aws_lb.minimal_api.dns_name
+}
+
+output "api_target_group_arn" {
+  description = "The ARN of the load balancer's target group."
+  value       = aws_lb_target_group.minimal_api.arn
+}
+
+output "bucket_name" {
+  description = "The name of the cluster's bucket."
+  value       = aws_s3_bucket.minimal.id
+}
+
+output "cluster_name" {
+  description = "The cluster's name."
+  value       = "minimal"
+}
+
+output "control_plane_autoscaling_group_names" {
+  description = "The names of the slots' Auto Scaling groups, by slot."
+  value       = [aws_autoscaling_group.minimal_control_plane_0.name]
+}
+
+output "control_plane_instance_profile_name" {
+  description = "The name of the instance profile of the control plane's machines."
+  value       = aws_iam_instance_profile.minimal_control_plane.name
+}
+
+output "control_plane_role_arn" {
+  description = "The ARN of the role of the control plane's machines."
+  value       = aws_iam_role.minimal_control_plane.arn
+}
+
+output "control_plane_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.minimal_control_plane.name
+}
+
+output "control_plane_security_group_id" {
+  description = "The ID of the security group of the control plane's machines."
+  value       = aws_security_group.minimal_control_plane.id
+}
+
+output "etcd_volume_ids" {
+  description = "The IDs of etcd's volumes, by slot."
+  value       = [aws_ebs_volume.minimal_etcd_volume_0.id]
+}
+
+output "hosted_zone_id" {
+  description = "The ID of the private hosted zone."
+  value       = aws_route53_zone.minimal.zone_id
+}
+
+output "instance_group_autoscaling_group_names" {
+  description = "The names of the instance groups' Auto Scaling groups, by instance group."
+  value = {
+    "minimal-workers" = aws_autoscaling_group.minimal_workers.name
+  }
+}
+
+output "kms_key_arn" {
+  description = "The ARN of the cluster's KMS key."
+  value       = aws_kms_key.minimal.arn
+}
+
+output "public_subnet_ids" {
+  description = "The IDs of the public subnets, by zone."
+  value = [
+    aws_subnet.minimal_public_subnet_eu_central_1a.id,
+    aws_subnet.minimal_public_subnet_eu_central_1b.id,
+  ]
+}
+
+output "region" {
+  description = "The region that it stands in."
+  value       = "eu-central-1"
+}
+
+output "vpc_id" {
+  description = "The ID of the VPC."
+  value       = aws_vpc.minimal.id
+}
+
+output "worker_instance_profile_name" {
+  description = "The name of the instance profile of the workers."
+  value       = aws_iam_instance_profile.minimal_worker.name
+}
+
+output "worker_role_arn" {
+  description = "The ARN of the role of the workers."
+  value       = aws_iam_role.minimal_worker.arn
+}
+
+output "worker_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.minimal_worker.name
+}
+
+output "worker_security_group_id" {
+  description = "The ID of the security group of the workers."
+  value       = aws_security_group.minimal_worker.id
+}

@@ -1,0 +1,1201 @@
+# Written by aws-operator for cluster batch. The next update of the cluster overwrites changes.
+
+terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.81"
+    }
+  }
+}
+
+provider "aws" {
+  region = "eu-central-1"
+}
+
+# Kubernetes cluster batch: what its machines share and what outlives them
+locals {
+  batch_tags = {
+    "cluster-operator.aws/cluster"   = "batch"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "kubernetes.io/cluster/batch"    = "owned"
+  }
+}
+
+resource "aws_ebs_volume" "batch_etcd_volume_0" {
+  availability_zone = "eu-central-1a"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.batch.arn
+  size              = 20
+  tags = merge(local.batch_tags, {
+    Name                             = "batch-etcd-0"
+    "cluster-operator.aws/cluster"   = "batch"
+    "cluster-operator.aws/etcd-slot" = "0"
+    "kubernetes.io/cluster/batch"    = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_eip" "batch_nat_address_eu_central_1a" {
+  domain = "vpc"
+  tags = merge(local.batch_tags, {
+    Name = "batch-nat-eu-central-1a"
+  })
+
+  depends_on = [
+    aws_internet_gateway_attachment.batch,
+  ]
+}
+
+resource "aws_iam_instance_profile" "batch_control_plane" {
+  name_prefix = "batch-ControlPlaneInstanceProfile-"
+  role        = aws_iam_role.batch_control_plane.name
+
+  depends_on = [
+    aws_iam_role_policy.batch_control_plane_autoscaler,
+    aws_iam_role_policy.batch_control_plane_boot,
+    aws_iam_role_policy.batch_control_plane_describe,
+    aws_iam_role_policy.batch_control_plane_volumes,
+    aws_iam_role_policy_attachment.batch_control_plane_load_balancers,
+  ]
+}
+
+resource "aws_iam_instance_profile" "batch_worker" {
+  name_prefix = "batch-WorkerInstanceProfile-"
+  role        = aws_iam_role.batch_worker.name
+
+  depends_on = [
+    aws_iam_role_policy.batch_worker_boot,
+  ]
+}
+
+resource "aws_iam_policy" "batch_load_balancers" {
+  description = "Load balancers of Services of cluster batch"
+  name_prefix = "batch-LoadBalancersPolicy-"
+  policy = templatefile("${path.module}/data/batch/aws_iam_policy.batch_load_balancers.policy.json", {
+    api_listener_arn         = aws_lb_listener.batch_api.arn
+    vpc_id                   = aws_vpc.batch.id
+    worker_security_group_id = aws_security_group.batch_worker.id
+  })
+}
+
+resource "aws_iam_role" "batch_control_plane" {
+  assume_role_policy = file("${path.module}/data/batch/aws_iam_role.batch_control_plane.assume_role_policy.json")
+  name_prefix        = "batch-ControlPlaneRole-"
+  tags = merge(local.batch_tags, {
+    "cluster-operator.aws/role" = "control-plane"
+  })
+}
+
+resource "aws_iam_role" "batch_worker" {
+  assume_role_policy = file("${path.module}/data/batch/aws_iam_role.batch_worker.assume_role_policy.json")
+  name_prefix        = "batch-WorkerRole-"
+  tags = merge(local.batch_tags, {
+    "cluster-operator.aws/role" = "worker"
+  })
+}
+
+resource "aws_iam_role_policy" "batch_control_plane_autoscaler" {
+  name   = "autoscaler"
+  policy = file("${path.module}/data/batch/aws_iam_role_policy.batch_control_plane_autoscaler.policy.json")
+  role   = aws_iam_role.batch_control_plane.id
+}
+
+resource "aws_iam_role_policy" "batch_control_plane_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/batch/aws_iam_role_policy.batch_control_plane_boot.policy.json", {
+    key_arn             = aws_kms_key.batch.arn
+    hosted_zone_zone_id = aws_route53_zone.batch.zone_id
+  })
+  role = aws_iam_role.batch_control_plane.id
+}
+
+resource "aws_iam_role_policy" "batch_control_plane_describe" {
+  name   = "describe"
+  policy = file("${path.module}/data/batch/aws_iam_role_policy.batch_control_plane_describe.policy.json")
+  role   = aws_iam_role.batch_control_plane.id
+}
+
+resource "aws_iam_role_policy" "batch_control_plane_volumes" {
+  name   = "volumes"
+  policy = file("${path.module}/data/batch/aws_iam_role_policy.batch_control_plane_volumes.policy.json")
+  role   = aws_iam_role.batch_control_plane.id
+}
+
+resource "aws_iam_role_policy" "batch_worker_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/batch/aws_iam_role_policy.batch_worker_boot.policy.json", {
+    key_arn = aws_kms_key.batch.arn
+  })
+  role = aws_iam_role.batch_worker.id
+}
+
+resource "aws_iam_role_policy_attachment" "batch_control_plane_load_balancers" {
+  policy_arn = aws_iam_policy.batch_load_balancers.arn
+  role       = aws_iam_role.batch_control_plane.name
+}
+
+resource "aws_internet_gateway" "batch" {
+  tags = merge(local.batch_tags, {
+    Name = "batch"
+  })
+}
+
+resource "aws_internet_gateway_attachment" "batch" {
+  internet_gateway_id = aws_internet_gateway.batch.id
+  vpc_id              = aws_vpc.batch.id
+}
+
+resource "aws_kms_alias" "batch_key" {
+  name          = "alias/cluster-operator/batch"
+  target_key_id = aws_kms_key.batch.key_id
+}
+
+resource "aws_kms_key" "batch" {
+  deletion_window_in_days = 30
+  description             = "Secrets, bucket and etcd volumes of cluster batch"
+  enable_key_rotation     = true
+  policy                  = file("${path.module}/data/batch/aws_kms_key.batch.policy.json")
+  tags = merge(local.batch_tags, {
+    Name = "batch"
+  })
+}
+
+resource "aws_lb" "batch_api" {
+  enable_cross_zone_load_balancing = true
+  internal                         = false
+  ip_address_type                  = "ipv4"
+  load_balancer_type               = "network"
+  security_groups                  = [aws_security_group.batch_load_balancer.id]
+  subnets = [
+    aws_subnet.batch_public_subnet_eu_central_1a.id,
+    aws_subnet.batch_public_subnet_eu_central_1b.id,
+  ]
+  tags = merge(local.batch_tags, {
+    Name = "batch-api"
+  })
+
+  depends_on = [
+    aws_route.batch_public_default,
+    aws_route_table_association.batch_public_subnet_eu_central_1a,
+    aws_route_table_association.batch_public_subnet_eu_central_1b,
+  ]
+}
+
+resource "aws_lb_listener" "batch_api" {
+  load_balancer_arn = aws_lb.batch_api.arn
+  port              = 6443
+  protocol          = "TCP"
+
+  default_action {
+    target_group_arn = aws_lb_target_group.batch_api.arn
+    type             = "forward"
+  }
+}
+
+resource "aws_lb_target_group" "batch_api" {
+  connection_termination = true
+  deregistration_delay   = 10
+  port                   = 6443
+  preserve_client_ip     = false
+  protocol               = "TCP"
+  tags = merge(local.batch_tags, {
+    Name = "batch-api"
+  })
+  target_type = "instance"
+  vpc_id      = aws_vpc.batch.id
+
+  health_check {
+    healthy_threshold   = 2
+    interval            = 5
+    matcher             = "200"
+    path                = "/readyz"
+    port                = "traffic-port"
+    protocol            = "HTTPS"
+    timeout             = 4
+    unhealthy_threshold = 2
+  }
+}
+
+resource "aws_nat_gateway" "batch_nat_gateway_eu_central_1a" {
+  allocation_id = aws_eip.batch_nat_address_eu_central_1a.id
+  subnet_id     = aws_subnet.batch_public_subnet_eu_central_1a.id
+  tags = merge(local.batch_tags, {
+    Name = "batch-eu-central-1a"
+  })
+
+  depends_on = [
+    aws_route.batch_public_default,
+  ]
+}
+
+resource "aws_route" "batch_private_default_route_eu_central_1a" {
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.batch_nat_gateway_eu_central_1a.id
+  route_table_id         = aws_route_table.batch_private_route_table_eu_central_1a.id
+}
+
+resource "aws_route" "batch_private_default_route_eu_central_1b" {
+  destination_cidr_block = "0.0.0.0/0"
+  nat_gateway_id         = aws_nat_gateway.batch_nat_gateway_eu_central_1a.id
+  route_table_id         = aws_route_table.batch_private_route_table_eu_central_1b.id
+}
+
+resource "aws_route" "batch_public_default" {
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.batch.id
+  route_table_id         = aws_route_table.batch_public.id
+
+  depends_on = [
+    aws_internet_gateway_attachment.batch,
+  ]
+}
+
+resource "aws_route53_zone" "batch" {
+  comment       = "Names within cluster batch"
+  force_destroy = true
+  name          = "batch.internal"
+  tags          = local.batch_tags
+
+  vpc {
+    vpc_id     = aws_vpc.batch.id
+    vpc_region = "eu-central-1"
+  }
+}
+
+resource "aws_route_table" "batch_private_route_table_eu_central_1a" {
+  tags = merge(local.batch_tags, {
+    Name = "batch-private-eu-central-1a"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_route_table" "batch_private_route_table_eu_central_1b" {
+  tags = merge(local.batch_tags, {
+    Name = "batch-private-eu-central-1b"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_route_table" "batch_public" {
+  tags = merge(local.batch_tags, {
+    Name = "batch-public"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_route_table_association" "batch_private_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.batch_private_route_table_eu_central_1a.id
+  subnet_id      = aws_subnet.batch_private_subnet_eu_central_1a.id
+}
+
+resource "aws_route_table_association" "batch_private_subnet_eu_central_1b" {
+  route_table_id = aws_route_table.batch_private_route_table_eu_central_1b.id
+  subnet_id      = aws_subnet.batch_private_subnet_eu_central_1b.id
+}
+
+resource "aws_route_table_association" "batch_public_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.batch_public.id
+  subnet_id      = aws_subnet.batch_public_subnet_eu_central_1a.id
+}
+
+resource "aws_route_table_association" "batch_public_subnet_eu_central_1b" {
+  route_table_id = aws_route_table.batch_public.id
+  subnet_id      = aws_subnet.batch_public_subnet_eu_central_1b.id
+}
+
+resource "aws_s3_bucket" "batch" {
+  bucket        = "batch-123456789012-eu-central-1"
+  force_destroy = true
+  tags = merge(local.batch_tags, {
+    Name = "batch-123456789012-eu-central-1"
+  })
+}
+
+resource "aws_s3_bucket_lifecycle_configuration" "batch" {
+  bucket = aws_s3_bucket.batch.id
+
+  rule {
+    id     = "forget-deleted"
+    status = "Enabled"
+
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+
+    expiration {
+      expired_object_delete_marker = true
+    }
+
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 30
+    }
+  }
+}
+
+resource "aws_s3_bucket_ownership_controls" "batch" {
+  bucket = aws_s3_bucket.batch.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+resource "aws_s3_bucket_policy" "batch" {
+  bucket = aws_s3_bucket.batch.id
+  policy = templatefile("${path.module}/data/batch/aws_s3_bucket_policy.batch.policy.json", {
+    worker_role_arn = aws_iam_role.batch_worker.arn
+  })
+
+  depends_on = [
+    aws_iam_role_policy.batch_worker_boot,
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+}
+
+resource "aws_s3_bucket_public_access_block" "batch" {
+  block_public_acls       = true
+  block_public_policy     = true
+  bucket                  = aws_s3_bucket.batch.id
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_server_side_encryption_configuration" "batch" {
+  bucket = aws_s3_bucket.batch.id
+
+  rule {
+    bucket_key_enabled = false
+
+    apply_server_side_encryption_by_default {
+      kms_master_key_id = aws_kms_key.batch.arn
+      sse_algorithm     = "aws:kms"
+    }
+  }
+}
+
+resource "aws_s3_bucket_versioning" "batch" {
+  bucket = aws_s3_bucket.batch.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+resource "aws_s3_object" "batch_nodeup_amd64" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/octet-stream"
+  key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
+  source       = "${path.module}/data/batch/nodeup-linux-amd64"
+  source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_security_group" "batch_control_plane" {
+  description = "Control plane of cluster batch"
+  name_prefix = "batch-ControlPlaneSecurityGroup-"
+  tags = merge(local.batch_tags, {
+    Name = "batch-control-plane"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_security_group" "batch_load_balancer" {
+  description = "API load balancer of cluster batch"
+  name_prefix = "batch-LoadBalancerSecurityGroup-"
+  tags = merge(local.batch_tags, {
+    Name = "batch-api"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_security_group" "batch_worker" {
+  description = "Workers of cluster batch"
+  name_prefix = "batch-WorkerSecurityGroup-"
+  tags = merge(local.batch_tags, {
+    Name = "batch-worker"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_subnet" "batch_private_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.40.0.0/20"
+  tags = merge(local.batch_tags, {
+    Name                              = "batch-private-eu-central-1a"
+    "kubernetes.io/role/internal-elb" = "1"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_subnet" "batch_private_subnet_eu_central_1b" {
+  availability_zone = "eu-central-1b"
+  cidr_block        = "10.40.32.0/20"
+  tags = merge(local.batch_tags, {
+    Name                              = "batch-private-eu-central-1b"
+    "kubernetes.io/role/internal-elb" = "1"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_subnet" "batch_public_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.40.16.0/21"
+  tags = merge(local.batch_tags, {
+    Name                     = "batch-public-eu-central-1a"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_subnet" "batch_public_subnet_eu_central_1b" {
+  availability_zone = "eu-central-1b"
+  cidr_block        = "10.40.48.0/21"
+  tags = merge(local.batch_tags, {
+    Name                     = "batch-public-eu-central-1b"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.batch.id
+}
+
+resource "aws_vpc" "batch" {
+  cidr_block           = "10.40.0.0/16"
+  enable_dns_hostnames = true
+  enable_dns_support   = true
+  tags = merge(local.batch_tags, {
+    Name = "batch"
+  })
+}
+
+resource "aws_vpc_endpoint" "batch_s3" {
+  route_table_ids = [
+    aws_route_table.batch_public.id,
+    aws_route_table.batch_private_route_table_eu_central_1a.id,
+    aws_route_table.batch_private_route_table_eu_central_1b.id,
+  ]
+  service_name      = "com.amazonaws.eu-central-1.s3"
+  tags              = local.batch_tags
+  vpc_endpoint_type = "Gateway"
+  vpc_id            = aws_vpc.batch.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "batch_control_plane" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.batch_control_plane.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "batch_load_balancer" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.batch_load_balancer.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "batch_worker" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.batch_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_api_from_control_plane" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_api_from_load_balancer" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_load_balancer.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_api_from_worker" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_cilium_health_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_cilium_health_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_echo_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_echo_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_etcd_from_control_plane" {
+  description                  = "etcd, clients and members"
+  from_port                    = 2379
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 2380
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_kubelet_from_control_plane" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_kubelet_from_worker" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_vxlan_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_vxlan_from_worker" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_vxlan_linux_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_control_plane_vxlan_linux_from_worker" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_load_balancer_api_from_0x_0x_0x_0p_0" {
+  cidr_ipv4         = "0.0.0.0/0"
+  description       = "Kubernetes API"
+  from_port         = 6443
+  ip_protocol       = "tcp"
+  security_group_id = aws_security_group.batch_load_balancer.id
+  to_port           = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_worker_all_from_control_plane" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.batch_control_plane.id
+  security_group_id            = aws_security_group.batch_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "batch_worker_all_from_worker" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.batch_worker.id
+  security_group_id            = aws_security_group.batch_worker.id
+}
+
+# Kubernetes cluster batch: slot 0 of the control plane
+locals {
+  batch_control_plane_0_bundle = replace(replace(file("${path.module}/data/batch/batch-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.batch_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.batch.zone_id)
+  batch_control_plane_0_tags = {
+    "cluster-operator.aws/cluster"   = "batch"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "0"
+    "kubernetes.io/cluster/batch"    = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "batch_control_plane_0_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "batch_control_plane_0" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "batch-control-plane-0-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.batch_api.arn]
+  vpc_zone_identifier       = [aws_subnet.batch_private_subnet_eu_central_1a.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.batch_control_plane_0.id
+    version = aws_launch_template.batch_control_plane_0.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "batch-control-plane-0"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "batch"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "0"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/batch"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.batch_control_plane_0_bundle,
+    aws_s3_object.batch_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "batch_control_plane_0_drain" {
+  autoscaling_group_name = aws_autoscaling_group.batch_control_plane_0.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "batch_control_plane_0" {
+  image_id      = data.aws_ssm_parameter.batch_control_plane_0_image_id.insecure_value
+  instance_type = "m6i.large"
+  name_prefix   = "batch-control-plane-0-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_control_plane_0.user_data"), "2d84eb408971e0f98a2b05a354a5c95329061d25dc7f9a407c5f7774086a9ea2", sha256(local.batch_control_plane_0_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.batch_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.batch_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "batch-control-plane-0"
+      "cluster-operator.aws/cluster"   = "batch"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/batch"    = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "batch-control-plane-0"
+      "cluster-operator.aws/cluster"   = "batch"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/batch"    = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "batch_control_plane_0_bundle" {
+  bucket       = aws_s3_bucket.batch.id
+  content      = local.batch_control_plane_0_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.batch_control_plane_0_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster batch: instance group batch-spot
+locals {
+  batch_spot_bundle = replace(file("${path.module}/data/batch/batch-spot.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.batch_api.dns_name)
+  batch_spot_tags = {
+    "cluster-operator.aws/cluster"        = "batch"
+    "cluster-operator.aws/instance-group" = "batch-spot"
+    "cluster-operator.aws/namespace"      = "default"
+    "cluster-operator.aws/operator"       = "aws-operator"
+    "cluster-operator.aws/role"           = "worker"
+    "kubernetes.io/cluster/batch"         = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "batch_spot_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "batch_spot" {
+  capacity_rebalance = true
+  health_check_type  = "EC2"
+  max_size           = 20
+  min_size           = 2
+  name_prefix        = "batch-spot-AutoScalingGroup-"
+  vpc_zone_identifier = [
+    aws_subnet.batch_private_subnet_eu_central_1a.id,
+    aws_subnet.batch_private_subnet_eu_central_1b.id,
+  ]
+  wait_for_capacity_timeout = "0"
+
+  mixed_instances_policy {
+    instances_distribution {
+      on_demand_allocation_strategy            = "prioritized"
+      on_demand_base_capacity                  = 1
+      on_demand_percentage_above_base_capacity = 20
+      spot_allocation_strategy                 = "price-capacity-optimized"
+    }
+
+    launch_template {
+      launch_template_specification {
+        launch_template_id = aws_launch_template.batch_spot.id
+        version            = aws_launch_template.batch_spot.latest_version
+      }
+
+      override {
+        instance_type = "m6i.xlarge"
+      }
+
+      override {
+        instance_type = "m6a.xlarge"
+      }
+
+      override {
+        instance_type = "m5.xlarge"
+      }
+
+      override {
+        instance_type = "m5a.xlarge"
+      }
+    }
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "batch-spot"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "batch"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/instance-group"
+    propagate_at_launch = true
+    value               = "batch-spot"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "worker"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/batch"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/batch"
+    propagate_at_launch = false
+    value               = "owned"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/enabled"
+    propagate_at_launch = false
+    value               = "true"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/node-template/label/cluster-operator.aws/cluster"
+    propagate_at_launch = false
+    value               = "batch"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/node-template/label/cluster-operator.aws/instance-group"
+    propagate_at_launch = false
+    value               = "batch-spot"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/node-template/label/example.com/capacity"
+    propagate_at_launch = false
+    value               = "mixed"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/node-template/label/node.kubernetes.io/pool"
+    propagate_at_launch = false
+    value               = "batch"
+  }
+
+  tag {
+    key                 = "k8s.io/cluster-autoscaler/node-template/taint/example.com/interruptible"
+    propagate_at_launch = false
+    value               = "true:NoSchedule"
+  }
+
+  depends_on = [
+    aws_s3_object.batch_nodeup_amd64,
+    aws_s3_object.batch_spot_bundle,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "batch_spot_drain" {
+  autoscaling_group_name = aws_autoscaling_group.batch_spot.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "batch_spot" {
+  image_id      = data.aws_ssm_parameter.batch_spot_image_id.insecure_value
+  instance_type = "m6i.xlarge"
+  name_prefix   = "batch-spot-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_spot.user_data"), "31b92d8b674f964c914047896cb14b942546753bd9da0dc1e193703b71460311", sha256(local.batch_spot_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.batch_worker.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.batch_worker.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                                  = "batch-spot"
+      "cluster-operator.aws/cluster"        = "batch"
+      "cluster-operator.aws/instance-group" = "batch-spot"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/batch"         = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                                  = "batch-spot"
+      "cluster-operator.aws/cluster"        = "batch"
+      "cluster-operator.aws/instance-group" = "batch-spot"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/batch"         = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "batch_spot_bundle" {
+  bucket       = aws_s3_bucket.batch.id
+  content      = local.batch_spot_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.batch_spot_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+output "api_address" {
+  description = "The DNS name of the Kubernetes API's load balancer."
+  value       = aws_lb.batch_api.dns_name
+}
+
+output "api_target_group_arn" {
+  description = "The ARN of the load balancer's target group."
+  value       = aws_lb_target_group.batch_api.arn
+}
+
+output "bucket_name" {
+  description = "The name of the cluster's bucket."
+  value       = aws_s3_bucket.batch.id
+}
+
+output "cluster_name" {
+  description = "The cluster's name."
+  value       = "batch"
+}
+
+output "control_plane_autoscaling_group_names" {
+  description = "The names of the slots' Auto Scaling groups, by slot."
+  value       = [aws_autoscaling_group.batch_control_plane_0.name]
+}
+
+output "control_plane_instance_profile_name" {
+  description = "The name of the instance profile of the control plane's machines."
+  value       = aws_iam_instance_profile.batch_control_plane.name
+}
+
+output "control_plane_role_arn" {
+  description = "The ARN of the role of the control plane's machines."
+  value       = aws_iam_role.batch_control_plane.arn
+}
+
+output "control_plane_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.batch_control_plane.name
+}
+
+output "control_plane_security_group_id" {
+  description = "The ID of the security group of the control plane's machines."
+  value       = aws_security_group.batch_control_plane.id
+}
+
+output "etcd_volume_ids" {
+  description = "The IDs of etcd's volumes, by slot."
+  value       = [aws_ebs_volume.batch_etcd_volume_0.id]
+}
+
+output "hosted_zone_id" {
+  description = "The ID of the private hosted zone."
+  value       = aws_route53_zone.batch.zone_id
+}
+
+output "instance_group_autoscaling_group_names" {
+  description = "The names of the instance groups' Auto Scaling groups, by instance group."
+  value = {
+    "batch-spot" = aws_autoscaling_group.batch_spot.name
+  }
+}
+
+output "kms_key_arn" {
+  description = "The ARN of the cluster's KMS key."
+  value       = aws_kms_key.batch.arn
+}
+
+output "private_subnet_ids" {
+  description = "The IDs of the private subnets, by zone."
+  value = [
+    aws_subnet.batch_private_subnet_eu_central_1a.id,
+    aws_subnet.batch_private_subnet_eu_central_1b.id,
+  ]
+}
+
+output "public_subnet_ids" {
+  description = "The IDs of the public subnets, by zone."
+  value = [
+    aws_subnet.batch_public_subnet_eu_central_1a.id,
+    aws_subnet.batch_public_subnet_eu_central_1b.id,
+  ]
+}
+
+output "region" {
+  description = "The region that it stands in."
+  value       = "eu-central-1"
+}
+
+output "vpc_id" {
+  description = "The ID of the VPC."
+  value       = aws_vpc.batch.id
+}
+
+output "worker_instance_profile_name" {
+  description = "The name of the instance profile of the workers."
+  value       = aws_iam_instance_profile.batch_worker.name
+}
+
+output "worker_role_arn" {
+  description = "The ARN of the role of the workers."
+  value       = aws_iam_role.batch_worker.arn
+}
+
+output "worker_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.batch_worker.name
+}
+
+output "worker_security_group_id" {
+  description = "The ID of the security group of the workers."
+  value       = aws_security_group.batch_worker.id
+}

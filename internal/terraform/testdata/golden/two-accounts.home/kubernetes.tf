@@ -1,0 +1,1015 @@
+# Written by aws-operator for cluster home. The next update of the cluster overwrites changes.
+
+terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.81"
+    }
+  }
+}
+
+provider "aws" {
+  region = "eu-central-1"
+}
+
+# Kubernetes cluster home: what its machines share and what outlives them
+locals {
+  home_tags = {
+    "cluster-operator.aws/cluster"   = "home"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "kubernetes.io/cluster/home"     = "owned"
+  }
+}
+
+resource "aws_ebs_volume" "home_etcd_volume_0" {
+  availability_zone = "eu-central-1a"
+  encrypted         = true
+  final_snapshot    = true
+  iops              = 3000
+  kms_key_id        = aws_kms_key.home.arn
+  size              = 20
+  tags = merge(local.home_tags, {
+    Name                             = "home-etcd-0"
+    "cluster-operator.aws/cluster"   = "home"
+    "cluster-operator.aws/etcd-slot" = "0"
+    "kubernetes.io/cluster/home"     = "owned"
+  })
+  throughput = 125
+  type       = "gp3"
+}
+
+resource "aws_iam_instance_profile" "home_control_plane" {
+  name_prefix = "home-ControlPlaneInstanceProfile-"
+  role        = aws_iam_role.home_control_plane.name
+
+  depends_on = [
+    aws_iam_role_policy.home_control_plane_autoscaler,
+    aws_iam_role_policy.home_control_plane_boot,
+    aws_iam_role_policy.home_control_plane_describe,
+    aws_iam_role_policy.home_control_plane_volumes,
+    aws_iam_role_policy_attachment.home_control_plane_load_balancers,
+  ]
+}
+
+resource "aws_iam_instance_profile" "home_worker" {
+  name_prefix = "home-WorkerInstanceProfile-"
+  role        = aws_iam_role.home_worker.name
+
+  depends_on = [
+    aws_iam_role_policy.home_worker_boot,
+  ]
+}
+
+resource "aws_iam_policy" "home_load_balancers" {
+  description = "Load balancers of Services of cluster home"
+  name_prefix = "home-LoadBalancersPolicy-"
+  policy = templatefile("${path.module}/data/home/aws_iam_policy.home_load_balancers.policy.json", {
+    api_listener_arn         = aws_lb_listener.home_api.arn
+    vpc_id                   = aws_vpc.home.id
+    worker_security_group_id = aws_security_group.home_worker.id
+  })
+}
+
+resource "aws_iam_role" "home_control_plane" {
+  assume_role_policy = file("${path.module}/data/home/aws_iam_role.home_control_plane.assume_role_policy.json")
+  name_prefix        = "home-ControlPlaneRole-"
+  tags = merge(local.home_tags, {
+    "cluster-operator.aws/role" = "control-plane"
+  })
+}
+
+resource "aws_iam_role" "home_worker" {
+  assume_role_policy = file("${path.module}/data/home/aws_iam_role.home_worker.assume_role_policy.json")
+  name_prefix        = "home-WorkerRole-"
+  tags = merge(local.home_tags, {
+    "cluster-operator.aws/role" = "worker"
+  })
+}
+
+resource "aws_iam_role_policy" "home_control_plane_autoscaler" {
+  name   = "autoscaler"
+  policy = file("${path.module}/data/home/aws_iam_role_policy.home_control_plane_autoscaler.policy.json")
+  role   = aws_iam_role.home_control_plane.id
+}
+
+resource "aws_iam_role_policy" "home_control_plane_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/home/aws_iam_role_policy.home_control_plane_boot.policy.json", {
+    key_arn             = aws_kms_key.home.arn
+    hosted_zone_zone_id = aws_route53_zone.home.zone_id
+  })
+  role = aws_iam_role.home_control_plane.id
+}
+
+resource "aws_iam_role_policy" "home_control_plane_describe" {
+  name   = "describe"
+  policy = file("${path.module}/data/home/aws_iam_role_policy.home_control_plane_describe.policy.json")
+  role   = aws_iam_role.home_control_plane.id
+}
+
+resource "aws_iam_role_policy" "home_control_plane_volumes" {
+  name   = "volumes"
+  policy = file("${path.module}/data/home/aws_iam_role_policy.home_control_plane_volumes.policy.json")
+  role   = aws_iam_role.home_control_plane.id
+}
+
+resource "aws_iam_role_policy" "home_worker_boot" {
+  name = "boot"
+  policy = templatefile("${path.module}/data/home/aws_iam_role_policy.home_worker_boot.policy.json", {
+    key_arn = aws_kms_key.home.arn
+  })
+  role = aws_iam_role.home_worker.id
+}
+
+resource "aws_iam_role_policy_attachment" "home_control_plane_load_balancers" {
+  policy_arn = aws_iam_policy.home_load_balancers.arn
+  role       = aws_iam_role.home_control_plane.name
+}
+
+resource "aws_internet_gateway" "home" {
+  tags = merge(local.home_tags, {
+    Name = "home"
+  })
+}
+
+resource "aws_internet_gateway_attachment" "home" {
+  internet_gateway_id = aws_internet_gateway.home.id
+  vpc_id              = aws_vpc.home.id
+}
+
+resource "aws_kms_alias" "home_key" {
+  name          = "alias/cluster-operator/home"
+  target_key_id = aws_kms_key.home.key_id
+}
+
+resource "aws_kms_key" "home" {
+  deletion_window_in_days = 30
+  description             = "Secrets, bucket and etcd volumes of cluster home"
+  enable_key_rotation     = true
+  policy                  = file("${path.module}/data/home/aws_kms_key.home.policy.json")
+  tags = merge(local.home_tags, {
+    Name = "home"
+  })
+}
+
+resource "aws_lb" "home_api" {
+  enable_cross_zone_load_balancing = true
+  internal                         = false
+  ip_address_type                  = "ipv4"
+  load_balancer_type               = "network"
+  security_groups                  = [aws_security_group.home_load_balancer.id]
+  subnets                          = [aws_subnet.home_public_subnet_eu_central_1a.id]
+  tags = merge(local.home_tags, {
+    Name = "home-api"
+  })
+
+  depends_on = [
+    aws_route.home_public_default,
+    aws_route_table_association.home_public_subnet_eu_central_1a,
+  ]
+}
+
+resource "aws_lb_listener" "home_api" {
+  load_balancer_arn = aws_lb.home_api.arn
+  port              = 6443
+  protocol          = "TCP"
+
+  default_action {
+    target_group_arn = aws_lb_target_group.home_api.arn
+    type             = "forward"
+  }
+}
+
+resource "aws_lb_target_group" "home_api" {
+  connection_termination = true
+  deregistration_delay   = 10
+  port                   = 6443
+  preserve_client_ip     = false
+  protocol               = "TCP"
+  tags = merge(local.home_tags, {
+    Name = "home-api"
+  })
+  target_type = "instance"
+  vpc_id      = aws_vpc.home.id
+
+  health_check {
+    healthy_threshold   = 2
+    interval            = 5
+    matcher             = "200"
+    path                = "/readyz"
+    port                = "traffic-port"
+    protocol            = "HTTPS"
+    timeout             = 4
+    unhealthy_threshold = 2
+  }
+}
+
+resource "aws_route" "home_public_default" {
+  destination_cidr_block = "0.0.0.0/0"
+  gateway_id             = aws_internet_gateway.home.id
+  route_table_id         = aws_route_table.home_public.id
+
+  depends_on = [
+    aws_internet_gateway_attachment.home,
+  ]
+}
+
+resource "aws_route53_zone" "home" {
+  comment       = "Names within cluster home"
+  force_destroy = true
+  name          = "home.internal"
+  tags          = local.home_tags
+
+  vpc {
+    vpc_id     = aws_vpc.home.id
+    vpc_region = "eu-central-1"
+  }
+}
+
+resource "aws_route_table" "home_public" {
+  tags = merge(local.home_tags, {
+    Name = "home-public"
+  })
+  vpc_id = aws_vpc.home.id
+}
+
+resource "aws_route_table_association" "home_public_subnet_eu_central_1a" {
+  route_table_id = aws_route_table.home_public.id
+  subnet_id      = aws_subnet.home_public_subnet_eu_central_1a.id
+}
+
+resource "aws_s3_bucket" "home" {
+  bucket        = "home-123456789012-eu-central-1"
+  force_destroy = true
+  tags = merge(local.home_tags, {
+    Name = "home-123456789012-eu-central-1"
+  })
+}
+
+resource "aws_s3_bucket_lifecycle_configuration" "home" {
+  bucket = aws_s3_bucket.home.id
+
+  rule {
+    id     = "forget-deleted"
+    status = "Enabled"
+
+    abort_incomplete_multipart_upload {
+      days_after_initiation = 7
+    }
+
+    expiration {
+      expired_object_delete_marker = true
+    }
+
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 30
+    }
+  }
+}
+
+resource "aws_s3_bucket_ownership_controls" "home" {
+  bucket = aws_s3_bucket.home.id
+
+  rule {
+    object_ownership = "BucketOwnerEnforced"
+  }
+}
+
+resource "aws_s3_bucket_policy" "home" {
+  bucket = aws_s3_bucket.home.id
+  policy = templatefile("${path.module}/data/home/aws_s3_bucket_policy.home.policy.json", {
+    worker_role_arn = aws_iam_role.home_worker.arn
+  })
+
+  depends_on = [
+    aws_iam_role_policy.home_worker_boot,
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+}
+
+resource "aws_s3_bucket_public_access_block" "home" {
+  block_public_acls       = true
+  block_public_policy     = true
+  bucket                  = aws_s3_bucket.home.id
+  ignore_public_acls      = true
+  restrict_public_buckets = true
+}
+
+resource "aws_s3_bucket_server_side_encryption_configuration" "home" {
+  bucket = aws_s3_bucket.home.id
+
+  rule {
+    bucket_key_enabled = false
+
+    apply_server_side_encryption_by_default {
+      kms_master_key_id = aws_kms_key.home.arn
+      sse_algorithm     = "aws:kms"
+    }
+  }
+}
+
+resource "aws_s3_bucket_versioning" "home" {
+  bucket = aws_s3_bucket.home.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+resource "aws_s3_object" "home_nodeup_amd64" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/octet-stream"
+  key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
+  source       = "${path.module}/data/home/nodeup-linux-amd64"
+  source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_security_group" "home_control_plane" {
+  description = "Control plane of cluster home"
+  name_prefix = "home-ControlPlaneSecurityGroup-"
+  tags = merge(local.home_tags, {
+    Name = "home-control-plane"
+  })
+  vpc_id = aws_vpc.home.id
+}
+
+resource "aws_security_group" "home_load_balancer" {
+  description = "API load balancer of cluster home"
+  name_prefix = "home-LoadBalancerSecurityGroup-"
+  tags = merge(local.home_tags, {
+    Name = "home-api"
+  })
+  vpc_id = aws_vpc.home.id
+}
+
+resource "aws_security_group" "home_worker" {
+  description = "Workers of cluster home"
+  name_prefix = "home-WorkerSecurityGroup-"
+  tags = merge(local.home_tags, {
+    Name = "home-worker"
+  })
+  vpc_id = aws_vpc.home.id
+}
+
+resource "aws_subnet" "home_public_subnet_eu_central_1a" {
+  availability_zone = "eu-central-1a"
+  cidr_block        = "10.60.0.0/20"
+  tags = merge(local.home_tags, {
+    Name                     = "home-public-eu-central-1a"
+    "kubernetes.io/role/elb" = "1"
+  })
+  vpc_id = aws_vpc.home.id
+}
+
+resource "aws_vpc" "home" {
+  cidr_block           = "10.60.0.0/16"
+  enable_dns_hostnames = true
+  enable_dns_support   = true
+  tags = merge(local.home_tags, {
+    Name = "home"
+  })
+}
+
+resource "aws_vpc_endpoint" "home_s3" {
+  route_table_ids   = [aws_route_table.home_public.id]
+  service_name      = "com.amazonaws.eu-central-1.s3"
+  tags              = local.home_tags
+  vpc_endpoint_type = "Gateway"
+  vpc_id            = aws_vpc.home.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "home_control_plane" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.home_control_plane.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "home_load_balancer" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.home_load_balancer.id
+}
+
+resource "aws_vpc_security_group_egress_rule" "home_worker" {
+  cidr_ipv4         = "0.0.0.0/0"
+  ip_protocol       = "-1"
+  security_group_id = aws_security_group.home_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_api_from_control_plane" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_api_from_load_balancer" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_load_balancer.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_api_from_worker" {
+  description                  = "Kubernetes API"
+  from_port                    = 6443
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_cilium_health_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_cilium_health_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 4240
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 4240
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_echo_from_control_plane" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_echo_from_worker" {
+  description                  = "Health checks of Cilium"
+  from_port                    = 8
+  ip_protocol                  = "icmp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = -1
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_etcd_from_control_plane" {
+  description                  = "etcd, clients and members"
+  from_port                    = 2379
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 2380
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_kubelet_from_control_plane" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_kubelet_from_worker" {
+  description                  = "Logs, exec and metrics from the kubelet"
+  from_port                    = 10250
+  ip_protocol                  = "tcp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 10250
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_vxlan_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_vxlan_from_worker" {
+  description                  = "Packets of pods, wrapped by Calico"
+  from_port                    = 4789
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 4789
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_vxlan_linux_from_control_plane" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_control_plane_vxlan_linux_from_worker" {
+  description                  = "Packets of pods, wrapped by Cilium or Flannel"
+  from_port                    = 8472
+  ip_protocol                  = "udp"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_control_plane.id
+  to_port                      = 8472
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_load_balancer_api_from_0x_0x_0x_0p_0" {
+  cidr_ipv4         = "0.0.0.0/0"
+  description       = "Kubernetes API"
+  from_port         = 6443
+  ip_protocol       = "tcp"
+  security_group_id = aws_security_group.home_load_balancer.id
+  to_port           = 6443
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_worker_all_from_control_plane" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.home_control_plane.id
+  security_group_id            = aws_security_group.home_worker.id
+}
+
+resource "aws_vpc_security_group_ingress_rule" "home_worker_all_from_worker" {
+  description                  = "Pods, host ports and webhooks"
+  ip_protocol                  = "-1"
+  referenced_security_group_id = aws_security_group.home_worker.id
+  security_group_id            = aws_security_group.home_worker.id
+}
+
+# Kubernetes cluster home: slot 0 of the control plane
+locals {
+  home_control_plane_0_bundle = replace(replace(file("${path.module}/data/home/home-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.home_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.home.zone_id)
+  home_control_plane_0_tags = {
+    "cluster-operator.aws/cluster"   = "home"
+    "cluster-operator.aws/namespace" = "default"
+    "cluster-operator.aws/operator"  = "aws-operator"
+    "cluster-operator.aws/role"      = "control-plane"
+    "cluster-operator.aws/slot"      = "0"
+    "kubernetes.io/cluster/home"     = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "home_control_plane_0_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "home_control_plane_0" {
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "home-control-plane-0-AutoScalingGroup-"
+  target_group_arns         = [aws_lb_target_group.home_api.arn]
+  vpc_zone_identifier       = [aws_subnet.home_public_subnet_eu_central_1a.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.home_control_plane_0.id
+    version = aws_launch_template.home_control_plane_0.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "home-control-plane-0"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "home"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "control-plane"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/slot"
+    propagate_at_launch = true
+    value               = "0"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/home"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.home_control_plane_0_bundle,
+    aws_s3_object.home_nodeup_amd64,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "home_control_plane_0_drain" {
+  autoscaling_group_name = aws_autoscaling_group.home_control_plane_0.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "home_control_plane_0" {
+  image_id      = data.aws_ssm_parameter.home_control_plane_0_image_id.insecure_value
+  instance_type = "t3.medium"
+  name_prefix   = "home-control-plane-0-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_control_plane_0.user_data"), "71d305a88349e00020abaf331631fe6b03ba46693e81cec950e150f461cdb49b", sha256(local.home_control_plane_0_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.home_control_plane.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = true
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.home_control_plane.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                             = "home-control-plane-0"
+      "cluster-operator.aws/cluster"   = "home"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/home"     = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                             = "home-control-plane-0"
+      "cluster-operator.aws/cluster"   = "home"
+      "cluster-operator.aws/namespace" = "default"
+      "cluster-operator.aws/operator"  = "aws-operator"
+      "cluster-operator.aws/role"      = "control-plane"
+      "cluster-operator.aws/slot"      = "0"
+      "kubernetes.io/cluster/home"     = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "home_control_plane_0_bundle" {
+  bucket       = aws_s3_bucket.home.id
+  content      = local.home_control_plane_0_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.home_control_plane_0_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+# Kubernetes cluster home: instance group home-workers
+locals {
+  home_workers_bundle = replace(file("${path.module}/data/home/home-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.home_api.dns_name)
+  home_workers_tags = {
+    "cluster-operator.aws/cluster"        = "home"
+    "cluster-operator.aws/instance-group" = "home-workers"
+    "cluster-operator.aws/namespace"      = "default"
+    "cluster-operator.aws/operator"       = "aws-operator"
+    "cluster-operator.aws/role"           = "worker"
+    "kubernetes.io/cluster/home"          = "owned"
+  }
+}
+
+data "aws_ssm_parameter" "home_workers_image_id" {
+  name = "/aws/service/canonical/ubuntu/server/24.04/stable/20260714/amd64/hvm/ebs-gp3/ami-id"
+}
+
+resource "aws_autoscaling_group" "home_workers" {
+  health_check_type         = "EC2"
+  max_size                  = 2
+  min_size                  = 1
+  name_prefix               = "home-workers-AutoScalingGroup-"
+  vpc_zone_identifier       = [aws_subnet.home_public_subnet_eu_central_1a.id]
+  wait_for_capacity_timeout = "0"
+
+  launch_template {
+    id      = aws_launch_template.home_workers.id
+    version = aws_launch_template.home_workers.latest_version
+  }
+
+  tag {
+    key                 = "Name"
+    propagate_at_launch = true
+    value               = "home-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/cluster"
+    propagate_at_launch = true
+    value               = "home"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/instance-group"
+    propagate_at_launch = true
+    value               = "home-workers"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/namespace"
+    propagate_at_launch = true
+    value               = "default"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/operator"
+    propagate_at_launch = true
+    value               = "aws-operator"
+  }
+
+  tag {
+    key                 = "cluster-operator.aws/role"
+    propagate_at_launch = true
+    value               = "worker"
+  }
+
+  tag {
+    key                 = "kubernetes.io/cluster/home"
+    propagate_at_launch = true
+    value               = "owned"
+  }
+
+  depends_on = [
+    aws_s3_object.home_nodeup_amd64,
+    aws_s3_object.home_workers_bundle,
+  ]
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+resource "aws_autoscaling_lifecycle_hook" "home_workers_drain" {
+  autoscaling_group_name = aws_autoscaling_group.home_workers.name
+  default_result         = "CONTINUE"
+  heartbeat_timeout      = 600
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  name                   = "drain"
+}
+
+resource "aws_launch_template" "home_workers" {
+  image_id      = data.aws_ssm_parameter.home_workers_image_id.insecure_value
+  instance_type = "t3.medium"
+  name_prefix   = "home-workers-LaunchTemplate-"
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_workers.user_data"), "674cb81126e8461be32594729a7be3e6ecef16ca5b888630a55798083a0a6aed", sha256(local.home_workers_bundle)))
+
+  block_device_mappings {
+    device_name = "/dev/sda1"
+
+    ebs {
+      delete_on_termination = true
+      encrypted             = true
+      iops                  = 3000
+      throughput            = 125
+      volume_size           = 30
+      volume_type           = "gp3"
+    }
+  }
+
+  iam_instance_profile {
+    name = aws_iam_instance_profile.home_worker.name
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_put_response_hop_limit = 1
+    http_tokens                 = "required"
+  }
+
+  network_interfaces {
+    associate_public_ip_address = true
+    delete_on_termination       = true
+    device_index                = 0
+    security_groups             = [aws_security_group.home_worker.id]
+  }
+
+  tag_specifications {
+    resource_type = "network-interface"
+    tags = {
+      Name                                  = "home-workers"
+      "cluster-operator.aws/cluster"        = "home"
+      "cluster-operator.aws/instance-group" = "home-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/home"          = "owned"
+    }
+  }
+
+  tag_specifications {
+    resource_type = "volume"
+    tags = {
+      Name                                  = "home-workers"
+      "cluster-operator.aws/cluster"        = "home"
+      "cluster-operator.aws/instance-group" = "home-workers"
+      "cluster-operator.aws/namespace"      = "default"
+      "cluster-operator.aws/operator"       = "aws-operator"
+      "cluster-operator.aws/role"           = "worker"
+      "kubernetes.io/cluster/home"          = "owned"
+    }
+  }
+}
+
+resource "aws_s3_object" "home_workers_bundle" {
+  bucket       = aws_s3_bucket.home.id
+  content      = local.home_workers_bundle
+  content_type = "application/json"
+  key          = "bundles/${sha256(local.home_workers_bundle)}.json"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+output "api_address" {
+  description = "The DNS name of the Kubernetes API's load balancer."
+  value       = aws_lb.home_api.dns_name
+}
+
+output "api_target_group_arn" {
+  description = "The ARN of the load balancer's target group."
+  value       = aws_lb_target_group.home_api.arn
+}
+
+output "bucket_name" {
+  description = "The name of the cluster's bucket."
+  value       = aws_s3_bucket.home.id
+}
+
+output "cluster_name" {
+  description = "The cluster's name."
+  value       = "home"
+}
+
+output "control_plane_autoscaling_group_names" {
+  description = "The names of the slots' Auto Scaling groups, by slot."
+  value       = [aws_autoscaling_group.home_control_plane_0.name]
+}
+
+output "control_plane_instance_profile_name" {
+  description = "The name of the instance profile of the control plane's machines."
+  value       = aws_iam_instance_profile.home_control_plane.name
+}
+
+output "control_plane_role_arn" {
+  description = "The ARN of the role of the control plane's machines."
+  value       = aws_iam_role.home_control_plane.arn
+}
+
+output "control_plane_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.home_control_plane.name
+}
+
+output "control_plane_security_group_id" {
+  description = "The ID of the security group of the control plane's machines."
+  value       = aws_security_group.home_control_plane.id
+}
+
+output "etcd_volume_ids" {
+  description = "The IDs of etcd's volumes, by slot."
+  value       = [aws_ebs_volume.home_etcd_volume_0.id]
+}
+
+output "hosted_zone_id" {
+  description = "The ID of the private hosted zone."
+  value       = aws_route53_zone.home.zone_id
+}
+
+output "instance_group_autoscaling_group_names" {
+  description = "The names of the instance groups' Auto Scaling groups, by instance group."
+  value = {
+    "home-workers" = aws_autoscaling_group.home_workers.name
+  }
+}
+
+output "kms_key_arn" {
+  description = "The ARN of the cluster's KMS key."
+  value       = aws_kms_key.home.arn
+}
+
+output "public_subnet_ids" {
+  description = "The IDs of the public subnets, by zone."
+  value       = [aws_subnet.home_public_subnet_eu_central_1a.id]
+}
+
+output "region" {
+  description = "The region that it stands in."
+  value       = "eu-central-1"
+}
+
+output "vpc_id" {
+  description = "The ID of the VPC."
+  value       = aws_vpc.home.id
+}
+
+output "worker_instance_profile_name" {
+  description = "The name of the instance profile of the workers."
+  value       = aws_iam_instance_profile.home_worker.name
+}
+
+output "worker_role_arn" {
+  description = "The ARN of the role of the workers."
+  value       = aws_iam_role.home_worker.arn
+}
+
+output "worker_role_name" {
+  description = "The name of that role."
+  value       = aws_iam_role.home_worker.name
+}
+
+output "worker_security_group_id" {
+  description = "The ID of the security group of the workers."
+  value       = aws_security_group.home_worker.id
+}
