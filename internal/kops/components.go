@@ -1,6 +1,7 @@
 package kops
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,18 +51,20 @@ func argument(v *tree.Value) string {
 
 // component returns the section of a component with the table of all its fields.
 func (p *part) component(name string, flags map[string]string) *part {
-	table := fields{}
-	for field := range flags {
-		table[field] = taken
-	}
-	for field, rule := range noFlag[name] {
-		table[field] = rule
-	}
-	s := p.section(name, table)
+	s := p.section(name, componentTable(name, flags))
 	if s != nil {
 		s.open = true
 	}
 	return s
+}
+
+func componentTable(name string, flags map[string]string) fields {
+	table := fields{}
+	for field := range flags {
+		table[field] = taken
+	}
+	maps.Copy(table, noFlag[name])
+	return table
 }
 
 // plugins are the admission plugins of Kubernetes 1.34 and later: with another name API servers do not start.

@@ -10,7 +10,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/golden"
 	"github.com/aws-operator/aws-operator/internal/kops"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
@@ -60,5 +59,3 @@ func translated(t *testing.T, name string, o kops.Options) ([]kops.Translated, [
 	}
 	return made, notes
 }
-
-var _ v1alpha1.Cluster
