@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
@@ -306,6 +307,21 @@ func TestRestartsWhileItRolls(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestSignalsThatAreThrottledAreSentAgain rolls a group while CloudFormation does not take its signals, and while its owner writes
+// what cannot be.
+func TestSignalsThatAreThrottledAreSentAgain(t *testing.T) {
+	r := newRolling(t, func(group *v1alpha1.InstanceGroup) { group.Spec.RollingUpdate.ReadyTimeout = nil })
+	r.sim.Faults().Add(fault.Throttle("cloudformation", "SignalResource", 5))
+	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
+	r.condition(r.group, "Ready", metav1.ConditionFalse, "Rolling")
+	r.patch(r.group, `{"spec":{"zones":["eu-central-1z"]}}`)
+	r.only(3, "new")
+	r.condition(r.group, "Stalled", metav1.ConditionTrue, "InvalidSpec")
+	r.patch(r.group, `{"spec":{"zones":null}}`)
+	r.ended(v1alpha1.RolloutDone)
+	r.kept(2)
 }
 
 // TestAPausedGroupRollsOn pauses a group while it rolls: the roll does not fail for want of signals.

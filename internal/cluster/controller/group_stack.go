@@ -45,6 +45,10 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	look, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
 	outcome := s.bring(ctx, group, asRun(cluster))
+	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsTroubled(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
+		past := known.historyOf() // Something is wrong with what is wanted next, so that nobody looks whether the change goes back.
+		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
+	}
 	if problem != nil && !outcome.IsDone() {
 		outcome = besides(outcome, problem)
 	}
