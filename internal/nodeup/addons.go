@@ -4,17 +4,17 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/yaml"
 )
 
 // slotLabel is on the nodes of the control plane, with the number of their slot.
@@ -58,10 +58,7 @@ type listed struct {
 // olderSlots names the other slots whose nodes are of an older version. The newest node of a slot counts: those of machines that are
 // gone may still be listed.
 func (b *boot) olderSlots(ctx context.Context) ([]string, error) {
-	own, err := version.ParseGeneric(b.bundle.Kubernetes)
-	if err != nil {
-		return nil, permanent("the bundle's version of Kubernetes, %q: %w", b.bundle.Kubernetes, err)
-	}
+	own := numbers(b.bundle.Kubernetes)
 	nodes, err := b.listSlots(ctx)
 	if err != nil {
 		return nil, err
@@ -76,15 +73,25 @@ func (b *boot) olderSlots(ctx context.Context) ([]string, error) {
 	var older []string
 	for slot, node := range newest {
 		runs := node.Status.NodeInfo.KubeletVersion
-		theirs, err := version.ParseGeneric(runs)
-		if slot == fmt.Sprint(b.bundle.Etcd.Slot) || err != nil { // One that has not reported its version has just come up.
+		if slot == fmt.Sprint(b.bundle.Etcd.Slot) || runs == "" { // One that has not reported its version has just come up.
 			continue
 		}
-		if theirs.LessThan(own) {
+		if slices.Compare(numbers(runs), own) < 0 {
 			older = append(older, fmt.Sprintf("slot %s, which is of %s,", slot, runs))
 		}
 	}
 	return older, nil
+}
+
+// numbers returns the numbers of a version of Kubernetes, as v1.36.3.
+func numbers(version string) []int {
+	var found []int
+	for part := range strings.SplitSeq(strings.TrimPrefix(version, "v"), ".") {
+		digits, _, _ := strings.Cut(part, "-")
+		number, _ := strconv.Atoi(digits) // What is none is as old as can be.
+		found = append(found, number)
+	}
+	return found
 }
 
 // listSlots asks the API for the nodes of the control plane, as kubeadm does: with its kubeconfig.
@@ -122,22 +129,6 @@ func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 	return list.Items, nil
 }
 
-// kubeconfig is what kubeadm writes, as far as it is looked at. Bytes are in base64, as encoding/json has them.
-type kubeconfig struct {
-	Clusters []struct {
-		Cluster struct {
-			Server string `json:"server"`
-			CA     []byte `json:"certificate-authority-data"` //nolint:tagliatelle // Kubernetes' name
-		} `json:"cluster"`
-	} `json:"clusters"`
-	Users []struct {
-		User struct {
-			Certificate []byte `json:"client-certificate-data"` //nolint:tagliatelle // Kubernetes' name
-			Key         []byte `json:"client-key-data"`         //nolint:tagliatelle // Kubernetes' name
-		} `json:"user"`
-	} `json:"users"`
-}
-
 // adminClient returns where the API is and a client of kubeadm's own rights.
 func (b *boot) adminClient() (string, *http.Client, error) {
 	const name = kubeconfigFolder + "/admin.conf"
@@ -145,22 +136,40 @@ func (b *boot) adminClient() (string, *http.Client, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	var config kubeconfig
-	if err := yaml.Unmarshal(text, &config); err != nil {
+	config, err := readKubeconfig(string(text))
+	if err != nil {
 		return "", nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(config.Clusters) != 1 || len(config.Users) != 1 {
-		return "", nil, fmt.Errorf("%s is not of one cluster and one user", name)
-	}
 	trusted := x509.NewCertPool()
-	if !trusted.AppendCertsFromPEM(config.Clusters[0].Cluster.CA) {
+	if !trusted.AppendCertsFromPEM(config["certificate-authority-data"]) {
 		return "", nil, errors.New(name + " has no certificate of the cluster's CA")
 	}
-	own, err := tls.X509KeyPair(config.Users[0].User.Certificate, config.Users[0].User.Key)
+	own, err := tls.X509KeyPair(config["client-certificate-data"], config["client-key-data"])
 	if err != nil {
 		return "", nil, fmt.Errorf("read the certificate of %s: %w", name, err)
 	}
-	return config.Clusters[0].Cluster.Server, &http.Client{Transport: &http.Transport{
+	return string(config["server"]), &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12},
 	}}, nil
+}
+
+// readKubeconfig returns the values of a kubeconfig of one cluster and one user that kubeadm wrote, which is a line each; those of data
+// are decoded. A whole reader of YAML would be more than the rest of nodeup.
+func readKubeconfig(text string) (map[string][]byte, error) {
+	values := map[string][]byte{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case !ok:
+		case strings.HasSuffix(key, "-data"):
+			decoded, err := base64.StdEncoding.DecodeString(value)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", key, err)
+			}
+			values[key] = decoded
+		default:
+			values[key] = []byte(value)
+		}
+	}
+	return values, nil
 }

@@ -370,8 +370,18 @@ func adminConf(t *testing.T) []byte {
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	encoded := base64.StdEncoding.EncodeToString
-	return fmt.Appendf(nil, "clusters: [{cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{user: {client-certificate-data: %s, client-key-data: %s}}]\n",
-		server.URL, encoded(certificate), encoded(certificate), encoded(key))
+	return fmt.Appendf(nil, `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: %s
+    server: %s
+  name: demo
+users:
+- name: kubernetes-admin
+  user:
+    client-certificate-data: %s
+    client-key-data: %s
+`, encoded(certificate), server.URL, encoded(certificate), encoded(key))
 }
 
 func worker() *bundle.Bundle {

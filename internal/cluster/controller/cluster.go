@@ -62,7 +62,7 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 	}
 	set := s.operator.resourceSet(cluster)
 	if set == "" {
-		return nil, fmt.Errorf("there is no Release %q; %s", cluster.Spec.Release, s.operator.knownReleases())
+		return nil, fmt.Errorf("there is no Release %q; %s", cluster.Spec.Release, s.operator.knownReleases(context.Background())) // They are read from memory.
 	}
 	if _, err := release.Set(set); err != nil {
 		return nil, fmt.Errorf("the Release %q asks for what this operator does not have: %w", cluster.Spec.Release, err)
@@ -80,8 +80,8 @@ func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
 }
 
 // knownReleases names the Releases that there are.
-func (o *operator) knownReleases() string {
-	names := o.releaseNames(context.Background()) // They are read from memory.
+func (o *operator) knownReleases(ctx context.Context) string {
+	names := o.releaseNames(ctx)
 	if len(names) == 0 {
 		return "there is none at all"
 	}

@@ -40,7 +40,7 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 	to, err := s.release(ctx, cluster)
 	if apierrors.IsNotFound(err) {
 		return operatorkit.Stall("ReleaseNotFound", fmt.Sprintf(
-			"There is no Release %q; %s. What runs goes on as it is, and nothing else is changed until spec.release names one that there is.", cluster.Spec.Release, s.knownReleases()))
+			"There is no Release %q; %s. What runs goes on as it is, and nothing else is changed until spec.release names one that there is.", cluster.Spec.Release, s.knownReleases(ctx)))
 	}
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -72,7 +72,7 @@ func begun(cluster *v1alpha1.Cluster, name string) bool {
 // mayMove is done when Kubernetes bears the move to a Release.
 func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to *v1alpha1.Release) operatorkit.Outcome {
 	if s.options.Workload.Get(keyOf(cluster)) == nil { // The operator has just been started.
-		if connection, outcome := (apiStep{s.operator}).connect(ctx, cluster); connection == nil {
+		if connection, outcome := apiStep(s).connect(ctx, cluster); connection == nil {
 			return outcome
 		}
 		return operatorkit.Wait(time.Second, "NotConnected", "The cluster's API is being connected to; which versions its nodes run is to be known before it moves to another release.")

@@ -27,7 +27,7 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 		"a patch down":                                     {release: "v1.36.4", runs: "v1.36.4", to: "v1.36.3"},
 		"a minor version down":                             {release: "v1.36.3", runs: "v1.36.3", to: "v1.35.2", want: "set spec.release back to v1.36.3"},
 		"another build of the same version":                {release: "v1.36.3", runs: "v1.36.3", to: "v1.36.3-acme.1"},
-		"back to where it came from, half way":             {release: "v1.35.2", runs: "v1.36.3 v1.35.2 v1.35.2", to: "v1.35.2"},
+		"back to where it came from, half way":             {release: "v1.35.2", runs: "v1.35.2 v1.36.3", to: "v1.35.2"},
 		"to another release of the former minor, half way": {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.35.9", want: "does not go back a minor version"},
 		"to another patch, half way":                       {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.36.4"},
 		"to the next minor version, half way":              {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.37.0", want: "one minor version at a time"},
@@ -44,7 +44,7 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 		kubernetes, _, _ := strings.Cut(name, "-")
 		to := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSpec{Kubernetes: kubernetes, Components: map[string]string{"etcd": etcd}}}
 		running := runningVersions{Release: c.release, Kubelets: map[string]*version.Version{}}
-		for _, one := range strings.Fields(c.runs) {
+		for one := range strings.FieldsSeq(c.runs) {
 			running.ControlPlane = addVersion(running.ControlPlane, one)
 		}
 		if c.etcd != "" {
