@@ -30,6 +30,12 @@ var tags = [...]string{Null: "!!null", Bool: "!!bool", Number: "!!int", String: 
 // numeric matches text that some reader of YAML takes for a number, also one of base 60 or with underscores.
 var numeric = regexp.MustCompile(`^[-+.0-9][-+.:_0-9a-fA-FxXoO]*$`)
 
+// mistakable reports whether a reader of YAML 1.1 takes a text without quotes for something else.
+func mistakable(text string) bool {
+	lower := strings.ToLower(text)
+	return words[lower] || lower == "y" || lower == "n" || numeric.MatchString(text)
+}
+
 func node(v *Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tags[v.Kind], Value: v.Text}
 	switch v.Kind {
@@ -44,7 +50,7 @@ func node(v *Value) *yaml.Node {
 	case String:
 		switch {
 		case v.word: // as it was: who reads it next may take it for a boolean, as YAML 1.1 does
-		case words[strings.ToLower(v.Text)] || numeric.MatchString(v.Text):
+		case mistakable(v.Text):
 			n.Style = yaml.DoubleQuotedStyle
 		case strings.Contains(v.Text, "\n"):
 			n.Style = yaml.LiteralStyle
@@ -59,6 +65,9 @@ func node(v *Value) *yaml.Node {
 		entries := slices.SortedFunc(slices.Values(v.Entries), func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
 		for _, entry := range entries {
 			key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: entry.Key}
+			if mistakable(entry.Key) {
+				key.Style = yaml.DoubleQuotedStyle
+			}
 			n.Content = append(n.Content, key, node(entry.Value))
 		}
 	}
