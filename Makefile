@@ -7,6 +7,7 @@ TOOL        := $(GO) tool -modfile=tools/go.mod
 # A package's tests may have to wait for the first build of bin/kube.
 TEST_FLAGS  ?= -timeout 20m
 DIR         ?= .local
+RUNS        ?= 1000
 
 .DEFAULT_GOAL := help
 
@@ -55,6 +56,10 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; some m
 .PHONY: test
 test: build previous ## Run all tests.
 	$(GO) test $(TEST_FLAGS) ./...
+
+.PHONY: simulate
+simulate: ## Run 1,000 seeded series of troubles in virtual time (RUNS=1000); half an hour on two cores.
+	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation
 
 .PHONY: lint
 lint: ## Check the code against .golangci.yml.
