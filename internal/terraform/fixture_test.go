@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +34,7 @@ type fixture struct {
 var patterns = []string{"../../examples/clusters/*.yaml", "../../examples/quickstart/cluster.yaml", "../cluster/render/testdata/*.yaml"}
 
 // fixtures returns the clusters of the manifests by a name for each.
-func fixtures(t *testing.T, patterns ...string) map[string]fixture {
+func fixtures(t testing.TB, patterns ...string) map[string]fixture {
 	t.Helper()
 	all := map[string]fixture{}
 	for _, pattern := range patterns {
@@ -47,7 +49,7 @@ func fixtures(t *testing.T, patterns ...string) map[string]fixture {
 	return all
 }
 
-func read(t *testing.T, path string, into map[string]fixture) {
+func read(t testing.TB, path string, into map[string]fixture) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -93,10 +95,12 @@ func read(t *testing.T, path string, into map[string]fixture) {
 	}
 }
 
+var builtin = sync.OnceValues(release.Builtin)
+
 // releaseOf returns the release that a fixture names: a built-in one, or one of a resource set.
-func releaseOf(t *testing.T, name string) *v1alpha1.Release {
+func releaseOf(t testing.TB, name string) *v1alpha1.Release {
 	t.Helper()
-	releases, err := release.Builtin()
+	releases, err := builtin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,7 @@ func releaseOf(t *testing.T, name string) *v1alpha1.Release {
 }
 
 // input resolves a fixture.
-func (f fixture) input(t *testing.T) terraform.Input {
+func (f fixture) input(t testing.TB) terraform.Input {
 	t.Helper()
 	c, err := model.Resolve(model.Input{
 		Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator",
@@ -155,7 +159,7 @@ func (f fixture) existing() *model.ExistingVPC {
 }
 
 // configuration maps a fixture.
-func (f fixture) configuration(t *testing.T, change func(*terraform.Input)) *terraform.Configuration {
+func (f fixture) configuration(t testing.TB, change func(*terraform.Input)) *terraform.Configuration {
 	t.Helper()
 	in := f.input(t)
 	if change != nil {
@@ -167,6 +171,20 @@ func (f fixture) configuration(t *testing.T, change func(*terraform.Input)) *ter
 	}
 	return c
 }
+
+// every calls visit with each cluster of the patterns and its configuration, which is the same for all tests.
+func every(t *testing.T, visit func(*testing.T, fixture, *terraform.Configuration)) {
+	t.Helper()
+	all := fixtures(t, patterns...)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if known[name] == nil {
+			known[name] = all[name].configuration(t, nil)
+		}
+		t.Run(name, func(t *testing.T) { visit(t, all[name], known[name]) })
+	}
+}
+
+var known = map[string]*terraform.Configuration{}
 
 // caCertificate is a CA's, and always the same one, for golden files.
 const caCertificate = `-----BEGIN CERTIFICATE-----

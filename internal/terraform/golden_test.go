@@ -44,35 +44,33 @@ func TestGolden(t *testing.T) {
 }
 
 func TestTheSameClusterGivesTheSameBytes(t *testing.T) {
-	for name, f := range fixtures(t, patterns...) {
-		one, other := f.configuration(t, nil), f.configuration(t, nil)
-		if !maps.EqualFunc(one.Files, other.Files, bytes.Equal) {
-			t.Errorf("%s gives other files the second time", name)
+	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		if !maps.EqualFunc(c.Files, f.configuration(t, nil).Files, bytes.Equal) {
+			t.Error("other files the second time")
 		}
-	}
+	})
 }
 
 // TestAFileForEachStackSaysTheSameAsOneFile compares the blocks of both layouts.
 func TestAFileForEachStackSaysTheSameAsOneFile(t *testing.T) {
-	for name, f := range fixtures(t, patterns...) {
-		whole := f.configuration(t, nil)
+	every(t, func(t *testing.T, f fixture, whole *terraform.Configuration) {
 		spread := f.configuration(t, func(in *terraform.Input) { in.Layout = terraform.LayoutStack })
 		want, got := parse(t, whole), parse(t, spread)
-		if stacks := 1 + len(f.groups) + int(max(1, f.cluster.Spec.ControlPlane.Replicas)); got.files != 1+stacks && f.cluster.Spec.ControlPlane.Replicas > 0 {
-			t.Errorf("%s has %d stacks, and %d files", name, stacks, got.files)
+		if slots := int(max(1, f.cluster.Spec.ControlPlane.Replicas)); f.cluster.Spec.ControlPlane.Replicas > 0 && got.files != 2+slots+len(f.groups) {
+			t.Errorf("there are %d files for %d slots and %d instance groups", got.files, slots, len(f.groups))
 		}
 		if !slices.Equal(slices.Sorted(maps.Keys(want.resources)), slices.Sorted(maps.Keys(got.resources))) {
-			t.Errorf("%s: one file has other resources than several", name)
+			t.Error("one file has other resources than several")
 		}
 		if !slices.Equal(slices.Sorted(maps.Keys(want.locals)), slices.Sorted(maps.Keys(got.locals))) {
-			t.Errorf("%s: one file has other locals than several", name)
+			t.Error("one file has other locals than several")
 		}
 		for file, contents := range whole.Files {
 			if file != "kubernetes.tf" && !bytes.Equal(contents, spread.Files[file]) {
-				t.Errorf("%s: %s is another in the other layout", name, file)
+				t.Errorf("%s is another in the other layout", file)
 			}
 		}
-	}
+	})
 }
 
 func TestTheProviderCanBeLeftOut(t *testing.T) {
@@ -92,16 +90,16 @@ func TestTheProviderCanBeLeftOut(t *testing.T) {
 }
 
 func TestFilesSayWhoseTheyAre(t *testing.T) {
-	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
-		for file, contents := range f.configuration(t, nil).Files {
+	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		for file, contents := range c.Files {
 			if !strings.HasSuffix(file, ".tf") {
 				continue
 			}
 			if cluster, ok := terraform.IsWritten(contents); !ok || cluster != f.cluster.Name {
-				t.Errorf("%s: %s is not known as %s's", name, file, f.cluster.Name)
+				t.Errorf("%s is not known as %s's", file, f.cluster.Name)
 			}
 		}
-	}
+	})
 	if _, ok := terraform.IsWritten([]byte("# A person's\n")); ok {
 		t.Error("a person's file is taken for ours")
 	}

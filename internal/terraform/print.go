@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,13 +79,15 @@ func (s *scope) blocks() []*block {
 
 // write writes blocks as terraform fmt would.
 func write(cluster string, blocks []*block) []byte {
-	var out strings.Builder
+	var out bytes.Buffer
 	out.WriteString(Header(cluster))
 	for _, b := range blocks {
-		out.WriteString("\n")
-		b.write(&out)
+		var one strings.Builder
+		b.write(&one)
+		out.WriteByte('\n')
+		out.Write(hclwrite.Format([]byte(one.String())))
 	}
-	return hclwrite.Format([]byte(out.String()))
+	return out.Bytes()
 }
 
 // requirements say what the configuration works with. Version 5.81 of the provider is the first that takes an OpenID Connect

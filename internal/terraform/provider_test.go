@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
 // provider is what of the provider's schema the table uses. It is that of hashicorp/aws 5.100.0, cut down from
@@ -72,41 +74,37 @@ func (b providerBlock) check(t *testing.T, place string, body *hclsyntax.Body) {
 // TestTheProviderKnowsAllThatIsWritten holds the configurations of all manifests against the provider's schema.
 func TestTheProviderKnowsAllThatIsWritten(t *testing.T) {
 	known := readProvider(t)
-	for name, f := range fixtures(t, patterns...) {
-		t.Run(name, func(t *testing.T) {
-			p := parse(t, f.configuration(t, nil))
-			for address, b := range p.resources {
-				of, ok := known.Resources[b.Labels[0]]
-				if !ok {
-					t.Errorf("testdata/provider.json has no %s; add it", b.Labels[0])
-				}
-				of.check(t, address, b.Body)
+	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		p := parse(t, c)
+		for address, b := range p.resources {
+			of, ok := known.Resources[b.Labels[0]]
+			if !ok {
+				t.Errorf("testdata/provider.json has no %s; add it", b.Labels[0])
 			}
-			for address, b := range p.data {
-				known.Data[b.Labels[0]].check(t, "data."+address, b.Body)
-			}
-		})
-	}
+			of.check(t, address, b.Body)
+		}
+		for address, b := range p.data {
+			known.Data[b.Labels[0]].check(t, "data."+address, b.Body)
+		}
+	})
 }
 
 // TestReferencesResolve looks up each reference: the resource, and the attribute in the provider's schema.
 func TestReferencesResolve(t *testing.T) {
 	known := readProvider(t)
-	for name, f := range fixtures(t, patterns...) {
-		t.Run(name, func(t *testing.T) {
-			p := parse(t, f.configuration(t, nil))
-			p.each(func(place string, e hclsyntax.Expression) {
-				if strings.Contains(place, ".lifecycle") {
-					return
+	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		p := parse(t, c)
+		p.each(func(place string, e hclsyntax.Expression) {
+			if strings.Contains(place, ".lifecycle") {
+				return
+			}
+			for _, reference := range e.Variables() {
+				if problem := p.resolve(known, steps(reference)); problem != "" {
+					t.Errorf("%s: %s", place, problem)
 				}
-				for _, reference := range e.Variables() {
-					if problem := p.resolve(known, steps(reference)); problem != "" {
-						t.Errorf("%s: %s", place, problem)
-					}
-				}
-			})
+			}
 		})
-	}
+	})
 }
 
 // resolve returns what is wrong with a reference, empty if nothing is.
@@ -136,29 +134,27 @@ func (p *parsed) resolve(known provider, names []string) string {
 
 // TestNothingWaitsForItself looks for cycles, which Terraform refuses.
 func TestNothingWaitsForItself(t *testing.T) {
-	for name, f := range fixtures(t, patterns...) {
-		t.Run(name, func(t *testing.T) {
-			waits := parse(t, f.configuration(t, nil)).dependencies()
-			state := map[string]int{} // 1 while it is visited, 2 afterwards
-			var visit func(string, []string)
-			visit = func(address string, path []string) {
-				switch path = append(path, address); state[address] {
-				case 1:
-					t.Fatalf("a cycle: %s", strings.Join(path, " waits for "))
-				case 2:
-					return
-				}
-				state[address] = 1
-				for _, on := range slices.Sorted(maps.Keys(waits[address])) {
-					visit(on, path)
-				}
-				state[address] = 2
+	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		waits := parse(t, c).dependencies()
+		state := map[string]int{} // 1 while it is visited, 2 afterwards
+		var visit func(string, []string)
+		visit = func(address string, path []string) {
+			switch path = append(path, address); state[address] {
+			case 1:
+				t.Fatalf("a cycle: %s", strings.Join(path, " waits for "))
+			case 2:
+				return
 			}
-			for _, address := range slices.Sorted(maps.Keys(waits)) {
-				visit(address, nil)
+			state[address] = 1
+			for _, on := range slices.Sorted(maps.Keys(waits[address])) {
+				visit(on, path)
 			}
-		})
-	}
+			state[address] = 2
+		}
+		for _, address := range slices.Sorted(maps.Keys(waits)) {
+			visit(address, nil)
+		}
+	})
 }
 
 // dependencies returns what each address refers to.

@@ -15,7 +15,7 @@ var table = func() map[string]*row {
 // networkRows are of a VPC and the ways out of it.
 var networkRows = map[string]*row{
 	"AWS::EC2::VPC": {
-		to: "aws_vpc", ref: "id", attributes: map[string]string{"VpcId": "id", "CidrBlock": "cidr_block"}, tagged: true,
+		to: "aws_vpc", ref: "id", attributes: map[string]string{"VpcId": "id"}, tagged: true,
 		properties: fields{
 			"CidrBlock":          argument("cidr_block"),
 			"EnableDnsHostnames": plainly("enable_dns_hostnames"),
@@ -32,7 +32,7 @@ var networkRows = map[string]*row{
 		properties: fields{"InternetGatewayId": argument("internet_gateway_id"), "VpcId": argument("vpc_id")},
 	},
 	"AWS::EC2::Subnet": {
-		to: "aws_subnet", ref: "id", attributes: map[string]string{"SubnetId": "id", "AvailabilityZone": "availability_zone"}, tagged: true,
+		to: "aws_subnet", ref: "id", attributes: map[string]string{"SubnetId": "id"}, tagged: true,
 		properties: fields{
 			"VpcId":            argument("vpc_id"),
 			"AvailabilityZone": argument("availability_zone"),
