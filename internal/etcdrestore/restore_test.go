@@ -64,7 +64,7 @@ func (p plan) initialCluster() string {
 // free returns an address that nobody listens at.
 func free(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (p plan) start(t *testing.T, name, dir, token string) *member {
 		t.Fatal(err)
 	}
 	m := &member{t: t, name: name, dir: dir, client: "http://" + free(t)}
-	m.cmd = exec.Command(kube, "etcd", "--name="+name, "--data-dir="+dir, "--initial-cluster="+p.initialCluster(),
+	m.cmd = exec.CommandContext(t.Context(), kube, "etcd", "--name="+name, "--data-dir="+dir, "--initial-cluster="+p.initialCluster(),
 		"--initial-cluster-state=new", "--initial-cluster-token="+token, "--listen-peer-urls="+p.peers[name],
 		"--initial-advertise-peer-urls="+p.peers[name], "--listen-client-urls="+m.client, "--advertise-client-urls="+m.client, "--log-level=error")
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -191,7 +191,7 @@ func copied(t *testing.T, dir string) string {
 	}
 	if err := filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			err = os.Chmod(path, 0o700) //nolint:gosec // a folder
+			err = os.Chmod(path, 0o700)
 		}
 		return err
 	}); err != nil {
