@@ -89,6 +89,9 @@ func TestUpgradeOfProcessMachines(t *testing.T) {
 		return version == kubebuild.Present.Kubernetes
 	})
 	c.awaitReady(upgraded, objects...)
+	c.await(quick, func() string { return "the last drained nodes to go" }, func() bool { // CloudFormation does not wait for them.
+		return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool { return node.Spec.Unschedulable })
+	})
 	t.Logf("three slots and five workers were upgraded in %s", time.Since(start).Round(time.Second))
 	longest := api.end()
 	t.Logf("meanwhile the longest time without an answered write was %s", longest.Round(time.Millisecond))
