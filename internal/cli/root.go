@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/render"
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
+	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 )
 
@@ -83,7 +84,7 @@ object and into a ConfigMap.`,
 		return fmt.Errorf("%w (%w: see %s --help)", err, errUsage, cmd.CommandPath())
 	})
 	root.AddCommand(
-		operator.Command(), local.Command(), demo.Command(), simulator.Command(), render.Command(), template.Command(), version.Command(),
+		operator.Command(), local.Command(), demo.Command(), simulator.Command(), render.Command(), update.Command(), template.Command(), version.Command(),
 	)
 	return root
 }

@@ -54,7 +54,7 @@ type Configuration struct {
 
 // Program is a file that machines run.
 type Program struct {
-	// Path is where it belongs, below Folder.
+	// Path is where it belongs, below Folder; it has the hash in it.
 	Path string
 	// Architecture is what it is for, SHA256 the hash that it must have.
 	Architecture v1alpha1.Architecture
@@ -153,7 +153,7 @@ func (m *module) programs(base *scope, in *Input) (map[v1alpha1.Architecture]Pro
 		if hash == "" {
 			return nil, fmt.Errorf("there is no nodeup for %s, which machines of cluster %s are of", a, in.Cluster.Name)
 		}
-		p := Program{Path: m.folder + "/nodeup-linux-" + string(a), Architecture: a, SHA256: hash}
+		p := Program{Path: m.folder + "/nodeup-" + bundle.LabelValue(hash) + "-linux-" + string(a), Architecture: a, SHA256: hash}
 		if err := base.storeProgram(a, p.Path, hash); err != nil {
 			return nil, err
 		}

@@ -325,7 +325,7 @@ resource "aws_s3_object" "adopted_nodeup_amd64" {
   bucket       = aws_s3_bucket.adopted.id
   content_type = "application/octet-stream"
   key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
-  source       = "${path.module}/data/adopted/nodeup-linux-amd64"
+  source       = "${path.module}/data/adopted/nodeup-0a0a0a0a0a0a0a0a-linux-amd64"
   source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
   depends_on = [

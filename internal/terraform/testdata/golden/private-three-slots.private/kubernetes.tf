@@ -655,7 +655,7 @@ resource "aws_s3_object" "private_nodeup_amd64" {
   bucket       = aws_s3_bucket.private.id
   content_type = "application/octet-stream"
   key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
-  source       = "${path.module}/data/private/nodeup-linux-amd64"
+  source       = "${path.module}/data/private/nodeup-0a0a0a0a0a0a0a0a-linux-amd64"
   source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
   depends_on = [

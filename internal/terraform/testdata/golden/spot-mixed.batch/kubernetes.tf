@@ -398,7 +398,7 @@ resource "aws_s3_object" "batch_nodeup_amd64" {
   bucket       = aws_s3_bucket.batch.id
   content_type = "application/octet-stream"
   key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
-  source       = "${path.module}/data/batch/nodeup-linux-amd64"
+  source       = "${path.module}/data/batch/nodeup-0a0a0a0a0a0a0a0a-linux-amd64"
   source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
   depends_on = [

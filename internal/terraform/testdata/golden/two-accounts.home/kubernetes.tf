@@ -330,7 +330,7 @@ resource "aws_s3_object" "home_nodeup_amd64" {
   bucket       = aws_s3_bucket.home.id
   content_type = "application/octet-stream"
   key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
-  source       = "${path.module}/data/home/nodeup-linux-amd64"
+  source       = "${path.module}/data/home/nodeup-0a0a0a0a0a0a0a0a-linux-amd64"
   source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
   depends_on = [

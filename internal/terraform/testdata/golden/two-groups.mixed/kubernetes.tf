@@ -398,7 +398,7 @@ resource "aws_s3_object" "mixed_nodeup_amd64" {
   bucket       = aws_s3_bucket.mixed.id
   content_type = "application/octet-stream"
   key          = "nodeup/0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/nodeup-linux-amd64"
-  source       = "${path.module}/data/mixed/nodeup-linux-amd64"
+  source       = "${path.module}/data/mixed/nodeup-0a0a0a0a0a0a0a0a-linux-amd64"
   source_hash  = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"
 
   depends_on = [
@@ -418,7 +418,7 @@ resource "aws_s3_object" "mixed_nodeup_arm64" {
   bucket       = aws_s3_bucket.mixed.id
   content_type = "application/octet-stream"
   key          = "nodeup/0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b/nodeup-linux-arm64"
-  source       = "${path.module}/data/mixed/nodeup-linux-arm64"
+  source       = "${path.module}/data/mixed/nodeup-0b0b0b0b0b0b0b0b-linux-arm64"
   source_hash  = "0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b"
 
   depends_on = [

@@ -1,0 +1,15 @@
+// Package update is the verb that makes what is there what the manifests say.
+package update
+
+import "github.com/spf13/cobra"
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "update",
+		Short: "Bring a cluster to what its manifests say",
+		Args:  cobra.NoArgs,
+	}
+	cmd.AddCommand(clusterCommand())
+	return cmd
+}

@@ -1,0 +1,155 @@
+package update
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const examples = "../../../examples/clusters/"
+
+// run runs the verb with a nodeup that is there.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	programs := t.TempDir()
+	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("the program "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := Command()
+	var out bytes.Buffer
+	cmd.SetArgs(append([]string{"cluster", "--nodeup-dir", programs, "--target", "terraform"}, args...))
+	cmd.SetOut(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// minimal are the arguments for a cluster that is complete.
+func minimal(dir string, more ...string) []string {
+	return append([]string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir}, more...)
+}
+
+// files returns the contents of all files below a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		contents, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, dir+"/")] = string(contents)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestTheConfigurationIsWrittenAndThenUnchanged(t *testing.T) {
+	dir := t.TempDir()
+	out, err := run(t, minimal(dir)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, dir)
+	for _, want := range []string{"kubernetes.tf", "data/minimal/minimal-workers.bundle.json"} {
+		if before[want] == "" || !strings.Contains(out, "created "+filepath.Join(dir, want)) {
+			t.Errorf("there is no %s, or it is not said:\n%s", want, out)
+		}
+	}
+	nodeup := slices.ContainsFunc(slices.Collect(maps.Values(before)), func(s string) bool { return s == "the program nodeup-linux-amd64" })
+	if !nodeup || !strings.Contains(out, "s3://minimal-123456789012-eu-central-1/pki/") {
+		t.Errorf("there is no nodeup, or what is left to do is not said:\n%s", out)
+	}
+	out, err = run(t, minimal(dir)...)
+	if err != nil || !strings.Contains(out, ": 0 files changed") || !maps.Equal(before, files(t, dir)) {
+		t.Errorf("the second time it says %s (%v)", out, err)
+	}
+}
+
+func TestWhatIsNoLongerPartOfTheClusterIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for name, contents := range map[string]string{"main.tf": "# A person's.\n", "values.json": "{}"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run(t, minimal(dir, "--layout", "stack")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data/minimal/minimal-gone.bundle.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, minimal(dir)...); err != nil {
+		t.Fatal(err)
+	}
+	after := files(t, dir)
+	if after["main.tf"] == "" || after["values.json"] == "" || after["kubernetes.tf"] == "" {
+		t.Errorf("a file is gone: %v", slices.Sorted(maps.Keys(after)))
+	}
+	for _, gone := range []string{"kubernetes-minimal.tf", "kubernetes-minimal-workers.tf", "data/minimal/minimal-gone.bundle.json"} {
+		if after[gone] != "" {
+			t.Errorf("%s is still there", gone)
+		}
+	}
+}
+
+func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
+	const foreign = "# A person's.\n"
+	for name, test := range map[string]struct {
+		args     func(dir string) []string
+		existing string
+		want     string
+	}{
+		"a cluster that is not in the files": {
+			func(dir string) []string { return append([]string{"other"}, minimal(dir)[1:]...) }, "",
+			"there is no cluster other in the files; there is minimal",
+		},
+		"no account": {
+			func(dir string) []string {
+				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--ca-certificate", "testdata/ca.crt", "--out", dir}
+			}, "",
+			"give it with --aws-account-id",
+		},
+		"another account than the role's": {
+			func(dir string) []string {
+				return []string{"abroad", "-f", examples + "two-accounts.yaml", "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir}
+			}, "",
+			"cluster abroad is made by a role of account 210987654321",
+		},
+		"no CA": {
+			func(dir string) []string {
+				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--out", dir}
+			}, "",
+			"name the certificate of the cluster's CA with --ca-certificate",
+		},
+		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup-linux-amd64 in"},
+		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is not known; give terraform"},
+		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is not known; give cluster or stack"},
+		"a file of a person's": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
+		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf is of cluster big"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.existing != "" {
+				if err := os.WriteFile(filepath.Join(dir, "kubernetes.tf"), []byte(test.existing), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := run(t, test.args(dir)...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if now := files(t, dir); len(now) > 1 || now["kubernetes.tf"] != test.existing {
+				t.Errorf("there is %v", now)
+			}
+		})
+	}
+}
