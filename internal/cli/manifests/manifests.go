@@ -13,11 +13,14 @@ import (
 
 // Flags are the flags of a command that reads manifests.
 type Flags struct {
+	// Others lets files hold objects of other API groups as well.
+	Others bool
+
 	files   []string
 	options manifest.Options
 }
 
-// Add gives the command the flags --filename, --strict, --release and --name.
+// Add gives the command the flags --filename, --strict, --kops-release and --kops-name.
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
@@ -36,6 +39,7 @@ func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.options.Others = f.Others
 	set, err := manifest.Read(sources, f.options)
 	if err != nil {
 		return nil, err

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
@@ -35,27 +35,16 @@ func builtIn() (*definitions, error) {
 
 // define adds the kind of a ModelDefinition, or a CloudFormationTemplate. Other
 // manifests it passes over.
-func (d *definitions) define(m manifest) error {
-	if m.group != servicev1alpha1.Group {
-		return nil
-	}
-	switch m.kind {
-	case "ModelDefinition":
-		var definition servicev1alpha1.ModelDefinition
-		if err := yaml.UnmarshalStrict(m.data, &definition); err != nil {
-			return fmt.Errorf("%s: read the ModelDefinition: %w", m.file, err)
-		}
-		compiled, err := model.Compile(definition.Name, &definition.Spec, schema.Default())
+func (d *definitions) define(m manifest.Manifest) error {
+	switch object := m.Object.(type) {
+	case *servicev1alpha1.ModelDefinition:
+		compiled, err := model.Compile(object.Name, &object.Spec, schema.Default())
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.file, err)
+			return fmt.Errorf("%s: %w", m.File, err)
 		}
 		d.kinds[compiled.Kind] = compiled
-	case "CloudFormationTemplate":
-		var t servicev1alpha1.CloudFormationTemplate
-		if err := yaml.UnmarshalStrict(m.data, &t); err != nil {
-			return fmt.Errorf("%s: read the CloudFormationTemplate: %w", m.file, err)
-		}
-		d.templates[named(t.Namespace, t.Name)] = &render.Override{File: t.Data.Key, Template: t.Data.Template}
+	case *servicev1alpha1.CloudFormationTemplate:
+		d.templates[named(object.Namespace, object.Name)] = &render.Override{File: object.Data.Key, Template: object.Data.Template}
 	}
 	return nil
 }
@@ -90,22 +79,19 @@ func (d *definitions) override(object *servicev1alpha1.Object) (*render.Override
 }
 
 // render returns the stack of an object, and nil for what makes no stack.
-func (d *definitions) render(m manifest, facts render.Facts) (*render.Desired, error) {
-	if m.group != servicev1alpha1.Group || m.kind == "ModelDefinition" || m.kind == "CloudFormationTemplate" {
+func (d *definitions) render(m manifest.Manifest, facts render.Facts) (*render.Desired, error) {
+	object, ok := m.Object.(*servicev1alpha1.Object)
+	if !ok {
 		return nil, nil //nolint:nilnil // no stack is a valid answer
 	}
-	kind, ok := d.kinds[m.kind]
+	kind, ok := d.kinds[object.Kind]
 	if !ok {
-		return nil, fmt.Errorf("%s: there is no kind %s; give its ModelDefinition with another -f", m.file, m.kind)
-	}
-	object := &servicev1alpha1.Object{}
-	if err := yaml.UnmarshalStrict(m.data, object); err != nil {
-		return nil, fmt.Errorf("%s: read the %s: %w", m.file, m.kind, err)
+		return nil, fmt.Errorf("%s: there is no kind %s; give its ModelDefinition with another -f", m.File, object.Kind)
 	}
 	object.Namespace = named(object.Namespace, "").Namespace
 	stack, err := d.stack(kind, object, facts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s %s: %w", m.file, m.kind, object.Name, err)
+		return nil, fmt.Errorf("%s: %s %s: %w", m.File, object.Kind, object.Name, err)
 	}
 	return stack, nil
 }

@@ -12,20 +12,22 @@ import (
 	"github.com/spf13/cobra"
 
 	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/manifests"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
 type flags struct {
-	files []string
+	files manifests.Flags
 	out   string
 	facts render.Facts
 }
 
 // Command returns the verb.
 func Command() *cobra.Command {
-	var f flags
+	f := flags{files: manifests.Flags{Others: true}}
 	cmd := &cobra.Command{
 		Use:   "render -f FILE [-f FILE …]",
 		Short: "Print the CloudFormation templates of manifests",
@@ -39,39 +41,39 @@ the outputs of another one is made up, in the right form.`,
   aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.InOrStdin(), cmd.OutOrStdout())
+			set, err := f.files.Read(cmd)
+			if err != nil {
+				return err
+			}
+			return f.run(set, cmd.OutOrStdout())
 		},
 	}
+	f.files.Add(cmd)
 	set := cmd.Flags()
-	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
 	set.StringVar(&f.out, "out", "", "write a file for each stack into this folder instead of printing")
 	set.StringVar(&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names")
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")
-	_ = cmd.MarkFlagRequired("filename")
 	return cmd
 }
 
-func (f *flags) run(in io.Reader, out io.Writer) error {
-	manifests, err := read(f.files, in)
-	if err != nil {
-		return err
-	}
+func (f *flags) run(set *manifest.Set, out io.Writer) error {
 	given, err := builtIn()
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, manifest := range manifests {
-		errs = append(errs, given.define(manifest))
+	for _, m := range set.Manifests {
+		errs = append(errs, given.define(m))
 	}
-	for _, manifest := range manifests {
-		if manifest.group == clusterv1alpha1.Group {
-			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed: they depend on its Release and on what is in AWS already\n", manifest.file, manifest.kind)
+	for _, m := range set.Manifests {
+		kind := m.Object.GetObjectKind().GroupVersionKind()
+		if kind.Group == clusterv1alpha1.Group {
+			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed: they depend on its Release and on what is in AWS already\n", m.File, kind.Kind)
 			errs = append(errs, err)
 			continue
 		}
-		stack, err := given.render(manifest, f.facts)
+		stack, err := given.render(m, f.facts)
 		if err != nil {
 			errs = append(errs, err)
 			continue
