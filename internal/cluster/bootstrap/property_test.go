@@ -68,6 +68,7 @@ var needNoNode = map[string]string{
 	"cluster.spec.updatePolicy":                       "when the operator acts",
 	"cluster.spec.volumePolicy":                       "heeded when the cluster is deleted",
 	"cluster.spec.addons":                             "installed in the running cluster",
+	"cluster.spec.controlPlane.repair":                "when slots are replaced, not what they are",
 	"cluster.spec.backup":                             "when snapshots are taken",
 	"group.spec.rollingUpdate.surge":                  "heeded by the operator's own engine, not by AWS",
 	"group.spec.rollingUpdate.canary":                 "heeded by the operator's own engine, not by AWS",

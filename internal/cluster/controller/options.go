@@ -44,7 +44,7 @@ type Events interface {
 }
 
 // Clients gives the controllers their AWS clients; *awsapi.Clients does.
-type Clients interface {
+type Clients interface { //nolint:interfacebloat // one method a service
 	Region(t awsapi.Target) string
 	STS(t awsapi.Target) awsapi.STS
 	EC2(t awsapi.Target) awsapi.EC2
