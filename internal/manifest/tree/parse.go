@@ -25,7 +25,7 @@ type Document struct {
 // Limits of a document, so that a few lines of aliases do not become gigabytes.
 const (
 	maxDepth  = 200
-	maxValues = 1_000_000
+	maxValues = 300_000
 )
 
 // Parse returns the documents of a file; those that hold nothing are left out. The error is Problems.
