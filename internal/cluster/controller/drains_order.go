@@ -19,17 +19,19 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 	if err != nil || cluster == nil {
 		return drain.Order{}, false
 	}
-	news := e.Instance
+	news, deleting := e.Instance, !cluster.DeletionTimestamp.IsZero()
 	order := drain.Order{
 		Cluster: keyOf(cluster), Slot: drain.NoSlot, Instance: news.ID, Target: o.target(cluster),
 		AutoScalingGroup: news.Group, Hook: cmp.Or(news.Hook, awsevents.DrainHook), Token: news.Token, Since: news.Time,
-		Retained: news.Kind == awsevents.InstanceRetained, AtOnce: !cluster.DeletionTimestamp.IsZero(),
+		Retained: news.Kind == awsevents.InstanceRetained,
+		// A cluster that is being deleted has nowhere to move pods to, and one that never came up has none.
+		AtOnce: deleting || cluster.Status.Release == "",
 	}
 	if group == nil {
 		var policy v1alpha1.DrainPolicy
 		order.Timeout, order.HookTimeout, policy = model.Draining(&v1alpha1.RollingUpdate{})
 		order.Policy, order.Slot = drain.Policy(policy), slotOf(cluster, stackOfGroup(news.Group))
-		order.Reason = o.reason(news.ID, cluster.Status.Rollout, order.AtOnce)
+		order.Reason = o.reason(news.ID, cluster.Status.Rollout, deleting)
 		// The only machine of a control plane is the API, by which alone pods could be evicted, and its load balancer may let go of it as
 		// its termination begins: AWS does not say whether before or after the hook.
 		order.AtOnce = order.AtOnce || cluster.Spec.ControlPlane.Replicas == 1
@@ -37,7 +39,7 @@ func (o *operator) orderFor(of owner, e awsevents.Event) (drain.Order, bool) {
 	}
 	order.Group = group.Name
 	order.Timeout, order.HookTimeout, order.Policy = draining(group)
-	order.Reason = o.reason(news.ID, group.Status.Rollout, order.AtOnce || !group.DeletionTimestamp.IsZero())
+	order.Reason = o.reason(news.ID, group.Status.Rollout, deleting || !group.DeletionTimestamp.IsZero())
 	return order, true
 }
 

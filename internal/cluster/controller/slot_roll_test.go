@@ -119,9 +119,14 @@ func nodeReady(node *corev1.Node) bool {
 	})
 }
 
-// kept checks what held at every moment.
+// kept checks what held at every moment up to now.
 func (w *watched) kept(fewest int, moved string) {
 	w.t.Helper()
+	list := &corev1.NodeList{}
+	if err := w.inside.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	w.look(list.Items)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fewest < fewest {

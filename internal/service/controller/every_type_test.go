@@ -43,6 +43,7 @@ var notMade = map[string]string{
 	"AWS::CloudFormation::WaitCondition":              "waits for a signal",
 	"AWS::AutoScaling::AutoScalingGroup":              "needs a launch template",
 	"AWS::AutoScaling::LifecycleHook":                 "needs a group that exists",
+	"AWS::AutoScaling::ScheduledAction":               "needs a group that exists",
 	"AWS::EC2::DHCPOptions":                           "EC2 wants one option at least",
 	"AWS::EC2::EIPAssociation":                        "needs an address that exists",
 	"AWS::EC2::EgressOnlyInternetGateway":             "needs a VPC that exists",

@@ -105,7 +105,7 @@ func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiex
 	if len(properties) == 0 {
 		return d.mapObject(p, path, seen)
 	}
-	names := fieldNames(properties)
+	names := fieldNames(properties, path == "")
 	out := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
 	s := &shape{fields: map[string]field{}}
 	for _, property := range slices.Sorted(maps.Keys(properties)) {
@@ -195,9 +195,15 @@ func (d *deriver) describe(property, path string) string {
 	return text
 }
 
-// fieldNames gives every property its field name; properties that would share one keep their own.
-func fieldNames(properties map[string]*schema.Property) map[string]string {
+// fieldNames gives every property its field name; properties that would share one keep their own, as those of
+// a spec do that would share one with a field of every spec (AWS::Batch::ComputeEnvironment's UpdatePolicy).
+func fieldNames(properties map[string]*schema.Property, ofSpec bool) map[string]string {
 	count := map[string]int{}
+	if ofSpec {
+		for _, name := range sharedFields {
+			count[name]++
+		}
+	}
 	for property := range properties {
 		count[FieldName(property)]++
 	}
