@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
 // trace keeps when what happened to the nodes of a roll, as those know it who play them, and checks at every change

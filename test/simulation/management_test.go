@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
 func init() {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
 // Behaviour is how the machines of an image are; the zero value is as they should be.

@@ -19,7 +19,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
 // world is a cluster of played nodes on a clock that is stepped.

@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
 func TestTypedClientsCreateListWatchAndPatch(t *testing.T) {
