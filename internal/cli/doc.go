@@ -3,7 +3,5 @@
 // root.go.
 //
 // Commands write what they were asked for to standard output and everything
-// else to standard error. They exit with 0, with 1 when they failed, with 2
-// when they were called wrongly, and with 130 when they were interrupted before
-// they were done.
+// else to standard error. What they exit with is in package exit.
 package cli

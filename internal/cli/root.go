@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/aws-operator/aws-operator/internal/cli/demo"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
@@ -21,17 +21,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 )
-
-// The exit codes of every command.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-// errUsage marks the errors of people who typed something that does not exist.
-var errUsage = errors.New("usage")
 
 // Main runs the command that args name and returns its exit code. The first
 // interrupt ends the command in order; a second one ends it at once.
@@ -47,16 +36,14 @@ func Main(args []string, out, errOut io.Writer) int {
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return exitOK
+		return exit.Done
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		_, _ = fmt.Fprintln(errOut, "interrupted")
-		return exitInterrupted
-	case errors.Is(err, errUsage) || strings.HasPrefix(err.Error(), "unknown command"):
+		return exit.Interrupted
+	case err.Error() != "":
 		_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
-		return exitUsage
 	}
-	_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
-	return exitFailed
+	return exit.Code(err)
 }
 
 func command() *cobra.Command {
@@ -81,7 +68,7 @@ object and into a ConfigMap.`,
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (%w: see %s --help)", err, errUsage, cmd.CommandPath())
+		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(), render.Command(), update.Command(), template.Command(), version.Command(),

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
 )
 
 func TestExitCodesAndWhereWordsGo(t *testing.T) {
@@ -15,13 +17,13 @@ func TestExitCodesAndWhereWordsGo(t *testing.T) {
 		code     int
 		out, err string
 	}{
-		{name: "help is asked for, so it goes to standard output", args: []string{"--help"}, code: exitOK, out: "Usage:"},
-		{name: "what was asked for goes to standard output", args: []string{"version"}, code: exitOK, out: "aws-operator v"},
-		{name: "an unknown verb is wrong usage", args: []string{"lokal"}, code: exitUsage, err: `unknown command "lokal"`},
-		{name: "an unknown verb below a verb as well", args: []string{"local", "upp"}, code: exitUsage, err: `unknown command "upp"`},
-		{name: "an unknown flag names the help", args: []string{"operator", "--zone"}, code: exitUsage, err: "aws-operator operator --help"},
-		{name: "a flag's value is checked", args: []string{"operator", "--log-level=loud"}, code: exitFailed, err: "debug, info, warn or error"},
-		{name: "a failure is said in one line", args: []string{"local", "down", "--dir", "/nonexistent"}, code: exitFailed, err: "nothing runs in /nonexistent"},
+		{name: "help is asked for, so it goes to standard output", args: []string{"--help"}, code: exit.Done, out: "Usage:"},
+		{name: "what was asked for goes to standard output", args: []string{"version"}, code: exit.Done, out: "aws-operator v"},
+		{name: "an unknown verb is wrong usage", args: []string{"lokal"}, code: exit.Failed, err: `unknown command "lokal"`},
+		{name: "an unknown verb below a verb as well", args: []string{"local", "upp"}, code: exit.Failed, err: `unknown command "upp"`},
+		{name: "an unknown flag names the help", args: []string{"operator", "--zone"}, code: exit.Failed, err: "aws-operator operator --help"},
+		{name: "a flag's value is checked", args: []string{"operator", "--log-level=loud"}, code: exit.Failed, err: "debug, info, warn or error"},
+		{name: "a failure is said in one line", args: []string{"local", "down", "--dir", "/nonexistent"}, code: exit.Failed, err: "nothing runs in /nonexistent"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out, errOut bytes.Buffer

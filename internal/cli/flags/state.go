@@ -1,0 +1,79 @@
+// Package flags are the flags that commands have in common: which state they work on, how they print, and whether they
+// may change something.
+package flags
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const (
+	// EnvState is the environment variable that names the state where --state does not.
+	EnvState = "AWS_OPERATOR_STATE"
+	// defaultState is the state where neither does.
+	defaultState = "./state"
+	// completionTimeout bounds what completion may take: a person waits for it at the prompt.
+	completionTimeout = 3 * time.Second
+)
+
+// State is the flags that say where clusters are kept.
+type State struct {
+	ref     string
+	options state.Options
+}
+
+// Add gives the command the flags --state, --namespace and --state-kms-key.
+func (f *State) Add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.ref, "state", "", "where clusters are kept: a folder, s3://bucket/prefix, or k8s for the current kubeconfig (default: $"+EnvState+", or "+defaultState+")")
+	set.StringVarP(&f.options.Namespace, "namespace", "n", "", "namespace of the clusters (default: that of the kubeconfig's context, or "+state.DefaultNamespace+")")
+	set.StringVar(&f.options.KMSKey, "state-kms-key", "", "KMS key to encrypt what is put into the bucket with (default: as the bucket says)")
+}
+
+// Ref returns the reference of the state.
+func (f *State) Ref() string { return cmp.Or(f.ref, os.Getenv(EnvState), defaultState) }
+
+// Open opens the state.
+func (f *State) Open(cmd *cobra.Command) (*state.State, error) {
+	return f.open(cmd.Context())
+}
+
+func (f *State) open(ctx context.Context) (*state.State, error) {
+	f.options.UserAgent = "aws-operator/" + version.String()
+	return state.Open(ctx, f.Ref(), f.options)
+}
+
+// CompleteCluster completes the name of one cluster of the state: it is a command's ValidArgsFunction.
+func (f *State) CompleteCluster(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(completionContext(cmd), completionTimeout)
+	defer cancel()
+	s, err := f.open(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, err := s.Clusters(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionContext is that of the command, if it is run with one.
+func completionContext(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
