@@ -31,6 +31,7 @@ func run(args []string) error {
 	region := flags.String("region", "", "the cluster's region")
 	hash := flags.String("bundle", "", "the SHA-256 of the bundle to carry out")
 	root := flags.String("root", "", "the folder below which all files are; the machine's own when empty")
+	keep := flags.Bool("keep-token", false, "keep the token that workers join with, until it is ended")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("read the command line: %w", err)
 	}
@@ -42,7 +43,11 @@ func run(args []string) error {
 	syscall.Umask(umask)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return nodeup.Run(ctx, nodeup.Options{
+	work := nodeup.Run
+	if *keep {
+		work = nodeup.KeepToken
+	}
+	return work(ctx, nodeup.Options{
 		Bucket: *bucket, Region: *region, BundleSHA256: *hash, Root: *root,
 		AWS:     nodeup.Connect(*region),
 		HTTP:    &http.Client{Timeout: 10 * time.Minute},

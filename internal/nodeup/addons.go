@@ -1,6 +1,7 @@
 package nodeup
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -94,31 +95,11 @@ func numbers(version string) []int {
 	return found
 }
 
-// listSlots asks the API for the nodes of the control plane, as kubeadm does: with its kubeconfig.
+// listSlots asks the API for the nodes of the control plane.
 func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	server, client, err := b.adminClient()
-	if err != nil {
-		return nil, err
-	}
-	defer client.CloseIdleConnections()
-	path := server + "/api/v1/nodes?labelSelector=" + url.QueryEscape(slotLabel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody)
-	if err != nil {
-		return nil, fmt.Errorf("ask the API at %q: %w", server, err)
-	}
-	response, err := client.Do(request)
+	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?labelSelector="+url.QueryEscape(slotLabel), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API for nodes: %w", err)
-	}
-	defer response.Body.Close() //nolint:errcheck // It was only read.
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, fmt.Errorf("ask the API for nodes: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the API answers %s when asked for nodes", response.Status)
 	}
 	var list struct {
 		Items []listed `json:"items"`
@@ -127,6 +108,38 @@ func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 		return nil, fmt.Errorf("read the API's answer about nodes: %w", err)
 	}
 	return list.Items, nil
+}
+
+// askAsAdmin asks the API something as kubeadm does, with its kubeconfig, and returns the answer. What is sent, if it is not nil, is
+// JSON.
+func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	server, client, err := b.adminClient()
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, method, server+path, bytes.NewReader(sent))
+	if err != nil {
+		return nil, fmt.Errorf("the API's address %q: %w", server, err)
+	}
+	if sent != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the method and the address
+	}
+	defer response.Body.Close() //nolint:errcheck // It was only read.
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+		return nil, fmt.Errorf("it answers %s", response.Status)
+	}
+	return body, nil
 }
 
 // adminClient returns where the API is and a client of kubeadm's own rights.

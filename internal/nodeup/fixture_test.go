@@ -92,6 +92,12 @@ func (a *account) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(
 	return &s3.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(content))}, nil
 }
 
+func (a *account) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	content, err := io.ReadAll(in.Body)
+	a.objects[*in.Key] = content
+	return &s3.PutObjectOutput{}, err
+}
+
 func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	if *in.Name != "/demo/token" || !*in.WithDecryption {
 		return nil, errors.New("ParameterNotFound")

@@ -64,6 +64,10 @@ func (b *boot) join(ctx context.Context) (string, error) {
 
 // token reads the bootstrap token.
 func (b *boot) token(ctx context.Context) (string, error) {
+	if key := b.bundle.TokenKey; key != "" {
+		found, err := b.getObject(ctx, key)
+		return strings.TrimSpace(string(found)), err
+	}
 	decrypt := true
 	found, err := b.AWS.Parameters.GetParameter(ctx, &ssm.GetParameterInput{Name: &b.bundle.TokenParameter, WithDecryption: &decrypt})
 	if err != nil {

@@ -41,6 +41,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm upload-config", nil, "upload-config", "all"),
 		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
 		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
+		{"bootstrap token", (*boot).startTokenUnit, lastRetry},
 		{"kubeadm addons", (*boot).installAddons, lastRetry},
 		phase("kubeadm finalize", nil, "kubelet-finalize", "all"),
 	}

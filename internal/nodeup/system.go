@@ -16,9 +16,9 @@ import (
 // installSelf has systemd run nodeup at each start: user data runs at the first only. What it does
 // then is mostly to look.
 func (b *boot) installSelf(context.Context) (string, error) {
-	executable, err := os.Executable()
+	executable, err := ownProgram()
 	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
+		return "", err
 	}
 	unit := fmt.Sprintf(`[Unit]
 Description=Makes this machine a node of the cluster %s
@@ -46,6 +46,15 @@ WantedBy=multi-user.target
 		return "", fmt.Errorf("enable nodeup.service: %w", err)
 	}
 	return "nodeup.service", nil
+}
+
+// ownProgram returns where nodeup is, which units start.
+func ownProgram() (string, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	return executable, nil
 }
 
 // setUpKernel loads modules and sets what the kernel is to do, now and at each start.

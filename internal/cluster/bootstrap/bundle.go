@@ -57,7 +57,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		return nil, err
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
-	b.PKI = pkiFiles()
+	b.PKI, b.TokenKey = pkiFiles(), c.TokenKey
 	restore := c.Spec.ControlPlane.RestoreSnapshot
 	b.Etcd = &bundle.Etcd{
 		Slot:         at.Index,
@@ -91,7 +91,7 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 		return nil, err
 	}
 	b.ExtraUserData = g.Spec.ExtraUserData
-	b.TokenParameter = c.TokenParameter
+	b.TokenParameter, b.TokenKey = c.TokenParameter, c.TokenKey
 	if b.API, err = api(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ type Input struct {
 	DNSSuffix string
 	// Existing is the existing VPC as AWS has it; nil for a new one, or when AWS has not been asked.
 	Existing *ExistingVPC
+	// Alone is whether no operator runs beside the cluster, as where Terraform makes it: then its slots make the token that
+	// workers join with, and renew it.
+	Alone bool
 }
 
 // ExistingVPC is a VPC as AWS has it.
@@ -106,8 +109,10 @@ type Cluster struct {
 	Bucket string
 	// ZoneName is the name of the private hosted zone.
 	ZoneName string
-	// TokenParameter is the name of the SSM parameter of the bootstrap token.
+	// TokenParameter is the name of the SSM parameter of the bootstrap token, empty where TokenKey is not.
 	TokenParameter string
+	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it, as no operator does.
+	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string
 	// StackName is the base stack's.

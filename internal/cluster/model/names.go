@@ -119,6 +119,8 @@ const (
 	KeyPKIPrefix = "pki/"
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
+	// KeyToken is where slots keep the bootstrap token of a cluster that no operator runs beside.
+	KeyToken = "token/bootstrap-token" //nolint:gosec // where it is
 )
 
 // The CAs and keys in the bucket.

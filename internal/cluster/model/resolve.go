@@ -26,7 +26,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.checkName(&problems)
 	c.resolveRelease(&problems, in.Release)
 	c.resolveNetwork(&problems)
-	c.resolveNames()
+	c.resolveNames(in.Alone)
 	c.resolveSlots(&problems)
 	c.resolveImages(&problems)
 	c.checkControlPlane(&problems)
@@ -108,11 +108,15 @@ func (c *Cluster) resolveRelease(problems *Problems, r *v1alpha1.Release) {
 }
 
 // resolveNames decides what everything is called.
-func (c *Cluster) resolveNames() {
+func (c *Cluster) resolveNames(alone bool) {
 	c.StackName = BaseStackName(c.Name)
 	c.Bucket = BucketName(c.Name, c.AccountID, c.Region)
 	c.ZoneName = ZoneName(c.Name)
-	c.TokenParameter = TokenParameterName(c.Name)
+	if alone {
+		c.TokenKey = KeyToken
+	} else {
+		c.TokenParameter = TokenParameterName(c.Name)
+	}
 	c.Tags = maps.Clone(c.Spec.Tags)
 	if c.Tags == nil {
 		c.Tags = map[string]string{}

@@ -47,6 +47,9 @@ type Bundle struct {
 	PKI []PKIFile `json:"pki,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
+	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where no operator keeps one: a slot
+	// makes and renews it, a worker reads it.
+	TokenKey string `json:"tokenKey,omitempty"`
 	// API is where a worker finds the cluster that it joins.
 	API *API `json:"api,omitempty"`
 	// Kubeadm is what kubeadm is told.

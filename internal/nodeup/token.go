@@ -1,0 +1,178 @@
+package nodeup
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+const (
+	// tokenUnit runs [KeepToken].
+	tokenUnit = "nodeup-token.service" //nolint:gosec // a unit
+	// tokenLife is how long a bootstrap token lets machines join. It is replaced when half of it is over, as the operator does
+	// where there is one, so that a machine that has just read it has as long to use it.
+	tokenLife = 24 * time.Hour
+	// tokenAgain is how often a slot looks whether the token is to be renewed.
+	tokenAgain = 15 * time.Minute
+	// tokenSecrets are where bootstrap tokens are, and tokenType is the type by which they are known:
+	// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
+	tokenSecrets = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
+	tokenType    = "bootstrap.kubernetes.io/token"          //nolint:gosec // a type
+	// tokenGroup is the group that kubeadm lets join as nodes.
+	tokenGroup = "system:bootstrappers:kubeadm:default-node-token" //nolint:gosec // a group
+)
+
+// startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where no operator does.
+func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
+	if b.bundle.TokenKey == "" {
+		return "nothing, the operator keeps it", nil
+	}
+	executable, err := ownProgram()
+	if err != nil {
+		return "", err
+	}
+	unit := fmt.Sprintf(`[Unit]
+Description=Keeps the token by which machines join the cluster %s
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=%s --bucket %s --region %s --bundle %s --keep-token
+Restart=always
+RestartSec=15
+
+[Install]
+WantedBy=multi-user.target
+`, b.bundle.Cluster, executable, b.Bucket, b.Region, b.BundleSHA256)
+	if _, err := b.files.write(unitFolder+"/"+tokenUnit, []byte(unit), 0o644); err != nil {
+		return "", err
+	}
+	if _, err := b.command(ctx, "systemctl", "daemon-reload"); err != nil {
+		return "", err
+	}
+	_, err = b.command(ctx, "systemctl", "enable", "--now", tokenUnit)
+	return tokenUnit, err
+}
+
+// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot of a cluster that no
+// operator runs beside. All slots do, and whoever looks first when half of the token's life is over makes the next one.
+func KeepToken(ctx context.Context, options Options) error {
+	b := &boot{Options: options, files: files{root: options.Root}}
+	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
+		return err
+	}
+	if b.bundle.TokenKey == "" {
+		return permanent("the bundle does not ask for a token to be kept")
+	}
+	for {
+		if err := b.runOne(ctx, task{"bootstrap token", (*boot).renewToken, lastRetry}); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.Clock.After(tokenAgain):
+		}
+	}
+}
+
+// renewToken makes a token unless there is one that half of its life is left of. It is in the bucket before the API knows it, so
+// that none the API knows is in nobody's hands: when this is cut short between the two, the next look makes another.
+func (b *boot) renewToken(ctx context.Context) (string, error) {
+	until, err := b.tokenUntil(ctx)
+	if err != nil {
+		return "", err
+	}
+	now := b.Clock.Now()
+	if until.Sub(now) > tokenLife/2 {
+		return "nothing, there is one until " + until.Format(time.RFC3339), nil
+	}
+	id, err := randomText(6)
+	if err != nil {
+		return "", err
+	}
+	secret, err := randomText(16)
+	if err != nil {
+		return "", err
+	}
+	content := []byte(id + "." + secret)
+	if _, err := b.AWS.Objects.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: bytes.NewReader(content)}); err != nil {
+		return "", fmt.Errorf("put the bootstrap token into the bucket %s: %w", b.Bucket, err)
+	}
+	until = now.Add(tokenLife).UTC()
+	if err := b.createToken(ctx, id, secret, until); err != nil {
+		return "", err
+	}
+	return "made " + id + ", good until " + until.Format(time.RFC3339), nil
+}
+
+// tokenSecret is the Secret of a bootstrap token, as far as it is looked at.
+type tokenSecret struct {
+	Data map[string][]byte `json:"data"`
+}
+
+// tokenUntil returns when the last of the tokens ends that machines join with; the zero time if there is none.
+func (b *boot) tokenUntil(ctx context.Context) (time.Time, error) {
+	var last time.Time
+	body, err := b.askAsAdmin(ctx, http.MethodGet, tokenSecrets+"?fieldSelector="+url.QueryEscape("type="+tokenType), nil)
+	if err != nil {
+		return last, fmt.Errorf("ask the API for bootstrap tokens: %w", err)
+	}
+	var list struct {
+		Items []tokenSecret `json:"items"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return last, fmt.Errorf("read the API's answer about bootstrap tokens: %w", err)
+	}
+	for _, token := range list.Items {
+		until, err := time.Parse(time.RFC3339, string(token.Data["expiration"]))
+		if err == nil && string(token.Data["description"]) == tokenDescription && until.After(last) {
+			last = until
+		}
+	}
+	return last, nil
+}
+
+// tokenDescription is by which those that slots made are told from a person's, which nobody puts into the bucket.
+const tokenDescription = "Lets the machines of instance groups join; made by nodeup." //nolint:gosec // words
+
+func (b *boot) createToken(ctx context.Context, id, secret string, until time.Time) error {
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": tokenType,
+		"metadata": map[string]any{"name": "bootstrap-token-" + id, "namespace": "kube-system"},
+		"stringData": map[string]string{
+			"token-id": id, "token-secret": secret, "expiration": until.Format(time.RFC3339),
+			"usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
+			"auth-extra-groups": tokenGroup, "description": tokenDescription,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("write the bootstrap token: %w", err)
+	}
+	if _, err := b.askAsAdmin(ctx, http.MethodPost, tokenSecrets, text); err != nil {
+		return fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+	}
+	return nil
+}
+
+// randomText returns lower-case letters and digits that nobody can guess.
+func randomText(length int) (string, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	text := make([]byte, length)
+	for i := range text {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			return "", fmt.Errorf("make a bootstrap token: %w", err)
+		}
+		text[i] = letters[n.Int64()]
+	}
+	return string(text), nil
+}
