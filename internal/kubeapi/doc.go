@@ -1,4 +1,5 @@
-// Package kubeapi is a Kubernetes API in memory, for clusters of played machines.
+// Package kubeapi is a Kubernetes API in memory: for clusters of played machines, and for the command line, which
+// runs the operator on it.
 //
 // A real API server and etcd cost half a gigabyte; a thousand clusters of
 // played machines have no room for that. What the operator, kubectl and client
@@ -10,7 +11,9 @@
 // or admitted. A client certificate of the cluster's authority has every right,
 // a bootstrap token in kube-system that of reading. What it lacks it refuses:
 // subresources other than status, binding, eviction and proxy of pods, kinds that
-// are not built in, and the removal of fields by server-side apply, which merges.
+// are neither built in nor defined, and the removal of fields by server-side apply,
+// which merges. A CustomResourceDefinition has its kind served at once, in its storage
+// version only.
 //
 // What goes on in a cluster while its nodes change is played, as one step with
 // the write that it follows from, or when its time has come by the injected clock:

@@ -38,6 +38,7 @@ const served = `
 /v1 Secret secrets Namespaced
 /v1 ServiceAccount serviceaccounts Namespaced sa
 /v1 Service services Namespaced svc
+apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions Cluster crd crds
 apps/v1 ControllerRevision controllerrevisions Namespaced
 apps/v1 DaemonSet daemonsets Namespaced ds
 apps/v1 Deployment deployments Namespaced deploy
@@ -63,7 +64,8 @@ storage.k8s.io/v1 StorageClass storageclasses Cluster sc
 storage.k8s.io/v1 VolumeAttachment volumeattachments Cluster
 `
 
-var kinds = parseKinds()
+// builtin are the kinds that every API has.
+var builtin = parseKinds()
 
 func parseKinds() []*kind {
 	var all []*kind
@@ -72,14 +74,19 @@ func parseKinds() []*kind {
 		group, version, _ := strings.Cut(word[0], "/")
 		all = append(all, &kind{group: group, version: version, APIResource: metav1.APIResource{
 			Name: word[2], SingularName: strings.ToLower(word[1]), Namespaced: word[3] == "Namespaced", Kind: word[1],
-			Verbs:      metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
-			ShortNames: word[4:],
+			Verbs: allVerbs, ShortNames: word[4:],
 		}})
 	}
 	return all
 }
 
-func findKind(group, version, plural string) *kind {
+// allVerbs are what can be done with objects of every kind.
+var allVerbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// findKind finds a built-in kind.
+func findKind(group, version, plural string) *kind { return findIn(builtin, group, version, plural) }
+
+func findIn(kinds []*kind, group, version, plural string) *kind {
 	for _, k := range kinds {
 		if k.Name == plural && k.group == group && k.version == version {
 			return k
@@ -93,6 +100,7 @@ var (
 	podKind         = findKind("", "v1", "pods")
 	nodeKind        = findKind("", "v1", "nodes")
 	namespaceKind   = findKind("", "v1", "namespaces")
+	definitionKind  = findKind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 	deploymentKind  = findKind("apps", "v1", "deployments")
 	replicaSetKind  = findKind("apps", "v1", "replicasets")
 	statefulSetKind = findKind("apps", "v1", "statefulsets")
@@ -122,7 +130,7 @@ func versions() metav1.APIVersions {
 	return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 }
 
-func groups() metav1.APIGroupList {
+func groups(kinds []*kind) metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	seen := map[string]bool{"": true}
 	for _, k := range kinds {
@@ -138,7 +146,7 @@ func groups() metav1.APIGroupList {
 	return list
 }
 
-func resources(group, version string) *metav1.APIResourceList {
+func resources(kinds []*kind, group, version string) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: schema.GroupVersion{Group: group, Version: version}.String(),

@@ -34,6 +34,18 @@ func (s *Server) Put(object Object) error {
 	return err
 }
 
+// Load keeps an object of any kind that is served as it is: with its UID, its generation, its times and its status. It errs
+// when there is one of its name.
+func (s *Server) Load(object *unstructured.Unstructured) error {
+	gvk := object.GroupVersionKind()
+	for _, k := range s.kinds.all() {
+		if k.Kind == gvk.Kind && k.groupVersion() == gvk.GroupVersion() {
+			return s.store.load(k, object.DeepCopy())
+		}
+	}
+	return fmt.Errorf("%s is not served", gvk)
+}
+
 // Get fills object by its namespace and name. The error is NotFound when there is none.
 func (s *Server) Get(object Object) error {
 	k, _, err := convert(object)
@@ -68,7 +80,7 @@ func convert(object Object) (*kind, *unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the kind of %T: %w", object, err)
 	}
-	for _, k := range kinds {
+	for _, k := range builtin {
 		if k.Kind != known[0].Kind || k.groupVersion() != known[0].GroupVersion() {
 			continue
 		}

@@ -114,6 +114,12 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, t target) error 
 		reply(w, http.StatusOK, table(t.kind, list.Items, list.GetResourceVersion()))
 		return nil
 	}
+	if wantsMetadata(req) {
+		for i := range list.Items {
+			list.Items[i].Object = metadataOf(&list.Items[i])
+		}
+		list.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
+	}
 	reply(w, http.StatusOK, list.UnstructuredContent())
 	return nil
 }
@@ -149,12 +155,15 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 		return nil // The caller is gone.
 	}
 	encoder := json.NewEncoder(w)
-	shown := map[types.UID]bool{}
+	shown, view := map[types.UID]bool{}, whole
+	if wantsMetadata(req) {
+		view = metadataOf
+	}
 	for {
 		changes, open := s.store.take(watcher)
 		for _, c := range changes {
 			event, ok := wanted.event(c, t.namespace, shown)
-			if ok && encoder.Encode(event) != nil {
+			if ok && encoder.Encode(map[string]any{"type": event, "object": view(c.object)}) != nil {
 				return nil
 			}
 		}
@@ -170,9 +179,9 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 }
 
 // event is how a change looks to a watcher who sees only some objects: one that stops to match is deleted to it.
-func (s selection) event(c change, namespace string, shown map[types.UID]bool) (map[string]any, bool) {
+func (s selection) event(c change, namespace string, shown map[types.UID]bool) (watch.EventType, bool) {
 	if namespace != "" && c.object.GetNamespace() != namespace {
-		return nil, false
+		return "", false
 	}
 	narrow := !s.labels.Empty() || !s.fields.Empty()
 	event, uid := c.event, c.object.GetUID()
@@ -180,7 +189,7 @@ func (s selection) event(c change, namespace string, shown map[types.UID]bool) (
 		holds := s.holds(c.object)
 		switch {
 		case !holds && !shown[uid]:
-			return nil, false
+			return "", false
 		case !holds:
 			event = watch.Deleted
 		case !shown[uid] && event == watch.Modified:
@@ -192,7 +201,7 @@ func (s selection) event(c change, namespace string, shown map[types.UID]bool) (
 			shown[uid] = true
 		}
 	}
-	return map[string]any{"type": event, "object": c.object.Object}, true
+	return event, true
 }
 
 func (s *Server) create(w http.ResponseWriter, req *http.Request, t target) error {
@@ -216,6 +225,9 @@ func (s *Server) keep(w http.ResponseWriter, req *http.Request, t target, object
 	if t.kind == podKind {
 		delete(object.Object, "status")
 		admitPod(object)
+	}
+	if t.kind == definitionKind {
+		establish(object, s.store.clock.Now())
 	}
 	created, err := s.store.create(t.kind, t.namespace, object)
 	if err != nil {
@@ -329,15 +341,17 @@ func merge(k *kind, object *unstructured.Unstructured, form types.PatchType, pat
 	case types.MergePatchType:
 		after, err = jsonpatch.MergePatch(before, patch)
 	case types.StrategicMergePatchType, types.ApplyYAMLPatchType:
-		var schema runtime.Object
-		if schema, err = typed(k); err == nil {
+		schema, unknown := typed(k)
+		switch {
+		case unknown == nil:
 			after, err = strategicpatch.StrategicMergePatch(before, patch, schema)
+		case form == types.ApplyYAMLPatchType:
+			after, err = jsonpatch.MergePatch(before, patch)
+		default: // https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply
+			return notPatchable(form)
 		}
 	default:
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-			Message: "the patch's content type is not supported: " + string(form),
-		}}
+		return notPatchable(form)
 	}
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -346,6 +360,13 @@ func merge(k *kind, object *unstructured.Unstructured, form types.PatchType, pat
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
+}
+
+func notPatchable(form types.PatchType) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the patch's content type is not supported: " + string(form),
+	}}
 }
 
 // subresource does what is asked of a pod: it binds it to a node, evicts it, or passes a request on.
@@ -440,6 +461,10 @@ func secretValue(secret *unstructured.Unstructured, name string) string {
 func answer(w http.ResponseWriter, req *http.Request, code int, k *kind, object *unstructured.Unstructured) {
 	if wantsTable(req) {
 		reply(w, code, table(k, []unstructured.Unstructured{*object}, object.GetResourceVersion()))
+		return
+	}
+	if wantsMetadata(req) {
+		reply(w, code, metadataOf(object))
 		return
 	}
 	reply(w, code, object.Object)

@@ -51,6 +51,7 @@ type Event struct {
 
 // Server is one cluster's API. It serves HTTP; TLS, with client certificates requested, is the caller's.
 type Server struct {
+	kinds   *kinds
 	store   *store
 	player  *player
 	options Options
@@ -61,8 +62,12 @@ func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	s := &Server{store: newStore(o.Clock), options: o}
+	s := &Server{kinds: &kinds{}, store: newStore(o.Clock), options: o}
 	s.player = newPlayer(s.store, o)
+	s.store.note = func(c change) {
+		s.define(c)
+		s.player.note(c)
+	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		namespace := &unstructured.Unstructured{}
 		namespace.SetName(name)
@@ -91,11 +96,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		refuse(w, err)
 		return
 	}
+	s.answer(w, req, rights)
+}
+
+// Trusted serves callers in the server's own process, who may do everything.
+func (s *Server) Trusted() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if answer := s.open(req); answer != nil {
+			answer(w)
+			return
+		}
+		s.answer(w, req, everything)
+	})
+}
+
+// answer answers a caller who has some rights.
+func (s *Server) answer(w http.ResponseWriter, req *http.Request, rights right) {
 	if answer := s.discover(req.URL.Path); answer != nil {
 		reply(w, http.StatusOK, answer)
 		return
 	}
-	target, err := parse(req.URL.Path)
+	target, err := s.parse(req.URL.Path)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -171,17 +192,17 @@ func (s *Server) discover(path string) any {
 	case path == "/api":
 		return versions()
 	case path == "/apis":
-		return groups()
+		return groups(s.kinds.all())
 	case len(part) == 2 && part[0] == "api":
-		if list := resources("", part[1]); list != nil {
+		if list := resources(s.kinds.all(), "", part[1]); list != nil {
 			return list
 		}
 	case len(part) == 3 && part[0] == "apis":
-		if list := resources(part[1], part[2]); list != nil {
+		if list := resources(s.kinds.all(), part[1], part[2]); list != nil {
 			return list
 		}
 	case len(part) == 2 && part[0] == "apis":
-		for _, group := range groups().Groups {
+		for _, group := range groups(s.kinds.all()).Groups {
 			if group.Name == part[1] {
 				group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
 				return group
@@ -202,7 +223,7 @@ func (t target) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: t.namespace, Name: t.name}
 }
 
-func parse(path string) (target, error) {
+func (s *Server) parse(path string) (target, error) {
 	part := strings.Split(strings.Trim(path, "/"), "/")
 	var group string
 	switch {
@@ -215,10 +236,10 @@ func parse(path string) (target, error) {
 	}
 	apiVersion, part := part[0], part[1:]
 	var t target
-	if len(part) >= 3 && part[0] == "namespaces" && findKind(group, apiVersion, part[2]) != nil {
+	if len(part) >= 3 && part[0] == "namespaces" && s.kinds.find(group, apiVersion, part[2]) != nil {
 		t.namespace, part = part[1], part[2:]
 	}
-	if t.kind = findKind(group, apiVersion, part[0]); t.kind == nil {
+	if t.kind = s.kinds.find(group, apiVersion, part[0]); t.kind == nil {
 		return target{}, notServed(path)
 	}
 	if len(part) > 1 {

@@ -133,6 +133,24 @@ func (s *store) add(k *kind, namespace string, object *unstructured.Unstructured
 	return object, nil
 }
 
+// load is create for an object that was created elsewhere.
+func (s *store) load(k *kind, object *unstructured.Unstructured) error {
+	s.mu.Lock()
+	defer s.release()
+	at := key{k, nameOf(object)}
+	if s.objects[k][at.name] != nil {
+		return apierrors.NewAlreadyExists(k.groupResource(), object.GetName())
+	}
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(uuid.NewString()))
+	}
+	if object.GetGeneration() == 0 {
+		object.SetGeneration(1)
+	}
+	s.put(at, object, watch.Added)
+	return nil
+}
+
 // update replaces an object by what edit makes of a copy of it. An edited object that is the same is not written.
 func (s *store) update(k *kind, name types.NamespacedName, edit func(*unstructured.Unstructured) error) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
