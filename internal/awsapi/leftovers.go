@@ -48,6 +48,14 @@ type LoadBalancers interface {
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
 
+// LoadBalancerReader reads network and application load balancers, and how their targets are.
+type LoadBalancerReader interface {
+	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
+	DescribeTargetGroups(context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetGroupsOutput, error)
+	DescribeTargetHealth(context.Context, *elbv2.DescribeTargetHealthInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetHealthOutput, error)
+	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
+}
+
 // ClassicLoadBalancers finds and removes load balancers of the first generation, which the cloud controller makes for a
 // Service unless told otherwise.
 type ClassicLoadBalancers interface {
@@ -68,7 +76,12 @@ func (c *Clients) Leftovers(t Target) Leftovers {
 }
 
 // LoadBalancers returns the client of Elastic Load Balancing v2 for the target.
-func (c *Clients) LoadBalancers(t Target) LoadBalancers {
+func (c *Clients) LoadBalancers(t Target) LoadBalancers { return c.elbv2(t) }
+
+// LoadBalancerReader returns the client of Elastic Load Balancing v2 for those who only look.
+func (c *Clients) LoadBalancerReader(t Target) LoadBalancerReader { return c.elbv2(t) }
+
+func (c *Clients) elbv2(t Target) *elbv2.Client {
 	return client(c, "elasticloadbalancingv2", t, func(cfg aws.Config) *elbv2.Client { return elbv2.NewFromConfig(cfg) })
 }
 

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 // slotFacts is what is known of one slot when it is decided whether another may be changed.
@@ -49,49 +47,15 @@ func notYourTurn(slots []slotFacts, slot int) string {
 
 // slotsHealth returns why each slot does not serve, without those that do. It asks every API server.
 func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) map[int]string {
-	problems, serving := map[int]string{}, map[int]bool{}
-	connection := o.options.Workload.Get(keyOf(cluster))
-	silent := "the cluster's API is not connected to"
-	if connection != nil {
-		silent = ""
-		if reachable, problem := connection.Reachable(); !reachable {
-			silent = "the cluster's API does not answer: " + strings.TrimSuffix(problem, ".")
-		}
+	slots := int(cluster.Spec.ControlPlane.Replicas)
+	if connection := o.options.Workload.Get(keyOf(cluster)); connection != nil {
+		return connection.SlotProblems(ctx, slots)
 	}
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		problems[slot] = cmp.Or(silent, "it has no node")
-	}
-	if silent != "" {
-		return problems
-	}
-	nodes := map[string]workload.Node{}
-	for _, node := range connection.Nodes() {
-		nodes[node.Name] = node
-	}
-	for _, health := range connection.SlotsHealth(ctx) {
-		problems[health.Slot] = slotProblem(nodes[health.Node], &health)
-		serving[health.Slot] = serving[health.Slot] || problems[health.Slot] == ""
-	}
-	for slot := range serving {
-		if serving[slot] { // Another node of the slot is that of a machine that is gone.
-			delete(problems, slot)
-		}
+	problems := map[int]string{}
+	for slot := range slots {
+		problems[slot] = "the cluster's API is not connected to"
 	}
 	return problems
-}
-
-// slotProblem returns why a node of the control plane does not serve, "" if it does.
-func slotProblem(node workload.Node, health *workload.SlotHealth) string {
-	switch {
-	case !node.Ready:
-		return fmt.Sprintf("its node %s is not ready", health.Node)
-	case !health.OK():
-		return fmt.Sprintf("the API server of its node %s is not ready, %s", health.Node, health.Problem)
-	case node.Unschedulable:
-		return fmt.Sprintf("its node %s is cordoned", health.Node)
-	default:
-		return ""
-	}
 }
 
 // slotsGate decides whether slots may be changed during one look at a cluster. What costs calls is asked once, and only when a slot is

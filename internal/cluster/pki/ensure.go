@@ -56,6 +56,23 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 	return parseSecrets(clock, cluster, found)
 }
 
+// Read returns the authorities that Secrets of a cluster hold, wherever these are kept. It makes and changes nothing. It errs when one is
+// missing, and when one is not what it must be; the error is a [BrokenError] that names the Secret.
+func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*Authorities, error) {
+	found := map[string]*corev1.Secret{}
+	for _, suffix := range suffixes {
+		for _, secret := range secrets {
+			if secret.Name == cluster.Name+suffix {
+				found[suffix] = secret
+			}
+		}
+		if found[suffix] == nil {
+			return nil, &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + suffix}, Problem: "is missing"}
+		}
+	}
+	return parseSecrets(clock, cluster, found)
+}
+
 // suffixes are those of the Secrets that hold authorities.
 var suffixes = []string{SuffixCA, SuffixEtcdCA, SuffixFrontProxyCA, SuffixServiceAccount}
 

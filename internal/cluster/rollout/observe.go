@@ -77,7 +77,7 @@ func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScaling
 
 // observeInstances adds the group's machines.
 func (e *Engine) observeInstances(ctx context.Context, group *Group, found *types.AutoScalingGroup, past *recent, w *seen) error {
-	current, err := e.shapes(ctx, group, found)
+	outdated, err := Outdated(ctx, e.options.EC2(group.Target), found)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (e *Engine) observeInstances(ctx context.Context, group *Group, found *type
 	for i := range found.Instances {
 		from := &found.Instances[i]
 		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState)}
-		one.Outdated = !slices.Contains(current, shapeOf(from.LaunchTemplate, from.LaunchConfigurationName))
+		one.Outdated = slices.Contains(outdated, one.ID)
 		if launched, ok := past.launched[one.ID]; ok {
 			one.Launched = launched
 		} else {
@@ -127,10 +127,27 @@ func shapeOf(template *types.LaunchTemplateSpecification, configuration *string)
 	return aws.ToString(template.LaunchTemplateId) + " " + aws.ToString(template.Version)
 }
 
+// Outdated returns the IDs of a group's machines that were not launched from what the group launches from now: another version of its
+// launch template, for the bundle that a machine boots from is part of that. It errs when AWS does.
+func Outdated(ctx context.Context, api EC2, group *types.AutoScalingGroup) ([]string, error) {
+	current, err := shapes(ctx, api, group)
+	if err != nil {
+		return nil, err
+	}
+	var outdated []string
+	for i := range group.Instances {
+		from := &group.Instances[i]
+		if !slices.Contains(current, shapeOf(from.LaunchTemplate, from.LaunchConfigurationName)) {
+			outdated = append(outdated, aws.ToString(from.InstanceId))
+		}
+	}
+	return outdated, nil
+}
+
 // shapes returns what the group launches from now, of which a group of several instance types may have several. The versions $Latest and
 // $Default, which is also meant by none, are looked up.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_LaunchTemplateSpecification.html
-func (e *Engine) shapes(ctx context.Context, group *Group, found *types.AutoScalingGroup) ([]string, error) {
+func shapes(ctx context.Context, api EC2, found *types.AutoScalingGroup) ([]string, error) {
 	specs := []*types.LaunchTemplateSpecification{found.LaunchTemplate}
 	if mixed := found.MixedInstancesPolicy; mixed != nil && mixed.LaunchTemplate != nil {
 		specs = []*types.LaunchTemplateSpecification{mixed.LaunchTemplate.LaunchTemplateSpecification}
@@ -145,7 +162,7 @@ func (e *Engine) shapes(ctx context.Context, group *Group, found *types.AutoScal
 		if version := ""; spec != nil {
 			version = aws.ToString(spec.Version)
 			if version == "" || strings.HasPrefix(version, "$") {
-				resolved, err := e.version(ctx, group, spec)
+				resolved, err := templateVersion(ctx, api, found, spec)
 				if err != nil {
 					return nil, err
 				}
@@ -157,14 +174,14 @@ func (e *Engine) shapes(ctx context.Context, group *Group, found *types.AutoScal
 	return shapes, nil
 }
 
-// version looks up which version of a launch template is meant.
-func (e *Engine) version(ctx context.Context, group *Group, spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
-	out, err := e.options.EC2(group.Target).DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}})
+// templateVersion looks up which version of a launch template is meant.
+func templateVersion(ctx context.Context, api EC2, group *types.AutoScalingGroup, spec *types.LaunchTemplateSpecification) (*types.LaunchTemplateSpecification, error) {
+	out, err := api.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateIds: []string{aws.ToString(spec.LaunchTemplateId)}})
 	if err != nil {
 		return nil, fmt.Errorf("look at launch template %s: %w", aws.ToString(spec.LaunchTemplateId), err)
 	}
 	if len(out.LaunchTemplates) == 0 {
-		return nil, fmt.Errorf("there is no launch template %s, from which Auto Scaling group %s launches", aws.ToString(spec.LaunchTemplateId), group.AutoScalingGroup)
+		return nil, fmt.Errorf("there is no launch template %s, from which Auto Scaling group %s launches", aws.ToString(spec.LaunchTemplateId), aws.ToString(group.AutoScalingGroupName))
 	}
 	number := out.LaunchTemplates[0].DefaultVersionNumber
 	if aws.ToString(spec.Version) == "$Latest" {

@@ -61,7 +61,7 @@ func unwell(nodes []workload.Node, pods []corev1.Pod, w *seen) string {
 		}
 	}
 	for i := range pods {
-		if pod := &pods[i]; isSystem(pod) && !sick[pod.Spec.NodeName] && !unreadySince(pod).Before(since) {
+		if pod := &pods[i]; workload.IsSystemPod(pod) && !sick[pod.Spec.NodeName] && !workload.PodUnreadySince(pod).Before(since) {
 			problems = append(problems, "pod "+pod.Namespace+"/"+pod.Name)
 		}
 	}
@@ -74,27 +74,4 @@ func unwell(nodes []workload.Node, pods []corev1.Pod, w *seen) string {
 		problems = append(problems[:most], fmt.Sprintf("%d more", more))
 	}
 	return fmt.Sprintf("More is taken when these are Ready again: %s.", strings.Join(problems, ", "))
-}
-
-// isSystem reports whether a pod is one without which a cluster is not well: by its priority, or since the kubelet itself runs it.
-// https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/
-func isSystem(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded {
-		return false
-	}
-	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return mirror || pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical"
-}
-
-// unreadySince returns since when a pod is not Ready; zero if it is.
-func unreadySince(pod *corev1.Pod) time.Time {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
-			if c.Status == corev1.ConditionTrue {
-				return time.Time{}
-			}
-			return c.LastTransitionTime.Time
-		}
-	}
-	return pod.CreationTimestamp.Time
 }

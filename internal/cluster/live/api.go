@@ -1,0 +1,159 @@
+package live
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// API is how a cluster's own API says that it fares.
+type API struct {
+	// Problem says in a few words why the API does not answer; empty if it does. Then all else but Certificate is as it was last seen.
+	Problem string
+	// Nodes are all nodes.
+	Nodes []workload.Node
+	// Slots says why a slot does not serve, by its number; those that do are left out.
+	Slots map[int]string
+	// Pods are the pods that the cluster cannot do without and that are not Ready.
+	Pods []corev1.Pod
+	// TokenUntil is until when new machines can join, zero if they cannot.
+	TokenUntil time.Time
+	// Certificate is what the API server shows, nil if there was none to see.
+	Certificate *x509.Certificate
+}
+
+// Kubeconfig returns one that opens the cluster's API at a server for some time: signed by the CA in the cluster's Secrets, or the one
+// that is there as NAME-kubeconfig. It errs if there is neither, and says which Secret is missing or broken.
+func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server string, validity time.Duration) ([]byte, error) {
+	authorities, err := pki.Read(clk, cluster, secrets)
+	if err == nil {
+		return authorities.Kubeconfig(clk, pki.KubeconfigInput{
+			Cluster: cluster.Name, Server: server, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
+		})
+	}
+	for _, secret := range secrets {
+		if kubeconfig := secret.Data[pki.KubeconfigKey]; secret.Name == cluster.Name+pki.SuffixKubeconfig && len(kubeconfig) > 0 {
+			return kubeconfig, nil
+		}
+	}
+	return nil, fmt.Errorf("the API of cluster %s cannot be opened, and there is no Secret %s: %w", cluster.Name, cluster.Name+pki.SuffixKubeconfig, err)
+}
+
+const (
+	// askTimeout bounds one look at a cluster's API.
+	askTimeout = 20 * time.Second
+	// lookAgain is how often it is looked whether a connection was made.
+	lookAgain = 20 * time.Millisecond
+)
+
+// Await waits until the API answers, at most for some time, and returns why it does not in a few words; empty if it does.
+func Await(ctx context.Context, to *workload.Cluster, most time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		reachable, problem := to.Reachable()
+		if reachable {
+			return ""
+		}
+		select {
+		case <-ctx.Done():
+			return problem
+		case <-tick.C:
+		}
+	}
+}
+
+// Ask asks the API of a cluster of so many slots. What cannot be known is a problem of its own, not an error.
+func Ask(ctx context.Context, to *workload.Cluster, slots int) *API {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	api := &API{Certificate: certificate(ctx, to)}
+	if reachable, problem := to.Reachable(); !reachable {
+		api.Problem = strings.TrimSuffix(problem, ".")
+		return api
+	}
+	api.Nodes, api.Slots = to.Nodes(), to.SlotProblems(ctx, slots)
+	if err := errors.Join(api.pods(ctx, to), api.token(ctx, to)); err != nil {
+		api.Problem = err.Error()
+	}
+	return api
+}
+
+// pods finds the system's pods that are not Ready.
+func (a *API) pods(ctx context.Context, to *workload.Cluster) error {
+	list, err := to.Core().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return fmt.Errorf("its system pods cannot be listed: %w", err)
+	}
+	for i := range list.Items {
+		if pod := &list.Items[i]; workload.IsSystemPod(pod) && !workload.PodUnreadySince(pod).IsZero() {
+			a.Pods = append(a.Pods, *pod)
+		}
+	}
+	slices.SortFunc(a.Pods, func(x, y corev1.Pod) int { return strings.Compare(x.Name, y.Name) })
+	return nil
+}
+
+// token finds out how long new machines can join.
+func (a *API) token(ctx context.Context, to *workload.Cluster) error {
+	list, err := to.Core().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("its bootstrap tokens cannot be listed: %w", err)
+	}
+	for i := range list.Items {
+		secret := &list.Items[i]
+		if secret.Type != bootstrapapi.SecretTypeBootstrapToken || string(secret.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) != "true" {
+			continue
+		}
+		until, err := time.Parse(time.RFC3339, string(secret.Data[bootstrapapi.BootstrapTokenExpirationKey]))
+		if err == nil && until.After(a.TokenUntil) {
+			a.TokenUntil = until
+		}
+	}
+	return nil
+}
+
+// certificate returns what the API server shows to who connects, nil if nobody does.
+func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
+	config := to.Config()
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil
+	}
+	dial := config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	raw, err := dial(ctx, "tcp", server.Host)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = raw.Close() }()
+	// It is only looked at; whoever talks to the API verifies it.
+	conn := tls.Client(raw, &tls.Config{ServerName: server.Hostname(), InsecureSkipVerify: true}) //nolint:gosec // see above
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil
+	}
+	return conn.ConnectionState().PeerCertificates[0]
+}
