@@ -12,6 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -54,13 +55,13 @@ func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 
 // store puts everything into the bucket that the record does not say is there.
 func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, authorities *pki.Authorities) operatorkit.Outcome {
-	nodeup, err := s.nodeup.find(resolved.ControlPlaneArchitecture)
+	nodeup, err := s.nodeup.Find(resolved.ControlPlaneArchitecture)
 	if err != nil {
 		return lackingNodeup(err)
 	}
 	public := map[string][]byte{}
 	if resolved.Issuer != "" {
-		if public, err = issuerDocuments(resolved.Issuer, authorities.ServiceAccountPublicKey()); err != nil {
+		if public, err = authorities.IssuerDocuments(resolved.Issuer); err != nil {
 			return operatorkit.Fail(err)
 		}
 	}
@@ -73,7 +74,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 			shown[name] = content
 		}
 	}
-	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.hash)
+	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.Hash)
 	restore := cluster.Spec.ControlPlane.RestoreSnapshot
 	if restore != "" {
 		shown["restore"] = []byte(restore)
@@ -132,7 +133,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 
 // lackingNodeup says what is wrong with the operator's installation, or that nodeup could not be read.
 func lackingNodeup(err error) operatorkit.Outcome {
-	if _, ok := errors.AsType[missingNodeupError](err); ok {
+	if _, ok := errors.AsType[programs.MissingError](err); ok {
 		return operatorkit.Wait(awaitAgain, "NodeupMissing", capital(err.Error())+".").Troubled()
 	}
 	return failed(err)

@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -79,12 +78,6 @@ func (a *Authorities) MarshalJSON() ([]byte, error) {
 
 // CACertificate returns the cluster CA's certificate, PEM.
 func (a *Authorities) CACertificate() []byte { return a.cluster.certificatePEM }
-
-// ServiceAccountPublicKey returns the key that service-account tokens are verified with, for the
-// documents of the issuer.
-func (a *Authorities) ServiceAccountPublicKey() crypto.PublicKey {
-	return a.serviceAccount.key.Public()
-}
 
 // Files returns what the slots fetch, by key in the cluster's bucket: all below pki/, which only the
 // slots' role may read.

@@ -1,32 +1,25 @@
-package controller
+package pki
 
 import (
-	"crypto"
-	"crypto/ecdsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// Where an issuer's documents are, below its URL. The first is fixed by
+// Where an issuer's documents are: in the cluster's bucket, and there, below its URL. The first is fixed by
 // https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig, the second is what API servers use.
 const (
+	issuerPrefix  = "oidc/"
 	discoveryPath = ".well-known/openid-configuration"
 	keysPath      = "openid/v1/jwks"
 )
 
-// issuerDocuments returns the documents by which AWS verifies service-account tokens, by key in the
-// bucket. They are public.
-func issuerDocuments(issuer string, key crypto.PublicKey) (map[string][]byte, error) {
-	public, ok := key.(*ecdsa.PublicKey)
-	if !ok {
-		return nil, fmt.Errorf("the service-account key is a %T; the issuer's documents are made for ECDSA keys only", key)
-	}
+// IssuerDocuments returns the documents by which AWS verifies the tokens of service accounts, by key in the bucket. They are public.
+func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) {
+	public := &a.serviceAccount.key.PublicKey
 	encoded, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		return nil, fmt.Errorf("encode the service-account key: %w", err)
@@ -58,7 +51,7 @@ func issuerDocuments(issuer string, key crypto.PublicKey) (map[string][]byte, er
 		return nil, fmt.Errorf("write the issuer's configuration: %w", err)
 	}
 	return map[string][]byte{
-		model.KeyIssuerPrefix + discoveryPath: discovery,
-		model.KeyIssuerPrefix + keysPath:      keys,
+		issuerPrefix + discoveryPath: discovery,
+		issuerPrefix + keysPath:      keys,
 	}, nil
 }
