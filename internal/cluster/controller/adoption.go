@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/existing"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -37,7 +38,7 @@ func tag(key, value string) types.Tag {
 // adopt puts our tags on the Cluster's existing VPC and subnets.
 func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
-	subnets, err := subnetsOf(ctx, client, cluster.Spec.Network.VPC)
+	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (o *operator) adopt(ctx context.Context, cluster *v1alpha1.Cluster) error {
 // put on when no other cluster is left there.
 func (o *operator) abandon(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	client := o.options.Clients.EC2(o.target(cluster))
-	subnets, err := subnetsOf(ctx, client, cluster.Spec.Network.VPC)
+	subnets, err := existing.Subnets(ctx, client, cluster.Spec.Network.VPC)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,32 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
 
 // machines is what the machines of a stack are made from.
-type machines struct {
-	// Stack is the digest of the stack that makes them.
-	Stack string `json:"stack,omitempty"`
-	// Bundle and Nodeup are the hashes of what they boot with.
-	Bundle string `json:"bundle,omitempty"`
-	Nodeup string `json:"nodeup,omitempty"`
-	// Shape is the digest of all for which they are replaced, but for DiskTags, the tags of their disks: a change of those alone
-	// waits until the machines are replaced for another reason.
-	Shape    string            `json:"shape,omitempty"`
-	DiskTags map[string]string `json:"diskTags,omitempty"`
-	// Release is the name of the Release that they are made with, Version its Kubernetes version.
-	Release string `json:"release,omitempty"`
-	Version string `json:"version,omitempty"`
-	// Pause and Ready are how long a node must have been ready to be signalled, and how long it may take to become so.
-	Pause metav1.Duration `json:"pause,omitzero"`
-	Ready metav1.Duration `json:"ready,omitzero"`
-	// Engine is who replaces them by the ones that follow.
-	Engine v1alpha1.RollingEngine `json:"engine,omitempty"`
-	// Autoscaled is whether the cluster autoscaler is to scale them.
-	Autoscaled bool `json:"autoscaled,omitempty"`
-}
+type machines = stacks.Machines
 
 // history is what is remembered of a stack's machines.
 type history struct {
@@ -68,6 +47,12 @@ func (r *remembered) historyOf() *history {
 		r.Machines = &history{}
 	}
 	return r.Machines
+}
+
+// pastOf returns what a stack's machines are made from, as far as it matters to how the stack is rendered.
+func (r *remembered) pastOf(status *v1alpha1.StackStatus) stacks.Past {
+	h := r.historyOf()
+	return stacks.Past{Now: h.Now, Next: h.Next, Stored: status.Bundle, Nodeup: r.Nodeup}
 }
 
 // begin notes that a change is sent which makes machines of next, beside the nodes that there are.
@@ -157,32 +142,7 @@ func (h *history) made(status string) *machines {
 
 // rolls reports whether the change that is under way replaces machines, and CloudFormation does it.
 func (h *history) rolls() bool {
-	return h.Now != nil && h.Next != nil && h.Next.Engine != v1alpha1.RollOperator && h.Now.differs(h.Next)
-}
-
-// differs reports whether machines must be replaced to be as others.
-func (m *machines) differs(other *machines) bool {
-	return m.Shape != other.Shape || !maps.Equal(m.DiskTags, other.DiskTags)
-}
-
-// diskTags returns the tags that disks of machines of a shape have, or will have soon; nil if there are none of that shape.
-func (h *history) diskTags(shape string) map[string]string {
-	for _, one := range []*machines{h.Next, h.Now} {
-		if one != nil && one.Shape == shape {
-			return one.DiskTags
-		}
-	}
-	return nil
-}
-
-// nodeup returns the nodeup that goes with a bundle, "" if no machines are made from it.
-func (h *history) nodeup(bundle string) string {
-	for _, one := range []*machines{h.Next, h.Now} {
-		if one != nil && one.Bundle == bundle {
-			return one.Nodeup
-		}
-	}
-	return ""
+	return h.Now != nil && h.Next != nil && h.Next.Engine != v1alpha1.RollOperator && h.Now.Differs(h.Next)
 }
 
 // updated reports whether a node is of the shape that the group has, or is getting. Where the bundle says nothing, as when only the
@@ -210,15 +170,6 @@ const (
 	statusUpdating  = "UPDATE_IN_PROGRESS"
 	statusGoingBack = "UPDATE_ROLLBACK_IN_PROGRESS"
 )
-
-// machinesOf describes the machines of a group's stack.
-func machinesOf(shape *model.Group, release *v1alpha1.Release) machines {
-	return machines{
-		DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes, Engine: shape.Rolling.Engine,
-		Pause: metav1.Duration{Duration: shape.Rolling.Pause}, Ready: metav1.Duration{Duration: shape.Rolling.ReadyTimeout},
-		Autoscaled: len(shape.AutoscalerTags) > 0,
-	}
-}
 
 // inGroup returns those nodes that are of an instance group.
 func inGroup(nodes []workload.Node, group string) []workload.Node {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,10 +12,9 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
-	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
-	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -115,62 +113,31 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err := s.direct.Get(ctx, key, secret); err != nil {
 		return operatorkit.Fail(fmt.Errorf("read the Secret %s: %w", key, err))
 	}
-	made, err := bootstrap.Worker(resolved, shape, cluster.Status.Outputs, secret.Data[corev1.TLSCertKey])
-	if err != nil {
-		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The group's bundle cannot be made: %s.", err))
-	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	wanted := machinesOf(shape, resolved.Release)
-	wanted.Bundle, wanted.Nodeup = made.Hash(), known.historyOf().nodeup(made.Hash())
-	if wanted.Nodeup == "" {
-		if wanted.Nodeup, err = s.nodeupFor(group.Status.Stack, made.Hash(), shape.Spec.Architecture); err != nil {
-			return lackingNodeup(err)
-		}
-	}
-	rendered, err := s.render(resolved, shape, cluster.Status.Outputs, &wanted, known.historyOf())
+	made, err := stacks.Group(resolved, shape, cluster.Status.Outputs, secret.Data[corev1.TLSCertKey], known.pastOf(group.Status.Stack), s.nodeupHash)
 	if err != nil {
-		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The group's stack cannot be rendered: %s.", err))
+		return notMade("instance group "+group.Name, err)
 	}
-	stack, sent := desired(group, rendered), false
-	wanted.Stack = stack.Digest()
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, rendered, manner{
+	wanted, sent := made.Machines, false
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, manner{
 		prepare: func(ctx context.Context, known *remembered) error {
 			sent = true
 			known.historyOf().begin(wanted, s.nodesOf(group))
-			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != made.Hash() { // Nodeup was stored with the bundle before.
+			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // Nodeup was stored with the bundle before.
 				if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}
-			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made, wanted.Nodeup)
+			return s.storeBundle(ctx, cluster, group.Status.Stack, known, made.Bundle, wanted.Nodeup)
 		},
 	})
 	if asg := outputs[outputGroup]; asg != "" {
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
-}
-
-// render renders the group's stack. Where only the tags of disks would change, they stay as they are: a change of them alone would
-// replace every machine.
-func (s groupStackStep) render(resolved *model.Cluster, shape *model.Group, outputs map[string]string, wanted *machines, past *history) (*render.Stack, error) {
-	userData, err := userDataFor(resolved, shape.Spec.Architecture, wanted.Nodeup, wanted.Bundle)
-	if err != nil {
-		return nil, err
-	}
-	rendered, err := render.Group(resolved, shape, outputs, userData)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
-	}
-	wanted.Shape = rendered.Shape()
-	if tags := past.diskTags(wanted.Shape); tags != nil && !maps.Equal(tags, shape.DiskTags) {
-		shape.DiskTags, wanted.DiskTags = tags, tags
-		return render.Group(resolved, shape, outputs, userData) //nolint:wrapcheck // as above
-	}
-	return rendered, nil
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {

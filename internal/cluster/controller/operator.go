@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -28,7 +29,7 @@ type operator struct {
 
 	directory *directory
 	accounts  *accounts
-	nodeup    *nodeupFiles
+	nodeup    *programs.Folder
 	departed  *departed
 	backed    *backedUp
 	// drains empties nodes, repairs remembers machines that are not well, early is news of machines of objects that nobody looked at
@@ -82,7 +83,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), early: newEarlyNews(),
 		options: options, client: cached, direct: direct,
-		directory: newDirectory(), accounts: newAccounts(), nodeup: newNodeupFiles(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
+		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),

@@ -48,7 +48,7 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 	if known, ok := o.models.get(key); ok && known.digest == digest {
 		return known.model, nil
 	}
-	name, suffix := partition(cluster.Spec.Region)
+	name, suffix := model.Partition(cluster.Spec.Region)
 	made, err := model.Resolve(model.Input{
 		Cluster: cluster, Release: release, Operator: o.options.ClusterName,
 		AccountID: cluster.Status.Account, Partition: name, DNSSuffix: suffix, Existing: existing,

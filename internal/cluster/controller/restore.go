@@ -88,7 +88,7 @@ func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster
 	if snapshot == "" {
 		return operatorkit.Done()
 	}
-	if _, err := o.nodeup.findRestore(resolved.ControlPlaneArchitecture); err != nil {
+	if _, err := o.nodeup.FindRestore(resolved.ControlPlaneArchitecture); err != nil {
 		return lackingNodeup(err)
 	}
 	if outcome := o.checkSnapshot(ctx, cluster, snapshot, resolved.Spec.ControlPlane.EtcdVolume.SizeGiB); !outcome.IsDone() {
@@ -105,11 +105,11 @@ func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster
 
 // putRestore stores the program by which slots make their members of the snapshot's data.
 func (o *operator) putRestore(ctx context.Context, to bucket, snapshot string, architecture v1alpha1.Architecture) error {
-	file, err := o.nodeup.findRestore(architecture)
+	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
 		return err
 	}
-	body, err := file.open()
+	body, err := file.Open()
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 		}
 	}
 	past := known.historyOf()
-	replaces := past.Now == nil || past.Now.differs(&c.wanted)
+	replaces := past.Now == nil || past.Now.Differs(&c.wanted)
 	if stands && replaces && len(c.gate.resolved.Slots) == 1 {
 		if outcome := c.gate.readyAlone(ctx, c.gate.cluster, c.slot, c.wanted.Stack); !outcome.IsDone() {
 			return c.wait(outcome)

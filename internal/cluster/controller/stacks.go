@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -90,11 +91,9 @@ func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 
 // desired is what was rendered, in the engine's words.
 func desired(obj client.Object, wanted *render.Stack) stack.Desired {
-	return stack.Desired{
-		Name: wanted.Name, Template: wanted.Template, Parameters: wanted.Parameters, Tags: wanted.Tags, OwnerTags: wanted.OwnerTags,
-		Salt: string(obj.GetUID()), Capabilities: wanted.Capabilities, TerminationProtection: wanted.TerminationProtection,
-		Allow: allowed(obj), Policy: wanted.Policy,
-	}
+	want := stacks.Desired(wanted)
+	want.Salt, want.Allow = string(obj.GetUID()), allowed(obj)
+	return want
 }
 
 // changes reports whether a stack that is in place would be changed. One that is new or on its way is not.

@@ -2,16 +2,10 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/existing"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -72,7 +66,7 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 	if ok && known.generation == cluster.Generation {
 		return known.facts, nil
 	}
-	facts, err := describeVPC(ctx, o.options.Clients.EC2(o.target(cluster)), cluster.Spec.Network.VPC)
+	facts, err := existing.VPC(ctx, o.options.Clients.EC2(o.target(cluster)), cluster.Spec.Network.VPC)
 	if err != nil {
 		return nil, err
 	}
@@ -86,84 +80,4 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 
 func sameVPC(a, b *model.ExistingVPC) bool {
 	return a.ID == b.ID && slices.Equal(a.CIDRs, b.CIDRs) && slices.Equal(a.Subnets, b.Subnets)
-}
-
-// describeVPC asks AWS about a VPC and its subnets.
-func describeVPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC, error) {
-	vpcs, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{id}})
-	if err != nil {
-		return nil, fmt.Errorf("look at VPC %s: %w", id, err)
-	}
-	if len(vpcs.Vpcs) == 0 {
-		return nil, fmt.Errorf("look at VPC %s: AWS does not know it", id)
-	}
-	facts := &model.ExistingVPC{ID: id}
-	for _, block := range vpcs.Vpcs[0].CidrBlockAssociationSet {
-		facts.CIDRs = append(facts.CIDRs, aws.ToString(block.CidrBlock))
-	}
-	if len(facts.CIDRs) == 0 {
-		facts.CIDRs = []string{aws.ToString(vpcs.Vpcs[0].CidrBlock)}
-	}
-	subnets, err := subnetsOf(ctx, client, id)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := routeTables(ctx, client, id)
-	if err != nil {
-		return nil, err
-	}
-	for i := range subnets {
-		subnet := model.ExistingSubnet{
-			ID: aws.ToString(subnets[i].SubnetId), Zone: aws.ToString(subnets[i].AvailabilityZone), CIDR: aws.ToString(subnets[i].CidrBlock),
-		}
-		subnet.RouteTable = tables[subnet.ID]
-		if subnet.RouteTable == "" {
-			subnet.RouteTable = tables[""] // the main one
-		}
-		facts.Subnets = append(facts.Subnets, subnet)
-	}
-	slices.SortFunc(facts.Subnets, func(a, b model.ExistingSubnet) int { return strings.Compare(a.ID, b.ID) })
-	return facts, nil
-}
-
-func inVPC(id string) []types.Filter {
-	return []types.Filter{{Name: aws.String("vpc-id"), Values: []string{id}}}
-}
-
-func subnetsOf(ctx context.Context, client awsapi.EC2, vpc string) ([]types.Subnet, error) {
-	var subnets []types.Subnet
-	in := &ec2.DescribeSubnetsInput{Filters: inVPC(vpc)}
-	for {
-		page, err := client.DescribeSubnets(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("look at the subnets of VPC %s: %w", vpc, err)
-		}
-		subnets = append(subnets, page.Subnets...)
-		if in.NextToken = page.NextToken; aws.ToString(page.NextToken) == "" {
-			return subnets, nil
-		}
-	}
-}
-
-// routeTables returns the route tables by subnet, the main one as "".
-func routeTables(ctx context.Context, client awsapi.EC2, vpc string) (map[string]string, error) {
-	tables := map[string]string{}
-	in := &ec2.DescribeRouteTablesInput{Filters: inVPC(vpc)}
-	for {
-		page, err := client.DescribeRouteTables(ctx, in)
-		if err != nil {
-			return nil, fmt.Errorf("look at the route tables of VPC %s: %w", vpc, err)
-		}
-		for i := range page.RouteTables {
-			for j := range page.RouteTables[i].Associations {
-				one := &page.RouteTables[i].Associations[j]
-				if aws.ToBool(one.Main) || aws.ToString(one.SubnetId) != "" {
-					tables[aws.ToString(one.SubnetId)] = aws.ToString(page.RouteTables[i].RouteTableId)
-				}
-			}
-		}
-		if in.NextToken = page.NextToken; aws.ToString(page.NextToken) == "" {
-			return tables, nil
-		}
-	}
 }

@@ -3,17 +3,16 @@ package controller
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
-	"slices"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
-	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -103,62 +102,39 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	made, err := bootstrap.ControlPlane(gate.resolved, slot, cluster.Status.Outputs)
+	made, err := stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, known.pastOf(status), s.nodeupHash)
 	if err != nil {
-		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of slot %d cannot be made: %s.", slot, err))
+		return notMade(fmt.Sprintf("slot %d", slot), err)
 	}
-	release := gate.resolved.Release
-	wanted := machines{Bundle: made.Hash(), Nodeup: known.historyOf().nodeup(made.Hash()), Release: release.Name, Version: release.Spec.Kubernetes}
-	if wanted.Nodeup == "" {
-		if wanted.Nodeup, err = s.nodeupFor(status, made.Hash(), gate.resolved.ControlPlaneArchitecture); err != nil {
-			return lackingNodeup(err)
-		}
-	}
-	rendered, err := s.render(gate.resolved, slot, cluster.Status.Outputs, &wanted, known.historyOf())
-	if err != nil {
-		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of slot %d cannot be rendered: %s.", slot, err))
-	}
-	stack := desired(cluster, rendered)
-	wanted.Stack = stack.Digest()
+	wanted := made.Machines
 	change := &slotChange{gate: gate, slot: slot, wanted: wanted}
-	if changes(&known, cluster, rendered) {
+	if changes(&known, cluster, made.Stack) {
 		if change.hold, err = gate.closed(ctx, slot); err != nil {
 			return failed(err)
 		}
 		change.judged = true
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, rendered, manner{
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, manner{
 		hold: change.hold,
 		prepare: func(ctx context.Context, known *remembered) error {
 			if err := change.prepare(ctx, known); err != nil {
 				return err
 			}
-			return s.storeBundle(ctx, cluster, status, known, made, wanted.Nodeup)
+			return s.storeBundle(ctx, cluster, status, known, made.Bundle, wanted.Nodeup)
 		},
 	})
 	return s.follow(cluster, change, status, outcome)
 }
 
-// render renders a slot's stack. Where only the tags of disks would change, they stay as they are: a change of them alone would
-// replace the machine.
-func (s slotsStep) render(resolved *model.Cluster, slot int, outputs map[string]string, wanted *machines, past *history) (*render.Stack, error) {
-	userData, err := userDataFor(resolved, resolved.ControlPlaneArchitecture, wanted.Nodeup, wanted.Bundle)
-	if err != nil {
-		return nil, err
+// notMade says why the stack of machines cannot be made.
+func notMade(what string, err error) operatorkit.Outcome {
+	if wrong, ok := errors.AsType[*stacks.BundleError](err); ok {
+		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be made: %s.", what, wrong.Err))
 	}
-	rendered, err := render.Slot(resolved, slot, outputs, userData)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it says which stack cannot be rendered
+	if wrong, ok := errors.AsType[*stacks.TemplateError](err); ok {
+		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of %s cannot be rendered: %s.", what, wrong.Err))
 	}
-	wanted.Shape, wanted.DiskTags = rendered.Shape(), resolved.Slots[slot].DiskTags
-	if tags := past.diskTags(wanted.Shape); tags != nil && !maps.Equal(tags, wanted.DiskTags) {
-		wanted.DiskTags = tags
-		as := *resolved // Others read it, too.
-		as.Slots = slices.Clone(resolved.Slots)
-		as.Slots[slot].DiskTags = tags
-		return render.Slot(&as, slot, outputs, userData) //nolint:wrapcheck // as above
-	}
-	return rendered, nil
+	return lackingNodeup(err)
 }
 
 // storeBundle stores the bundle of a stack, unless it is known to be there, and notes the nodeup that
@@ -176,18 +152,6 @@ func (o *operator) storeBundle(
 	}
 	status.Bundle, known.Nodeup = hash, nodeup
 	return nil
-}
-
-// userDataFor returns what a machine boots with.
-func userDataFor(resolved *model.Cluster, architecture v1alpha1.Architecture, nodeup, bundleHash string) (string, error) {
-	userData, err := bootstrap.UserData(bootstrap.UserDataInput{
-		Region: resolved.Region, DNSSuffix: resolved.DNSSuffix, Bucket: resolved.Bucket,
-		Architecture: string(architecture), NodeupSHA256: nodeup, BundleSHA256: bundleHash,
-	})
-	if err != nil {
-		return "", fmt.Errorf("make user data: %w", err)
-	}
-	return userData, nil
 }
 
 // EnsureDeleted deletes the stacks of all slots, also of those that the status does not know.

@@ -76,21 +76,27 @@ func (b bucket) has(ctx context.Context, key string) (bool, error) {
 
 // putNodeup stores nodeup for an architecture unless it is there.
 func (o *operator) putNodeup(ctx context.Context, b bucket, architecture v1alpha1.Architecture) error {
-	file, err := o.nodeup.find(architecture)
+	file, err := o.nodeup.Find(architecture)
 	if err != nil {
 		return err
 	}
-	key := model.NodeupKey(file.hash, architecture)
+	key := model.NodeupKey(file.Hash, architecture)
 	there, err := b.has(ctx, key)
 	if there || err != nil {
 		return err
 	}
-	body, err := file.open()
+	body, err := file.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }() // It was only read.
 	return b.put(ctx, key, "application/octet-stream", body)
+}
+
+// nodeupHash returns the hash of nodeup for an architecture.
+func (o *operator) nodeupHash(architecture v1alpha1.Architecture) (string, error) {
+	file, err := o.nodeup.Find(architecture)
+	return file.Hash, err
 }
 
 // digestFiles hashes names and contents.

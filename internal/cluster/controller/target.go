@@ -59,22 +59,3 @@ func (o *operator) account(ctx context.Context, cluster *v1alpha1.Cluster, targe
 	o.accounts.known[key] = aws.ToString(out.Account)
 	return aws.ToString(out.Account), nil
 }
-
-// partitions are AWS's partitions other than aws by the beginning of their regions' names:
-// https://docs.aws.amazon.com/general/latest/gr/aws-arns-and-namespaces.html and
-// https://docs.aws.amazon.com/sdkref/latest/guide/feature-region.html
-var partitions = []struct{ prefix, partition, suffix string }{
-	{"cn-", "aws-cn", "amazonaws.com.cn"},
-	{"us-gov-", "aws-us-gov", "amazonaws.com"},
-	{"eusc-", "aws-eusc", "amazonaws.eu"},
-}
-
-// partition returns the partition of a region and the suffix of its endpoints.
-func partition(region string) (name, dnsSuffix string) {
-	for _, p := range partitions {
-		if strings.HasPrefix(region, p.prefix) {
-			return p.partition, p.suffix
-		}
-	}
-	return "aws", "amazonaws.com"
-}

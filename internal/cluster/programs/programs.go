@@ -1,0 +1,116 @@
+// Package programs finds the programs that machines run and the operator brings along: nodeup, and what restores etcd.
+package programs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Folder is where the programs are. It is safe for use by many goroutines.
+type Folder struct {
+	dir string
+
+	mu    sync.Mutex
+	known map[v1alpha1.Architecture]File
+}
+
+// File is a program for one architecture.
+type File struct {
+	path string
+
+	// Hash is the SHA-256 of nodeup, in hex.
+	Hash string
+}
+
+// MissingError says that the operator was installed without a program.
+type MissingError struct {
+	program      string
+	architecture v1alpha1.Architecture
+	dir          string
+}
+
+// Error says where nodeup was looked for.
+func (e MissingError) Error() string {
+	return fmt.Sprintf("there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir", e.program, e.architecture, e.dir, e.program, e.architecture)
+}
+
+// In returns the folder of that path.
+func In(dir string) *Folder {
+	return &Folder{dir: dir, known: map[v1alpha1.Architecture]File{}}
+}
+
+// Find returns nodeup for an architecture, with its hash, which is computed once.
+func (n *Folder) Find(architecture v1alpha1.Architecture) (File, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if file, ok := n.known[architecture]; ok {
+		return file, nil
+	}
+	names := []string{"nodeup-linux-" + string(architecture)}
+	if string(architecture) == runtime.GOARCH {
+		names = append(names, "nodeup")
+	}
+	for _, name := range names {
+		file := File{path: filepath.Join(n.dir, name)}
+		var err error
+		if file.Hash, err = hashFile(file.path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return file, err
+		}
+		n.known[architecture] = file
+		return file, nil
+	}
+	return File{}, MissingError{program: "nodeup", architecture: architecture, dir: n.dir}
+}
+
+// FindRestore returns the program that makes members of etcd of a snapshot's data, which is where nodeup is.
+func (n *Folder) FindRestore(architecture v1alpha1.Architecture) (File, error) {
+	names := []string{"etcd-restore-linux-" + string(architecture)}
+	if string(architecture) == runtime.GOARCH {
+		names = append(names, "etcd-restore")
+	}
+	for _, name := range names {
+		file := File{path: filepath.Join(n.dir, name)}
+		switch _, err := os.Stat(file.path); {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return file, fmt.Errorf("look for what restores etcd: %w", err)
+		}
+	}
+	return File{}, MissingError{program: "etcd-restore", architecture: architecture, dir: n.dir}
+}
+
+// Open opens the program to be read.
+func (f File) Open() (*os.File, error) {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("read nodeup: %w", err)
+	}
+	return file, nil
+}
+
+func hashFile(path string) (string, error) {
+	file, err := os.Open(path) //nolint:gosec // the folder is the operator's own flag
+	if err != nil {
+		return "", fmt.Errorf("read nodeup: %w", err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", fmt.Errorf("read nodeup: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,117 @@
+package stacks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+)
+
+// Made is a stack of machines as it should be.
+type Made struct {
+	// Stack is what to send.
+	Stack *render.Stack
+	// Bundle is what the machines boot from, which must be in the bucket before.
+	Bundle *bootstrap.Bundle
+	// Machines is what is to be remembered of the machines.
+	Machines Machines
+}
+
+// Nodeup returns the hash of the nodeup that there is for an architecture. It errs where there is none.
+type Nodeup func(v1alpha1.Architecture) (string, error)
+
+// BundleError says that a bundle cannot be made.
+type BundleError struct{ Err error }
+
+// Error says why.
+func (e *BundleError) Error() string { return "the bundle cannot be made: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *BundleError) Unwrap() error { return e.Err }
+
+// TemplateError says that a stack cannot be rendered.
+type TemplateError struct{ Err error }
+
+// Error says why.
+func (e *TemplateError) Error() string { return "the stack cannot be rendered: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *TemplateError) Unwrap() error { return e.Err }
+
+// Slot makes the stack of a slot. Outputs are the base stack's. It errs with [BundleError], [TemplateError], or as find does.
+func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find Nodeup) (*Made, error) {
+	boots, err := bootstrap.ControlPlane(c, slot, outputs)
+	if err != nil {
+		return nil, &BundleError{err}
+	}
+	of := c.Slots[slot]
+	made := &Made{Bundle: boots, Machines: Machines{
+		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, DiskTags: of.DiskTags,
+	}}
+	return made, made.finish(c, c.ControlPlaneArchitecture, past, find, func(userData string) (*render.Stack, error) {
+		as := *c // Others read it, too.
+		as.Slots = slices.Clone(c.Slots)
+		as.Slots[slot].DiskTags = made.Machines.DiskTags
+		return render.Slot(&as, slot, outputs, userData)
+	})
+}
+
+// Group makes the stack of an instance group. Outputs are the base stack's, caCertificate is that of the cluster's CA, PEM. It errs
+// with [BundleError], [TemplateError], or as find does.
+func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, past Past, find Nodeup) (*Made, error) {
+	boots, err := bootstrap.Worker(c, g, outputs, caCertificate)
+	if err != nil {
+		return nil, &BundleError{err}
+	}
+	made := &Made{Bundle: boots, Machines: machinesOf(g, c.Release)}
+	made.Machines.Bundle = boots.Hash()
+	return made, made.finish(c, g.Spec.Architecture, past, find, func(userData string) (*render.Stack, error) {
+		as := *g
+		as.DiskTags = made.Machines.DiskTags
+		return render.Group(c, &as, outputs, userData)
+	})
+}
+
+// finish decides on nodeup and renders the stack. Where only the tags of disks would change, they stay as they are: a change of them
+// alone would replace every machine.
+func (m *Made) finish(
+	c *model.Cluster, architecture v1alpha1.Architecture, past Past, find Nodeup, rendered func(userData string) (*render.Stack, error),
+) error {
+	var err error
+	if m.Machines.Nodeup, err = past.nodeup(m.Machines.Bundle, architecture, find); err != nil {
+		return err
+	}
+	userData, err := bootstrap.UserData(bootstrap.UserDataInput{
+		Region: c.Region, DNSSuffix: c.DNSSuffix, Bucket: c.Bucket,
+		Architecture: string(architecture), NodeupSHA256: m.Machines.Nodeup, BundleSHA256: m.Machines.Bundle,
+	})
+	if err != nil {
+		return &TemplateError{fmt.Errorf("make user data: %w", err)}
+	}
+	if m.Stack, err = rendered(userData); err != nil {
+		return &TemplateError{err}
+	}
+	m.Machines.Shape = m.Stack.Shape()
+	if tags := past.diskTags(m.Machines.Shape); tags != nil && !maps.Equal(tags, m.Machines.DiskTags) {
+		m.Machines.DiskTags = tags
+		if m.Stack, err = rendered(userData); err != nil {
+			return &TemplateError{err}
+		}
+	}
+	want := Desired(m.Stack)
+	m.Machines.Stack = want.Digest()
+	return nil
+}
+
+// Desired is what was rendered, in the stack engine's words, but for what is the object's: salt, consent, approval.
+func Desired(rendered *render.Stack) stack.Desired {
+	return stack.Desired{
+		Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, OwnerTags: rendered.OwnerTags,
+		Capabilities: rendered.Capabilities, TerminationProtection: rendered.TerminationProtection, Policy: rendered.Policy,
+	}
+}
