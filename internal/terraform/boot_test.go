@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -52,6 +54,9 @@ func (p *parsed) evaluation(t *testing.T, c *terraform.Configuration) *hcl.EvalC
 			"path":             cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
 			"aws_lb":           every("aws_lb", "dns_name", apiAddress),
 			"aws_route53_zone": every("aws_route53_zone", "zone_id", zoneID),
+			"data": cty.ObjectVal(map[string]cty.Value{"aws_caller_identity": cty.ObjectVal(map[string]cty.Value{
+				"current": cty.ObjectVal(map[string]cty.Value{"account_id": cty.StringVal("123456789012")}),
+			})}),
 		},
 		Functions: map[string]function.Function{
 			"replace": stdlib.ReplaceFunc,
@@ -91,14 +96,14 @@ func text(t *testing.T, e hclsyntax.Expression, ctx *hcl.EvalContext) string {
 }
 
 // TestMachinesBootFromWhatTerraformPutsThere evaluates user data and objects as Terraform would: each machine is told the hash
-// of a bundle that is in the bucket under that hash, and the bundle is the one that the operator would make.
+// of a bundle that is in the bucket under that hash, and the bundle is the one that the model gives when the stacks' outputs are known.
 func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
 		p := parse(t, c)
 		ctx := p.evaluation(t, c)
 		stored := map[string]string{}
 		for address, b := range p.resources {
-			if content := b.Body.Attributes["content"]; content != nil {
+			if content := b.Body.Attributes["content"]; content != nil && !strings.Contains(address, "_oidc_") {
 				stored[text(t, b.Body.Attributes["key"].Expr, ctx)] = text(t, content.Expr, ctx)
 				if b.Labels[0] != "aws_s3_object" {
 					t.Errorf("%s has contents", address)
@@ -135,7 +140,7 @@ func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	})
 }
 
-// sameBundles compares bundles with those that the operator makes when the stacks' outputs are known.
+// sameBundles compares bundles with those that are made when the stacks' outputs are known.
 func (f fixture) sameBundles(t *testing.T, stored map[string]string) {
 	t.Helper()
 	in := f.input(t)
@@ -146,7 +151,7 @@ func (f fixture) sameBundles(t *testing.T, stored map[string]string) {
 			t.Fatal(err)
 		}
 		if stored[model.BundleKey(b.Hash())] != string(b.JSON()) {
-			t.Errorf("a %s's bundle of the operator's is not Terraform's", b.Role)
+			t.Errorf("a %s's bundle is not Terraform's", b.Role)
 		}
 	}
 	for _, slot := range in.Cluster.Slots {
@@ -171,10 +176,118 @@ func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 				t.Errorf("nothing uploads %s", program.Path)
 			}
 		}
-		for _, secret := range []string{"PRIVATE KEY", model.KeyCAKey + `"` + "\n"} {
-			if strings.Contains(text, secret) {
-				t.Errorf("there is a %s in the configuration", secret)
+	})
+}
+
+// TestSecretsAreUploadedAndStandNowhere looks at all that Git, plans and Terraform's state will have.
+func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
+	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		if len(c.Secrets) != len(keys()) {
+			t.Errorf("there are %d secrets of %d", len(c.Secrets), len(keys()))
+		}
+		slots := 0
+		for file, contents := range c.Secrets {
+			if !strings.HasPrefix(file, c.SecretsFolder()+"/") {
+				t.Errorf("%s is not in %s", file, c.SecretsFolder())
+			}
+			if !strings.Contains(string(c.Files["kubernetes.tf"]), `"${path.module}/`+file+`"`) {
+				t.Errorf("nothing uploads %s", file)
+			}
+			for name, text := range c.Files {
+				if strings.Contains(string(text), string(contents)) {
+					t.Errorf("%s has what is in %s", name, file)
+				}
 			}
 		}
+		for address, b := range parse(t, c).resources {
+			if b.Labels[0] == "aws_autoscaling_group" && strings.Contains(address, "control_plane") {
+				slots++
+				if waits := string(dependsOn(c, b)); !strings.Contains(waits, "_pki_ca_key,") {
+					t.Errorf("%s does not wait for the keys", address)
+				}
+			}
+		}
+		if slots == 0 {
+			t.Error("there are no slots")
+		}
+		if slices.ContainsFunc(c.Elsewhere, func(key string) bool { return strings.Contains(key, "pki/") }) {
+			t.Errorf("the keys are in the configuration and said to be missing: %v", c.Elsewhere)
+		}
 	})
+}
+
+// dependsOn returns the text of a block's depends_on.
+func dependsOn(c *terraform.Configuration, b *hclsyntax.Block) []byte {
+	of := b.Body.Attributes["depends_on"]
+	if of == nil {
+		return nil
+	}
+	return of.SrcRange.SliceBytes(c.Files[of.SrcRange.Filename])
+}
+
+// TestWithoutKeysItIsSaidWhatIsMissing leaves out what a caller may not have.
+func TestWithoutKeysItIsSaidWhatIsMissing(t *testing.T) {
+	f := fixtures(t, "../../examples/clusters/minimal-public.yaml")["minimal-public.minimal"]
+	c := f.configuration(t, func(in *terraform.Input) { in.Keys = nil })
+	if len(c.Secrets) != 0 || len(c.Elsewhere) != 1 || !strings.HasSuffix(c.Elsewhere[0], "/pki/") {
+		t.Errorf("it has %d secrets and says that %v are missing", len(c.Secrets), c.Elsewhere)
+	}
+}
+
+// TestTheAccountMayBeTheProvidersOwn evaluates what Terraform would with the account that it finds out: it is all the same.
+func TestTheAccountMayBeTheProvidersOwn(t *testing.T) {
+	for name, f := range fixtures(t, "../../examples/clusters/*.yaml") {
+		t.Run(name, func(t *testing.T) {
+			in := f.input(t)
+			unknown, err := model.Resolve(model.Input{
+				Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator", AccountID: terraform.AccountOfProvider,
+				Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(), Alone: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			known, in2 := f.configuration(t, nil), in
+			in2.Cluster = unknown
+			for key := range in2.Public {
+				in2.Public[key] = []byte(strings.ReplaceAll(string(in2.Public[key]), "123456789012", terraform.AccountOfProvider))
+			}
+			c, err := terraform.Cluster(in2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, want := parse(t, c), parse(t, known)
+			bundles, wanted := p.contents(t, c), want.contents(t, known)
+			if diff := cmp.Diff(wanted, bundles); diff != "" {
+				t.Errorf("the bucket holds something else (-known +asked for):\n%s", diff)
+			}
+			for file, contents := range c.Files {
+				if strings.Contains(string(contents), "123456789012") && !strings.Contains(string(known.Files[file]), "role/") {
+					t.Errorf("%s has an account", file)
+				}
+			}
+		})
+	}
+}
+
+// contents returns what is put into the bucket as text, by key.
+func (p *parsed) contents(t *testing.T, c *terraform.Configuration) map[string]string {
+	t.Helper()
+	ctx := p.evaluation(t, c)
+	all := map[string]string{}
+	for _, b := range p.resources {
+		if content := b.Body.Attributes["content"]; content != nil {
+			all[text(t, b.Body.Attributes["key"].Expr, ctx)] = text(t, content.Expr, ctx)
+		}
+	}
+	return all
+}
+
+// TestABucketWhoseNameIsShortenedNeedsTheAccount has a name that the account's number is no part of.
+func TestABucketWhoseNameIsShortenedNeedsTheAccount(t *testing.T) {
+	f := fixtures(t, "../../examples/clusters/minimal-public.yaml")["minimal-public.minimal"]
+	in := f.input(t)
+	in.Cluster.AccountID, in.Cluster.Bucket = terraform.AccountOfProvider, "minimal-0a1b2c3d"
+	if _, err := terraform.Cluster(in); err == nil || !strings.Contains(err.Error(), "--aws-account-id") {
+		t.Errorf("it says %v", err)
+	}
 }

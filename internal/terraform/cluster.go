@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
@@ -31,8 +32,16 @@ type Input struct {
 	Groups  []*model.Group
 	// CACertificate is the PEM of the cluster's CA, which workers trust. Without one there may be no instance groups.
 	CACertificate []byte
+	// Keys are the files of the cluster's authorities by their keys in the bucket, private keys among them. Without them the
+	// slots wait until somebody else puts them there.
+	Keys map[string][]byte
+	// Public are the files by their keys in the bucket that all who may read the bucket may read: what an issuer publishes.
+	Public map[string][]byte
 	// Nodeup are the SHA-256s of nodeup, in hex, by architecture: all that the cluster's machines are of.
 	Nodeup map[v1alpha1.Architecture]string
+	// EtcdRestore is the SHA-256, in hex, of what makes members of etcd of a snapshot's data, for the control plane's
+	// architecture. It is needed where the cluster is restored.
+	EtcdRestore string
 	// Layout is how the configuration is spread over files, [LayoutCluster] if empty.
 	Layout Layout
 	// OmitProvider leaves out the blocks terraform and provider, for a module that has its own.
@@ -45,21 +54,41 @@ type Configuration struct {
 	Files map[string][]byte
 	// Folder holds the data files, and nothing else: data/CLUSTER.
 	Folder string
+	// Secrets are files that are nobody else's to read, by their paths below [Configuration.SecretsFolder]. Terraform uploads
+	// them; neither its state nor a plan has their contents.
+	Secrets map[string][]byte
 	// Programs are the files that Terraform uploads besides; their contents are the caller's to put there.
 	Programs []Program
-	// Elsewhere are the keys in the cluster's bucket, and the parameter of Systems Manager, that machines need and that are not
-	// Terraform's to put there, since they are secret or made by what is.
+	// Elsewhere are the keys in the cluster's bucket that machines need and that are not in the configuration, since they were
+	// not given.
 	Elsewhere []string
 }
 
+// SecretsFolder is where the secrets are, and nothing else; they are not for Git.
+func (c *Configuration) SecretsFolder() string { return secretsFolder(c.Folder) }
+
+func secretsFolder(folder string) string { return folder + "/secrets" }
+
 // Program is a file that machines run.
 type Program struct {
+	// Name is the program's: nodeup, etcd-restore.
+	Name string
 	// Path is where it belongs, below Folder; it has the hash in it.
 	Path string
 	// Architecture is what it is for, SHA256 the hash that it must have.
 	Architecture v1alpha1.Architecture
 	SHA256       string
 }
+
+// Names of programs.
+const (
+	ProgramNodeup      = "nodeup"
+	ProgramEtcdRestore = "etcd-restore"
+)
+
+// AccountOfProvider stands in a model for the account of the cluster where that is not known: the configuration asks for the
+// account that the provider acts in. It is as long as an account's number.
+const AccountOfProvider = "tf-account-x"
 
 // Cluster returns the configuration of a cluster. It errs when the input lacks something, when the stacks cannot be rendered,
 // and when a template has something that the mapping has no counterpart for.
@@ -71,6 +100,12 @@ func Cluster(in Input) (*Configuration, error) {
 		in.Layout = LayoutCluster
 	}
 	c := in.Cluster
+	if c.TokenKey == "" {
+		return nil, fmt.Errorf("the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does", c.Name)
+	}
+	if c.AccountID == AccountOfProvider && !strings.Contains(c.Bucket, AccountOfProvider) {
+		return nil, fmt.Errorf("the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id", c.Name)
+	}
 	m := newModule(c.Name)
 	base, err := render.Base(c)
 	if err != nil {
@@ -87,6 +122,9 @@ func Cluster(in Input) (*Configuration, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.given(s, &in); err != nil {
+		return nil, err
+	}
 	if err := m.machines(&in, base, programs); err != nil {
 		return nil, err
 	}
@@ -98,16 +136,19 @@ func Cluster(in Input) (*Configuration, error) {
 		return nil, err
 	}
 	maps.Copy(files, m.files)
-	made := &Configuration{Files: files, Folder: m.folder, Elsewhere: elsewhere(c)}
+	made := &Configuration{Files: files, Folder: m.folder, Secrets: m.secrets, Elsewhere: elsewhere(&in)}
 	for _, a := range slices.Sorted(maps.Keys(programs)) {
 		made.Programs = append(made.Programs, programs[a])
+	}
+	if restore := restoreProgram(m.folder, &in); restore != nil {
+		made.Programs = append(made.Programs, *restore)
 	}
 	return made, nil
 }
 
 func newModule(cluster string) *module {
 	return &module{
-		folder: "data/" + cluster, data: map[string]*block{}, files: map[string][]byte{}, owners: map[string]string{}, marks: map[string]meaning{},
+		folder: "data/" + cluster, data: map[string]*block{}, files: map[string][]byte{}, secrets: map[string][]byte{}, owners: map[string]string{}, marks: map[string]meaning{},
 	}
 }
 
@@ -153,8 +194,8 @@ func (m *module) programs(base *scope, in *Input) (map[v1alpha1.Architecture]Pro
 		if hash == "" {
 			return nil, fmt.Errorf("there is no nodeup for %s, which machines of cluster %s are of", a, in.Cluster.Name)
 		}
-		p := Program{Path: m.folder + "/nodeup-" + bundle.LabelValue(hash) + "-linux-" + string(a), Architecture: a, SHA256: hash}
-		if err := base.storeProgram(a, p.Path, hash); err != nil {
+		p := Program{Name: ProgramNodeup, Path: programPath(m.folder, ProgramNodeup, hash, a), Architecture: a, SHA256: hash}
+		if err := base.storeProgram(p, model.NodeupKey(hash, a)); err != nil {
 			return nil, err
 		}
 		programs[a] = p
@@ -220,19 +261,64 @@ func (m *module) machine(c *model.Cluster, b *bootstrap.Bundle, nodeup Program, 
 		return err
 	}
 	s.before = []string{s.objects[0].address, "aws_s3_object." + plain(c.StackName) + "_nodeup_" + string(nodeup.Architecture)}
+	if b.Role == bundle.ControlPlane {
+		s.before = append(s.before, m.slotsNeed...)
+	}
 	return nil
 }
 
-// elsewhere are what the operator's own code puts into the bucket and to Systems Manager.
-func elsewhere(c *model.Cluster) []string {
-	keys := []string{
-		"s3://" + c.Bucket + "/" + model.KeyPKIPrefix,
-		"ssm:" + c.TokenParameter,
+func programPath(folder, name, hash string, architecture v1alpha1.Architecture) string {
+	return folder + "/" + name + "-" + bundle.LabelValue(hash) + "-linux-" + string(architecture)
+}
+
+// restoreProgram is what slots of a cluster that is restored make their members of etcd with; nil if there is none to upload.
+func restoreProgram(folder string, in *Input) *Program {
+	c := in.Cluster
+	if c.Spec.ControlPlane.RestoreSnapshot == "" || in.EtcdRestore == "" {
+		return nil
 	}
-	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
+	return &Program{
+		Name: ProgramEtcdRestore, Path: programPath(folder, ProgramEtcdRestore, in.EtcdRestore, c.ControlPlaneArchitecture),
+		Architecture: c.ControlPlaneArchitecture, SHA256: in.EtcdRestore,
+	}
+}
+
+// given puts into the bucket what the caller has: the authorities' files, what the issuer publishes, what restores etcd. Slots
+// are made when it is there.
+func (m *module) given(base *scope, in *Input) error {
+	before := len(base.objects)
+	for _, key := range slices.Sorted(maps.Keys(in.Keys)) {
+		if err := base.storeSecret(key, in.Keys[key]); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(in.Public)) {
+		if err := base.publish(key, in.Public[key]); err != nil {
+			return err
+		}
+	}
+	if restore := restoreProgram(m.folder, in); restore != nil {
+		if err := base.storeProgram(*restore, bundle.RestoreKey(in.Cluster.Spec.ControlPlane.RestoreSnapshot, string(restore.Architecture))); err != nil {
+			return err
+		}
+	}
+	for _, object := range base.objects[before:] {
+		m.slotsNeed = append(m.slotsNeed, object.address)
+	}
+	return nil
+}
+
+// elsewhere are the keys in the bucket of what was not given.
+func elsewhere(in *Input) []string {
+	c := in.Cluster
+	var keys []string
+	if len(in.Keys) == 0 {
+		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyPKIPrefix)
+	}
+	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" && len(in.Public) == 0 {
 		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyIssuerPrefix)
 	}
-	if snapshot := c.Spec.ControlPlane.RestoreSnapshot; snapshot != "" {
+	if snapshot := c.Spec.ControlPlane.RestoreSnapshot; snapshot != "" && in.EtcdRestore == "" {
 		keys = append(keys, "s3://"+c.Bucket+"/"+bundle.RestoreKey(snapshot, string(c.ControlPlaneArchitecture)))
 	}
 	return keys

@@ -20,11 +20,20 @@
 // documents in data/ have marks in their place, Terraform replaces these and computes the hash that names the bundle, and
 // user data holds that hash. Bundles and nodeup are objects in the bucket that Terraform puts there.
 //
-// # What is not in the configuration
+// # What is secret
 //
-// Whatever is in Terraform's state can be read by all who may plan. So the authorities' keys are not in it, nor is the
-// bootstrap token or what the service-account issuer publishes, which is signed for by those keys: who keeps them puts them
-// where [Configuration.Elsewhere] says, by the operator's own code.
+// Whatever is in Terraform's state can be read by all who may plan. So the authorities' keys are not in it: they are files beside
+// the data, for the person's eyes only, that Terraform uploads to the cluster's bucket. Of each it knows the path and the SHA-256.
+// Who plans, or applies when they are in the bucket already, needs no such files. Where the caller does not have the keys,
+// [Configuration.Elsewhere] says what is left to put there.
+//
+// The token that workers join with is no part of the configuration. No operator runs beside such a cluster, so its slots make
+// the token and renew it, in the bucket and in the cluster (model.Input.Alone).
+//
+// # The account
+//
+// Policies and the bucket's name have the account's number. Where it is not known, [AccountOfProvider] stands for it in the model,
+// and the configuration asks for the account that the provider acts in.
 //
 // The package is pure.
 package terraform

@@ -118,13 +118,17 @@ func (f fixture) input(t testing.TB) terraform.Input {
 	c, err := model.Resolve(model.Input{
 		Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator",
 		AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(),
+		Alone: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := terraform.Input{Cluster: c, CACertificate: []byte(caCertificate), Nodeup: map[v1alpha1.Architecture]string{
+	in := terraform.Input{Cluster: c, CACertificate: []byte(caCertificate), Keys: keys(), EtcdRestore: strings.Repeat("0c", 32), Nodeup: map[v1alpha1.Architecture]string{
 		v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32),
 	}}
+	if issuer := f.cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
+		in.Public = map[string][]byte{"oidc/.well-known/openid-configuration": []byte(`{"issuer": "` + c.Issuer + `"}`)}
+	}
 	for _, g := range f.groups {
 		group, err := model.ResolveGroup(c, g)
 		if err != nil {
@@ -133,6 +137,18 @@ func (f fixture) input(t testing.TB) terraform.Input {
 		in.Groups = append(in.Groups, group)
 	}
 	return in
+}
+
+// keys are the files of the authorities, by their keys in the bucket.
+func keys() map[string][]byte {
+	all := map[string][]byte{}
+	for _, key := range []string{
+		model.KeyCACert, model.KeyCAKey, model.KeyEtcdCACert, model.KeyEtcdCAKey, model.KeyFrontProxyCACert, model.KeyFrontProxyCAKey,
+		model.KeyServiceAccountPublic, model.KeyServiceAccountPrivate,
+	} {
+		all[key] = []byte("the secret of " + key)
+	}
+	return all
 }
 
 // existing returns the existing VPC that a cluster names, as AWS might have it.

@@ -7,7 +7,7 @@ import (
 
 // An output of the base stack is known once it is made. In what is rendered before there is a mark in its place: a host name,
 // so that it goes wherever the address of the API goes, of the domain that is nobody's (RFC 6761).
-var markPattern = regexp.MustCompile(`tf-output-[A-Za-z0-9]+\.invalid`)
+var markPattern = regexp.MustCompile(`tf-output-[A-Za-z0-9]+\.invalid|` + AccountOfProvider)
 
 func markOf(output string) string { return "tf-output-" + output + ".invalid" }
 
@@ -31,12 +31,21 @@ func (m *module) learn(base *scope) error {
 	return nil
 }
 
+// meaningOf returns what a mark stands for, and whether it is one.
+func (m *module) meaningOf(mark string) (meaning, bool) {
+	if mark == AccountOfProvider {
+		return meaning{value: m.current("aws_caller_identity", "account_id")}, true
+	}
+	means, ok := m.marks[mark]
+	return means, ok
+}
+
 // marked returns a text with what its marks stand for.
 func (m *module) marked(of string) expression {
 	var pieces []piece
 	begin := 0
 	for _, at := range markPattern.FindAllStringIndex(of, -1) {
-		means, ok := m.marks[of[at[0]:at[1]]]
+		means, ok := m.meaningOf(of[at[0]:at[1]])
 		if !ok {
 			continue
 		}
@@ -55,7 +64,7 @@ func (m *module) fill(contents expression, document string) expression {
 	marks := markPattern.FindAllString(document, -1)
 	slices.Sort(marks)
 	for _, mark := range slices.Compact(marks) {
-		if _, ok := m.marks[mark]; ok {
+		if _, ok := m.meaningOf(mark); ok {
 			contents = call("replace", contents, text(mark), m.marked(mark))
 		}
 	}

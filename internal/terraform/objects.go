@@ -1,7 +1,8 @@
 package terraform
 
 import (
-	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"strings"
+
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -35,16 +36,47 @@ func (s *scope) store(b *bootstrap.Bundle) error {
 	return nil
 }
 
-// storeProgram makes nodeup, which is beside the data, an object in the bucket.
-func (s *scope) storeProgram(architecture v1alpha1.Architecture, file, hash string) error {
-	object, err := s.object(plain(s.stack.Name)+"_nodeup_"+string(architecture), nil)
+// storeProgram makes a program, which is beside the data, an object in the bucket.
+func (s *scope) storeProgram(p Program, key string) error {
+	object, err := s.object(plain(s.stack.Name)+"_"+plain(p.Name)+"_"+string(p.Architecture), nil)
 	if err != nil {
 		return err
 	}
-	object.set("key", text(model.NodeupKey(hash, architecture)))
-	object.set("source", s.module.path(file))
-	object.set("source_hash", text(hash))
+	object.set("key", text(key))
+	object.set("source", s.module.path(p.Path))
+	object.set("source_hash", text(p.SHA256))
 	object.set("content_type", text("application/octet-stream"))
+	return nil
+}
+
+// storeSecret makes a file of the authorities' a file of its own and an object in the bucket. Terraform knows of it the path and
+// the hash that is written here, so whoever plans needs no such file.
+func (s *scope) storeSecret(key string, contents []byte) error {
+	object, err := s.object(plain(s.stack.Name)+"_"+snake(key), nil)
+	if err != nil {
+		return err
+	}
+	file := secretsFolder(s.module.folder) + "/" + strings.TrimPrefix(key, model.KeyPKIPrefix)
+	s.module.secrets[file] = contents
+	object.set("key", text(key))
+	object.set("source", s.module.path(file))
+	object.set("source_hash", text(bundle.HashOf(contents)))
+	object.set("content_type", text("application/x-pem-file"))
+	return nil
+}
+
+// publish makes a file an object that is not encrypted by the cluster's key, so that all may read it who may read the bucket.
+func (s *scope) publish(key string, contents []byte) error {
+	file := s.module.folder + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "/.", "/"), "/", ".") + ".json"
+	s.module.files[file] = contents
+	object, err := s.object(plain(s.stack.Name)+"_"+snake(key), nil)
+	if err != nil {
+		return err
+	}
+	object.set("key", text(key))
+	object.set("content", s.module.fill(call("file", s.module.path(file)), string(contents)))
+	object.set("content_type", text("application/json"))
+	object.set("server_side_encryption", text("AES256"))
 	return nil
 }
 

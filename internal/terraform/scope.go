@@ -21,6 +21,10 @@ type module struct {
 	marks map[string]meaning
 	// files are the data files by path.
 	files map[string][]byte
+	// secrets are the files of data that nobody else may read, by path.
+	secrets map[string][]byte
+	// slotsNeed are the addresses of what must be in the bucket before slots boot.
+	slotsNeed []string
 	// owners are the CloudFormation resources that resources were made from, by address.
 	owners map[string]string
 }

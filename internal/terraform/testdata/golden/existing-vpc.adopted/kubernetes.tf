@@ -341,6 +341,166 @@ resource "aws_s3_object" "adopted_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "adopted_pki_ca_crt" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/adopted/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_ca_key" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/adopted/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/adopted/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/adopted/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/adopted/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/adopted/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_sa_key" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/adopted/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "adopted_pki_sa_pub" {
+  bucket       = aws_s3_bucket.adopted.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/adopted/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.adopted,
+    aws_s3_bucket_ownership_controls.adopted,
+    aws_s3_bucket_public_access_block.adopted,
+    aws_s3_bucket_server_side_encryption_configuration.adopted,
+    aws_s3_bucket_versioning.adopted,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "adopted_control_plane" {
   description = "Control plane of cluster adopted"
   name_prefix = "adopted-ControlPlaneSecurityGroup-"
@@ -611,6 +771,14 @@ resource "aws_autoscaling_group" "adopted_control_plane_0" {
   depends_on = [
     aws_s3_object.adopted_control_plane_0_bundle,
     aws_s3_object.adopted_nodeup_amd64,
+    aws_s3_object.adopted_pki_ca_crt,
+    aws_s3_object.adopted_pki_ca_key,
+    aws_s3_object.adopted_pki_etcd_ca_crt,
+    aws_s3_object.adopted_pki_etcd_ca_key,
+    aws_s3_object.adopted_pki_front_proxy_ca_crt,
+    aws_s3_object.adopted_pki_front_proxy_ca_key,
+    aws_s3_object.adopted_pki_sa_key,
+    aws_s3_object.adopted_pki_sa_pub,
   ]
 
   lifecycle {
@@ -630,7 +798,7 @@ resource "aws_launch_template" "adopted_control_plane_0" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_0.user_data"), "86239c7e2402f764068d680230c32c30402ff3782898cc8006eb1b1a94930f72", sha256(local.adopted_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_0.user_data"), "a3902a2c7fe178a1503265b0d3b49cb0f173f6b37e5789571cb561d1cf8682c7", sha256(local.adopted_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -784,6 +952,14 @@ resource "aws_autoscaling_group" "adopted_control_plane_1" {
   depends_on = [
     aws_s3_object.adopted_control_plane_1_bundle,
     aws_s3_object.adopted_nodeup_amd64,
+    aws_s3_object.adopted_pki_ca_crt,
+    aws_s3_object.adopted_pki_ca_key,
+    aws_s3_object.adopted_pki_etcd_ca_crt,
+    aws_s3_object.adopted_pki_etcd_ca_key,
+    aws_s3_object.adopted_pki_front_proxy_ca_crt,
+    aws_s3_object.adopted_pki_front_proxy_ca_key,
+    aws_s3_object.adopted_pki_sa_key,
+    aws_s3_object.adopted_pki_sa_pub,
   ]
 
   lifecycle {
@@ -803,7 +979,7 @@ resource "aws_launch_template" "adopted_control_plane_1" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_1.user_data"), "4f60bcb4f9b4ea07793f4f5ac49c3b6225ad2aa65af0df91e41ef69b848f5635", sha256(local.adopted_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_1.user_data"), "e16da2282a968fa6b647c83c23682931db18a787336b0d1b92c7483c2001db3a", sha256(local.adopted_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -957,6 +1133,14 @@ resource "aws_autoscaling_group" "adopted_control_plane_2" {
   depends_on = [
     aws_s3_object.adopted_control_plane_2_bundle,
     aws_s3_object.adopted_nodeup_amd64,
+    aws_s3_object.adopted_pki_ca_crt,
+    aws_s3_object.adopted_pki_ca_key,
+    aws_s3_object.adopted_pki_etcd_ca_crt,
+    aws_s3_object.adopted_pki_etcd_ca_key,
+    aws_s3_object.adopted_pki_front_proxy_ca_crt,
+    aws_s3_object.adopted_pki_front_proxy_ca_key,
+    aws_s3_object.adopted_pki_sa_key,
+    aws_s3_object.adopted_pki_sa_pub,
   ]
 
   lifecycle {
@@ -976,7 +1160,7 @@ resource "aws_launch_template" "adopted_control_plane_2" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_2.user_data"), "31d43cc5deb9cc13892ababe3071be6acd391331eb16e17004bdd03d44734a96", sha256(local.adopted_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_2.user_data"), "dee7a31ff067fa5926310aa26f8c43a25cb44095eb6e3c9a8701ad1bcaddf0da", sha256(local.adopted_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1148,7 +1332,7 @@ resource "aws_launch_template" "adopted_workers" {
   image_id      = data.aws_ssm_parameter.adopted_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_workers.user_data"), "fa815710a5c62bb139a9bf46a6408f5eacf1b75d165bae49d62504039d2c0fe2", sha256(local.adopted_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_workers.user_data"), "be6c3e5e862c2e56ba3590d614e4bcc17dca66b50c7a26d29adf1617e22dcce5", sha256(local.adopted_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

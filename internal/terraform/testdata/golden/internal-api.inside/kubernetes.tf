@@ -466,6 +466,166 @@ resource "aws_s3_object" "inside_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "inside_pki_ca_crt" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/inside/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_ca_key" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/inside/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/inside/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/inside/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/inside/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/inside/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_sa_key" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/inside/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "inside_pki_sa_pub" {
+  bucket       = aws_s3_bucket.inside.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/inside/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.inside,
+    aws_s3_bucket_ownership_controls.inside,
+    aws_s3_bucket_public_access_block.inside,
+    aws_s3_bucket_server_side_encryption_configuration.inside,
+    aws_s3_bucket_versioning.inside,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "inside_control_plane" {
   description = "Control plane of cluster inside"
   name_prefix = "inside-ControlPlaneSecurityGroup-"
@@ -836,6 +996,14 @@ resource "aws_autoscaling_group" "inside_control_plane_0" {
   depends_on = [
     aws_s3_object.inside_control_plane_0_bundle,
     aws_s3_object.inside_nodeup_amd64,
+    aws_s3_object.inside_pki_ca_crt,
+    aws_s3_object.inside_pki_ca_key,
+    aws_s3_object.inside_pki_etcd_ca_crt,
+    aws_s3_object.inside_pki_etcd_ca_key,
+    aws_s3_object.inside_pki_front_proxy_ca_crt,
+    aws_s3_object.inside_pki_front_proxy_ca_key,
+    aws_s3_object.inside_pki_sa_key,
+    aws_s3_object.inside_pki_sa_pub,
   ]
 
   lifecycle {
@@ -855,7 +1023,7 @@ resource "aws_launch_template" "inside_control_plane_0" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_0.user_data"), "cf72f4a3e0ed605baaedbb86d5d49d100e2f5fd3d6db49ed4ae166d86f55229c", sha256(local.inside_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_0.user_data"), "a41e13c6f57b6f778e45371e3250437886a0a9fa14ca0302a689efd47d73a675", sha256(local.inside_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1009,6 +1177,14 @@ resource "aws_autoscaling_group" "inside_control_plane_1" {
   depends_on = [
     aws_s3_object.inside_control_plane_1_bundle,
     aws_s3_object.inside_nodeup_amd64,
+    aws_s3_object.inside_pki_ca_crt,
+    aws_s3_object.inside_pki_ca_key,
+    aws_s3_object.inside_pki_etcd_ca_crt,
+    aws_s3_object.inside_pki_etcd_ca_key,
+    aws_s3_object.inside_pki_front_proxy_ca_crt,
+    aws_s3_object.inside_pki_front_proxy_ca_key,
+    aws_s3_object.inside_pki_sa_key,
+    aws_s3_object.inside_pki_sa_pub,
   ]
 
   lifecycle {
@@ -1028,7 +1204,7 @@ resource "aws_launch_template" "inside_control_plane_1" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_1.user_data"), "7d689ac9be296e70e924584944dc0f068b5bbd9989e61661e8b1b8fdca5a5a09", sha256(local.inside_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_1.user_data"), "dc9ab4a8a7ee6145ff5e6ef4ca575262065340b82176b45efbdf7a83f0255a9d", sha256(local.inside_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1182,6 +1358,14 @@ resource "aws_autoscaling_group" "inside_control_plane_2" {
   depends_on = [
     aws_s3_object.inside_control_plane_2_bundle,
     aws_s3_object.inside_nodeup_amd64,
+    aws_s3_object.inside_pki_ca_crt,
+    aws_s3_object.inside_pki_ca_key,
+    aws_s3_object.inside_pki_etcd_ca_crt,
+    aws_s3_object.inside_pki_etcd_ca_key,
+    aws_s3_object.inside_pki_front_proxy_ca_crt,
+    aws_s3_object.inside_pki_front_proxy_ca_key,
+    aws_s3_object.inside_pki_sa_key,
+    aws_s3_object.inside_pki_sa_pub,
   ]
 
   lifecycle {
@@ -1201,7 +1385,7 @@ resource "aws_launch_template" "inside_control_plane_2" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_2.user_data"), "27a21d59d41974d7a5e6a8a7d3b7ce49ba2749de63641312453d2f2f592790c9", sha256(local.inside_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_2.user_data"), "16b7ea1919e48b8d45dc414602b012bbe3e887145e0406f78f1a64962f6ff1da", sha256(local.inside_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1377,7 +1561,7 @@ resource "aws_launch_template" "inside_workers" {
   image_id      = data.aws_ssm_parameter.inside_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_workers.user_data"), "481a6d410fe6513f089c13cfdc9a075ea5983ecf16671ebe8b95de63710b0706", sha256(local.inside_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_workers.user_data"), "6d71d52cf4159c40a0ce3574c7a959cb650f4a855778efa381780e39ef5bef9c", sha256(local.inside_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

@@ -355,6 +355,166 @@ resource "aws_s3_object" "minimal_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "minimal_pki_ca_crt" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/minimal/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_ca_key" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/minimal/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/minimal/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/minimal/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/minimal/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/minimal/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_sa_key" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/minimal/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "minimal_pki_sa_pub" {
+  bucket       = aws_s3_bucket.minimal.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/minimal/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.minimal,
+    aws_s3_bucket_ownership_controls.minimal,
+    aws_s3_bucket_public_access_block.minimal,
+    aws_s3_bucket_server_side_encryption_configuration.minimal,
+    aws_s3_bucket_versioning.minimal,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "minimal_control_plane" {
   description = "Control plane of cluster minimal"
   name_prefix = "minimal-ControlPlaneSecurityGroup-"
@@ -662,6 +822,14 @@ resource "aws_autoscaling_group" "minimal_control_plane_0" {
   depends_on = [
     aws_s3_object.minimal_control_plane_0_bundle,
     aws_s3_object.minimal_nodeup_amd64,
+    aws_s3_object.minimal_pki_ca_crt,
+    aws_s3_object.minimal_pki_ca_key,
+    aws_s3_object.minimal_pki_etcd_ca_crt,
+    aws_s3_object.minimal_pki_etcd_ca_key,
+    aws_s3_object.minimal_pki_front_proxy_ca_crt,
+    aws_s3_object.minimal_pki_front_proxy_ca_key,
+    aws_s3_object.minimal_pki_sa_key,
+    aws_s3_object.minimal_pki_sa_pub,
   ]
 
   lifecycle {
@@ -681,7 +849,7 @@ resource "aws_launch_template" "minimal_control_plane_0" {
   image_id      = data.aws_ssm_parameter.minimal_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "minimal-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_control_plane_0.user_data"), "737631fd6a776a586e6996d50702c94c43297d56766e1f3d22953d19ac29836a", sha256(local.minimal_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_control_plane_0.user_data"), "fbf51786de0d5ab6d4ed1ce45807c2c3d376f463531eb1955e0e15e9e9819e6a", sha256(local.minimal_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -874,7 +1042,7 @@ resource "aws_launch_template" "minimal_workers" {
   image_id      = data.aws_ssm_parameter.minimal_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "minimal-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_workers.user_data"), "a7d1404207e0d5a09761b517f2028cfb4ab6b419b0dfb26ba1f79d7bc3552c67", sha256(local.minimal_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_workers.user_data"), "d057fd5b3b25fa67c7ffb3b97bc8cffff2388301598c762423997dfd33faa745", sha256(local.minimal_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

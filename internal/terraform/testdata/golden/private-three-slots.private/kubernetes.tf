@@ -671,6 +671,186 @@ resource "aws_s3_object" "private_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "private_oidc__well_known_openid_configuration" {
+  bucket                 = aws_s3_bucket.private.id
+  content                = file("${path.module}/data/private/oidc.well-known.openid-configuration.json")
+  content_type           = "application/json"
+  key                    = "oidc/.well-known/openid-configuration"
+  server_side_encryption = "AES256"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_ca_crt" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/private/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_ca_key" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/private/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/private/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/private/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/private/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/private/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_sa_key" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/private/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "private_pki_sa_pub" {
+  bucket       = aws_s3_bucket.private.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/private/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.private,
+    aws_s3_bucket_ownership_controls.private,
+    aws_s3_bucket_public_access_block.private,
+    aws_s3_bucket_server_side_encryption_configuration.private,
+    aws_s3_bucket_versioning.private,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "private_bastion" {
   description = "Bastions of cluster private"
   name_prefix = "private-BastionSecurityGroup-"
@@ -1115,6 +1295,15 @@ resource "aws_autoscaling_group" "private_control_plane_0" {
   depends_on = [
     aws_s3_object.private_control_plane_0_bundle,
     aws_s3_object.private_nodeup_amd64,
+    aws_s3_object.private_oidc__well_known_openid_configuration,
+    aws_s3_object.private_pki_ca_crt,
+    aws_s3_object.private_pki_ca_key,
+    aws_s3_object.private_pki_etcd_ca_crt,
+    aws_s3_object.private_pki_etcd_ca_key,
+    aws_s3_object.private_pki_front_proxy_ca_crt,
+    aws_s3_object.private_pki_front_proxy_ca_key,
+    aws_s3_object.private_pki_sa_key,
+    aws_s3_object.private_pki_sa_pub,
   ]
 
   lifecycle {
@@ -1134,7 +1323,7 @@ resource "aws_launch_template" "private_control_plane_0" {
   image_id      = data.aws_ssm_parameter.private_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_0.user_data"), "fbdace6082d5aaf32b4404a520e11e864f60f5ca0c591e1c3f855f6c43395c5b", sha256(local.private_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_0.user_data"), "58627cb73ba26bc52ecb96cce829f759b85705cc072729f44a7f071ce74ba5f2", sha256(local.private_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1306,6 +1495,15 @@ resource "aws_autoscaling_group" "private_control_plane_1" {
   depends_on = [
     aws_s3_object.private_control_plane_1_bundle,
     aws_s3_object.private_nodeup_amd64,
+    aws_s3_object.private_oidc__well_known_openid_configuration,
+    aws_s3_object.private_pki_ca_crt,
+    aws_s3_object.private_pki_ca_key,
+    aws_s3_object.private_pki_etcd_ca_crt,
+    aws_s3_object.private_pki_etcd_ca_key,
+    aws_s3_object.private_pki_front_proxy_ca_crt,
+    aws_s3_object.private_pki_front_proxy_ca_key,
+    aws_s3_object.private_pki_sa_key,
+    aws_s3_object.private_pki_sa_pub,
   ]
 
   lifecycle {
@@ -1325,7 +1523,7 @@ resource "aws_launch_template" "private_control_plane_1" {
   image_id      = data.aws_ssm_parameter.private_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_1.user_data"), "6917910256284848a2f9d271000340f77c30302621bff517b3321f31389fdffb", sha256(local.private_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_1.user_data"), "9d4a9a9f761dbd188a53daae2d2b7812f7381905835bb99adf5fe7175ddc54a3", sha256(local.private_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1497,6 +1695,15 @@ resource "aws_autoscaling_group" "private_control_plane_2" {
   depends_on = [
     aws_s3_object.private_control_plane_2_bundle,
     aws_s3_object.private_nodeup_amd64,
+    aws_s3_object.private_oidc__well_known_openid_configuration,
+    aws_s3_object.private_pki_ca_crt,
+    aws_s3_object.private_pki_ca_key,
+    aws_s3_object.private_pki_etcd_ca_crt,
+    aws_s3_object.private_pki_etcd_ca_key,
+    aws_s3_object.private_pki_front_proxy_ca_crt,
+    aws_s3_object.private_pki_front_proxy_ca_key,
+    aws_s3_object.private_pki_sa_key,
+    aws_s3_object.private_pki_sa_pub,
   ]
 
   lifecycle {
@@ -1516,7 +1723,7 @@ resource "aws_launch_template" "private_control_plane_2" {
   image_id      = data.aws_ssm_parameter.private_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_2.user_data"), "15415d4ed1f7654f29a9601e2494aab56cddd777c6e44ef3a5896ca500cc25e7", sha256(local.private_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_2.user_data"), "78ce57422595b061d56b6534fbdfab92e65192b26183e26eb87b32a03254bd3d", sha256(local.private_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1752,7 +1959,7 @@ resource "aws_launch_template" "private_workers" {
   image_id      = data.aws_ssm_parameter.private_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_workers.user_data"), "40b8730715d197d3bdcf27119bfdeda46c711eab01defb81f73dc35e58f975e3", sha256(local.private_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_workers.user_data"), "a1cb775a61590e62a42bfe518b5eb425e8d51a96067f2d35cbdaca7a67ffaeb6", sha256(local.private_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

@@ -414,6 +414,166 @@ resource "aws_s3_object" "batch_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "batch_pki_ca_crt" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/batch/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_ca_key" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/batch/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/batch/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/batch/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/batch/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/batch/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_sa_key" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/batch/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "batch_pki_sa_pub" {
+  bucket       = aws_s3_bucket.batch.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/batch/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.batch,
+    aws_s3_bucket_ownership_controls.batch,
+    aws_s3_bucket_public_access_block.batch,
+    aws_s3_bucket_server_side_encryption_configuration.batch,
+    aws_s3_bucket_versioning.batch,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "batch_control_plane" {
   description = "Control plane of cluster batch"
   name_prefix = "batch-ControlPlaneSecurityGroup-"
@@ -745,6 +905,14 @@ resource "aws_autoscaling_group" "batch_control_plane_0" {
   depends_on = [
     aws_s3_object.batch_control_plane_0_bundle,
     aws_s3_object.batch_nodeup_amd64,
+    aws_s3_object.batch_pki_ca_crt,
+    aws_s3_object.batch_pki_ca_key,
+    aws_s3_object.batch_pki_etcd_ca_crt,
+    aws_s3_object.batch_pki_etcd_ca_key,
+    aws_s3_object.batch_pki_front_proxy_ca_crt,
+    aws_s3_object.batch_pki_front_proxy_ca_key,
+    aws_s3_object.batch_pki_sa_key,
+    aws_s3_object.batch_pki_sa_pub,
   ]
 
   lifecycle {
@@ -764,7 +932,7 @@ resource "aws_launch_template" "batch_control_plane_0" {
   image_id      = data.aws_ssm_parameter.batch_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "batch-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_control_plane_0.user_data"), "2d84eb408971e0f98a2b05a354a5c95329061d25dc7f9a407c5f7774086a9ea2", sha256(local.batch_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_control_plane_0.user_data"), "5529f4b4ee9617ec7063d698095e9807606b95672760d93e0d292722b8efea64", sha256(local.batch_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1009,7 +1177,7 @@ resource "aws_launch_template" "batch_spot" {
   image_id      = data.aws_ssm_parameter.batch_spot_image_id.insecure_value
   instance_type = "m6i.xlarge"
   name_prefix   = "batch-spot-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_spot.user_data"), "31b92d8b674f964c914047896cb14b942546753bd9da0dc1e193703b71460311", sha256(local.batch_spot_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_spot.user_data"), "af8be88695d087fe298e12318e859b79a3cc9fc40bd5ff51447dc11af0dec0b0", sha256(local.batch_spot_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

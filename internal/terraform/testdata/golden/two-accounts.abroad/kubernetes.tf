@@ -355,6 +355,166 @@ resource "aws_s3_object" "abroad_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "abroad_pki_ca_crt" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/abroad/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_ca_key" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/abroad/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/abroad/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/abroad/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/abroad/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/abroad/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_sa_key" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/abroad/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "abroad_pki_sa_pub" {
+  bucket       = aws_s3_bucket.abroad.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/abroad/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.abroad,
+    aws_s3_bucket_ownership_controls.abroad,
+    aws_s3_bucket_public_access_block.abroad,
+    aws_s3_bucket_server_side_encryption_configuration.abroad,
+    aws_s3_bucket_versioning.abroad,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "abroad_control_plane" {
   description = "Control plane of cluster abroad"
   name_prefix = "abroad-ControlPlaneSecurityGroup-"
@@ -652,6 +812,14 @@ resource "aws_autoscaling_group" "abroad_control_plane_0" {
   depends_on = [
     aws_s3_object.abroad_control_plane_0_bundle,
     aws_s3_object.abroad_nodeup_amd64,
+    aws_s3_object.abroad_pki_ca_crt,
+    aws_s3_object.abroad_pki_ca_key,
+    aws_s3_object.abroad_pki_etcd_ca_crt,
+    aws_s3_object.abroad_pki_etcd_ca_key,
+    aws_s3_object.abroad_pki_front_proxy_ca_crt,
+    aws_s3_object.abroad_pki_front_proxy_ca_key,
+    aws_s3_object.abroad_pki_sa_key,
+    aws_s3_object.abroad_pki_sa_pub,
   ]
 
   lifecycle {
@@ -671,7 +839,7 @@ resource "aws_launch_template" "abroad_control_plane_0" {
   image_id      = data.aws_ssm_parameter.abroad_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "abroad-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_control_plane_0.user_data"), "92065e273b603f90ca0f1e183d9e4366eb9fddce4f9a522e1efb74985314237e", sha256(local.abroad_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_control_plane_0.user_data"), "54d5877f45d36c2f023702a4e582f7e6b5c5637f291e588f7d0fdfe13fe5a16a", sha256(local.abroad_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -843,7 +1011,7 @@ resource "aws_launch_template" "abroad_workers" {
   image_id      = data.aws_ssm_parameter.abroad_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "abroad-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_workers.user_data"), "4281f0b763e313a2abe882b84839174da4594bbe918da824adae4dc03008a754", sha256(local.abroad_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_workers.user_data"), "fba58c4ce7d02ef53de9823582b9d5d81fddf35db7ddd1c107a01ae35d3d6dd0", sha256(local.abroad_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

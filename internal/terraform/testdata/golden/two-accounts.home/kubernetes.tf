@@ -346,6 +346,166 @@ resource "aws_s3_object" "home_nodeup_amd64" {
   }
 }
 
+resource "aws_s3_object" "home_pki_ca_crt" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/home/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_ca_key" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/home/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/home/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/home/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/home/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/home/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_sa_key" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/home/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "home_pki_sa_pub" {
+  bucket       = aws_s3_bucket.home.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/home/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.home,
+    aws_s3_bucket_ownership_controls.home,
+    aws_s3_bucket_public_access_block.home,
+    aws_s3_bucket_server_side_encryption_configuration.home,
+    aws_s3_bucket_versioning.home,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "home_control_plane" {
   description = "Control plane of cluster home"
   name_prefix = "home-ControlPlaneSecurityGroup-"
@@ -643,6 +803,14 @@ resource "aws_autoscaling_group" "home_control_plane_0" {
   depends_on = [
     aws_s3_object.home_control_plane_0_bundle,
     aws_s3_object.home_nodeup_amd64,
+    aws_s3_object.home_pki_ca_crt,
+    aws_s3_object.home_pki_ca_key,
+    aws_s3_object.home_pki_etcd_ca_crt,
+    aws_s3_object.home_pki_etcd_ca_key,
+    aws_s3_object.home_pki_front_proxy_ca_crt,
+    aws_s3_object.home_pki_front_proxy_ca_key,
+    aws_s3_object.home_pki_sa_key,
+    aws_s3_object.home_pki_sa_pub,
   ]
 
   lifecycle {
@@ -662,7 +830,7 @@ resource "aws_launch_template" "home_control_plane_0" {
   image_id      = data.aws_ssm_parameter.home_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "home-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_control_plane_0.user_data"), "71d305a88349e00020abaf331631fe6b03ba46693e81cec950e150f461cdb49b", sha256(local.home_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_control_plane_0.user_data"), "56501dacada0b0fdf5edbce00ea4fd98fe136006fb1accddf454902a0ff44015", sha256(local.home_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -834,7 +1002,7 @@ resource "aws_launch_template" "home_workers" {
   image_id      = data.aws_ssm_parameter.home_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "home-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_workers.user_data"), "674cb81126e8461be32594729a7be3e6ecef16ca5b888630a55798083a0a6aed", sha256(local.home_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_workers.user_data"), "985e1ea83922538638856fcfc8c26b1037579d91106da41c2783c6a1857109ea", sha256(local.home_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"

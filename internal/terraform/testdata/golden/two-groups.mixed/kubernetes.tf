@@ -434,6 +434,166 @@ resource "aws_s3_object" "mixed_nodeup_arm64" {
   }
 }
 
+resource "aws_s3_object" "mixed_pki_ca_crt" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.crt"
+  source       = "${path.module}/data/mixed/secrets/ca.crt"
+  source_hash  = "8d87c7e6232e52fa53f493447352b891ff91df98b442a25fed0603447ee7f2a1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_ca_key" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/ca.key"
+  source       = "${path.module}/data/mixed/secrets/ca.key"
+  source_hash  = "db566733324827f37ba4524bc19c08b98be934431d5aa2f7a3e9acdd7fb3880d"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_etcd_ca_crt" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.crt"
+  source       = "${path.module}/data/mixed/secrets/etcd/ca.crt"
+  source_hash  = "48a257a520247822cf428dec1da57950841eed5ce00e371fd876a27128b2cdb1"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_etcd_ca_key" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/etcd/ca.key"
+  source       = "${path.module}/data/mixed/secrets/etcd/ca.key"
+  source_hash  = "05ea500e8592d3f68793845e5c9bb73dc3135c46c382a067ec1e57f23d5c81f9"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_front_proxy_ca_crt" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.crt"
+  source       = "${path.module}/data/mixed/secrets/front-proxy-ca.crt"
+  source_hash  = "4392092b02e71cfd5af6c212d921cde5da6ce33f4710406e34b7491d44275f30"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_front_proxy_ca_key" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/front-proxy-ca.key"
+  source       = "${path.module}/data/mixed/secrets/front-proxy-ca.key"
+  source_hash  = "f3868fa1e90e074786fecb40cbb76f4eaed5fd9be2e53af7caf732db3507095f"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_sa_key" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.key"
+  source       = "${path.module}/data/mixed/secrets/sa.key"
+  source_hash  = "ce654ee508b543ac52ad50622f72f78ef2c50e48d694504213360c04383b382a"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_s3_object" "mixed_pki_sa_pub" {
+  bucket       = aws_s3_bucket.mixed.id
+  content_type = "application/x-pem-file"
+  key          = "pki/sa.pub"
+  source       = "${path.module}/data/mixed/secrets/sa.pub"
+  source_hash  = "1abae4963566bd51fe56ed38e55cfd271bd722854dbac851b9c3ce7dd8e6faf8"
+
+  depends_on = [
+    aws_s3_bucket_lifecycle_configuration.mixed,
+    aws_s3_bucket_ownership_controls.mixed,
+    aws_s3_bucket_public_access_block.mixed,
+    aws_s3_bucket_server_side_encryption_configuration.mixed,
+    aws_s3_bucket_versioning.mixed,
+  ]
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
 resource "aws_security_group" "mixed_control_plane" {
   description = "Control plane of cluster mixed"
   name_prefix = "mixed-ControlPlaneSecurityGroup-"
@@ -765,6 +925,14 @@ resource "aws_autoscaling_group" "mixed_control_plane_0" {
   depends_on = [
     aws_s3_object.mixed_control_plane_0_bundle,
     aws_s3_object.mixed_nodeup_amd64,
+    aws_s3_object.mixed_pki_ca_crt,
+    aws_s3_object.mixed_pki_ca_key,
+    aws_s3_object.mixed_pki_etcd_ca_crt,
+    aws_s3_object.mixed_pki_etcd_ca_key,
+    aws_s3_object.mixed_pki_front_proxy_ca_crt,
+    aws_s3_object.mixed_pki_front_proxy_ca_key,
+    aws_s3_object.mixed_pki_sa_key,
+    aws_s3_object.mixed_pki_sa_pub,
   ]
 
   lifecycle {
@@ -784,7 +952,7 @@ resource "aws_launch_template" "mixed_control_plane_0" {
   image_id      = data.aws_ssm_parameter.mixed_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "mixed-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_control_plane_0.user_data"), "8aef92eef691205459023d4891698a456f3a79eb1e17cacfea618b0c4ed8aab2", sha256(local.mixed_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_control_plane_0.user_data"), "7bd569a15c75eb9ae030fa65a193d3b332309dac326fcaaab47729b67b3a8865", sha256(local.mixed_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -977,7 +1145,7 @@ resource "aws_launch_template" "mixed_general" {
   image_id      = data.aws_ssm_parameter.mixed_general_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "mixed-general-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_general.user_data"), "75931ae6edcd2c9178dd58ef4897f0038aa600d4f2dee08f4b114834e0c25d00", sha256(local.mixed_general_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_general.user_data"), "507e7f0c72513d0b53ce67d8c8745dec74db3d65f768ace6f8b1d5b0ab003b65", sha256(local.mixed_general_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1167,7 +1335,7 @@ resource "aws_launch_template" "mixed_database" {
   image_id      = data.aws_ssm_parameter.mixed_database_image_id.insecure_value
   instance_type = "r7g.large"
   name_prefix   = "mixed-database-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_database.user_data"), "38681aba5f3c17ae6835a079697243050a1cca9bf50f59333a242105f3e4a79f", sha256(local.mixed_database_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_database.user_data"), "9d3171e4978dce55fa795038758e37a956485ecca24c29fb4cff0e69062962db", sha256(local.mixed_database_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
