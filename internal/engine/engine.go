@@ -1,17 +1,34 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net/http"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // State is where a cluster's definition is, and where what is made for it is written.
@@ -46,8 +63,9 @@ type Options struct {
 	// Purpose is what others are told who want to change the cluster meanwhile, as "apply".
 	Purpose string
 
-	// AWS says how AWS is reached.
-	AWS AWS
+	// AWS says how AWS is reached: as the SDK's environment and shared files say where it says nothing. The region is the
+	// cluster's.
+	AWS awsapi.Options
 	// NodeupDir is where nodeup-linux-amd64 and nodeup-linux-arm64 are, which machines boot with; the folder of this program
 	// unless set.
 	NodeupDir string
@@ -66,19 +84,199 @@ type Options struct {
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// AWS says how AWS is reached: by the SDK's environment and shared files where nothing is set.
-type AWS struct {
-	// EndpointURL receives all calls.
-	EndpointURL string
-	// Credentials are those of the account.
-	Credentials aws.CredentialsProvider
-	// Transport carries the calls.
-	Transport http.RoundTripper
-}
-
 // Run brings a cluster to the goal. The state is locked meanwhile. It errs when the state cannot be read or written, when AWS
 // refuses the credentials, with a [StalledError] when a person must act, and when ctx ends first; the same run then goes on
 // later.
-func Run(ctx context.Context, o Options) error {
-	return errors.ErrUnsupported
+func Run(ctx context.Context, o Options) (err error) {
+	o.setDefaults()
+	unlock, err := o.State.Lock(ctx, o.Cluster, o.Purpose)
+	if err != nil {
+		return fmt.Errorf("lock the state: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	r := &run{Options: o, keeper: newKeeper(o.State, o.Cluster)}
+	r.api = kubeapi.New(kubeapi.Options{Kubernetes: apiVersion, Clock: o.Clock, Observe: r.keeper.observe})
+	defer r.api.Close()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	r.config = &rest.Config{Host: "http://state", Transport: direct{r.keeper.through(r.api.Trusted(), end)}, QPS: -1}
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	mgr, err := r.manager(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	return r.follow(ctx, end, mgr)
 }
+
+// apiVersion is the version of Kubernetes whose API is served: that of the client libraries.
+const apiVersion = "v1.36.3"
+
+const (
+	defaultPoll   = 5 * time.Second
+	defaultSettle = time.Second
+)
+
+func (o *Options) setDefaults() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	o.Poll = cmp.Or(o.Poll, defaultPoll)
+	o.Settle = cmp.Or(o.Settle, defaultSettle)
+	o.AWS.UserAgent = cmp.Or(o.AWS.UserAgent, "aws-operator")
+	if o.NodeupDir == "" {
+		if program, err := os.Executable(); err == nil {
+			o.NodeupDir = filepath.Dir(program)
+		}
+	}
+}
+
+// run is one run.
+type run struct {
+	Options
+
+	keeper *keeper
+	api    *kubeapi.Server
+	config *rest.Config
+	client client.WithWatch
+	// key is the Cluster's, region its region.
+	key    types.NamespacedName
+	region string
+}
+
+// load gives the API what the state holds, and what the operator is to have.
+func (r *run) load(ctx context.Context) error {
+	crds, err := v1alpha1.CustomResourceDefinitions()
+	if err != nil {
+		return fmt.Errorf("read the definitions of the kinds: %w", err)
+	}
+	if err := operatorkit.EnsureCRDs(ctx, r.config, "aws-operator", crds...); err != nil {
+		return fmt.Errorf("serve the kinds: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register types: %w", err)
+	}
+	if r.client, err = client.NewWithWatch(r.config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	objects, err := r.State.Load(ctx, r.Cluster)
+	if err != nil {
+		return fmt.Errorf("read the state: %w", err)
+	}
+	for _, object := range objects {
+		if err := r.loadObject(scheme, object); err != nil {
+			return err
+		}
+	}
+	if r.key.Name == "" {
+		return fmt.Errorf("the state holds objects of cluster %s but not the Cluster itself", r.Cluster)
+	}
+	r.keeper.loaded()
+	return nil
+}
+
+func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
+	gvk, err := apiutil.GVKForObject(object, scheme)
+	if err != nil {
+		return fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
+	}
+	if cluster, ok := object.(*v1alpha1.Cluster); ok {
+		r.key, r.region = client.ObjectKeyFromObject(cluster), cluster.Spec.Region
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}}
+		if err := r.api.Put(namespace); err != nil {
+			return fmt.Errorf("make the namespace %s: %w", cluster.Namespace, err)
+		}
+	}
+	if conditioned, ok := object.(operatorkit.Conditioned); ok {
+		object, ok = object.DeepCopyObject().(client.Object)
+		conditioned, _ = object.(operatorkit.Conditioned)
+		if ok {
+			unseen(object, conditioned)
+		}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	loaded := &unstructured.Unstructured{Object: content}
+	loaded.SetGroupVersionKind(gvk)
+	if err := r.api.Load(loaded); err != nil {
+		return fmt.Errorf("take %s %s from the state: %w", gvk.Kind, object.GetName(), err)
+	}
+	return nil
+}
+
+// unseen takes back what an earlier run said of an object as a whole: this one is to look at it first.
+func unseen(object client.Object, conditioned operatorkit.Conditioned) {
+	conditioned.SetConditions(slices.Clone(conditioned.GetConditions()))
+	for _, conditionType := range []string{operatorkit.ConditionStalled, operatorkit.ConditionReconciling, operatorkit.ConditionSynced} {
+		operatorkit.RemoveCondition(object, conditionType)
+	}
+	if operatorkit.FindCondition(object, operatorkit.ConditionReady) != nil {
+		operatorkit.SetCondition(object, metav1.Condition{
+			Type: operatorkit.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonUnseen, Message: "It is about to be looked at.",
+		})
+	}
+}
+
+// reasonUnseen is why it is not known whether an object is ready.
+const reasonUnseen = "NotLookedAt"
+
+// begin asks for the goal.
+func (r *run) begin(ctx context.Context) error {
+	cluster := &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, r.key, cluster); err != nil {
+		return fmt.Errorf("read cluster %s: %w", r.Cluster, err)
+	}
+	if r.Goal == Ready {
+		if cluster.DeletionTimestamp != nil {
+			return fmt.Errorf("cluster %s is being deleted; end that with aws-operator delete cluster %s --yes", r.Cluster, r.Cluster)
+		}
+		return nil
+	}
+	if cluster.DeletionTimestamp == nil {
+		if err := r.client.Delete(ctx, cluster); err != nil {
+			return fmt.Errorf("delete cluster %s: %w", r.Cluster, err)
+		}
+	}
+	if err := r.client.Get(ctx, r.key, cluster); !apierrors.IsNotFound(err) {
+		return nil // The operator lets its groups go in their turn.
+	}
+	if err := r.client.DeleteAllOf(ctx, &v1alpha1.InstanceGroup{}, client.InNamespace(r.key.Namespace)); err != nil {
+		return fmt.Errorf("delete the instance groups of cluster %s, which was never made: %w", r.Cluster, err)
+	}
+	return nil
+}
+
+// follow runs the controllers until the goal is reached, and ends with everything written.
+func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.Manager) error {
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := mgr.Start(ctx); err != nil {
+			end(fmt.Errorf("run the controllers: %w", err))
+		}
+	})
+	err := Follow(ctx, FollowOptions{
+		Client: r.client, Cluster: r.key, Goal: r.Goal, Observe: r.Observe, Settle: r.Settle, Clock: r.Clock,
+	})
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	end(errEnded)
+	working.Wait()
+	if err == nil && r.Goal == Gone {
+		return r.keeper.removeAll(ctx)
+	}
+	return errors.Join(err, r.keeper.flush(ctx))
+}
+
+// errEnded is why the controllers stop when the run is over.
+var errEnded = errors.New("the run is over")

@@ -1,12 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,5 +71,196 @@ type FollowOptions struct {
 // Follow returns when the goal is reached. It errs with a [StalledError] when a person must act, when the objects cannot be
 // read, and when ctx ends first.
 func Follow(ctx context.Context, o FollowOptions) error {
-	return errors.ErrUnsupported
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	o.Settle = cmp.Or(o.Settle, defaultSettle)
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follower{FollowOptions: o, changed: make(chan struct{}, 1), began: o.Clock.Now()}
+	defer f.watching.Wait()
+	defer cancel()
+	f.watch(ctx, &v1alpha1.ClusterList{}, nil)
+	f.watch(ctx, &v1alpha1.InstanceGroupList{}, nil)
+	f.watch(ctx, &eventsv1.EventList{}, f.note)
+	for {
+		wait, err := f.look(ctx)
+		if err != nil || wait == 0 {
+			return err
+		}
+		timer := o.Clock.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("follow cluster %s: %w", o.Cluster.Name, context.Cause(ctx))
+		case <-timer.C():
+		case <-f.changed:
+			timer.Stop()
+		}
+	}
+}
+
+// lookAnyway is after what time objects are looked at although no change was heard of, retryWatch when a watch that ended is
+// begun anew.
+const (
+	lookAnyway = 10 * time.Second
+	retryWatch = time.Second
+)
+
+type follower struct {
+	FollowOptions
+
+	changed  chan struct{}
+	watching sync.WaitGroup
+	began    time.Time
+	// holds is since when the goal is reached, zero when it is not; seen are the versions of what was shown last.
+	holds time.Time
+	seen  string
+
+	mu   sync.Mutex
+	news []News
+}
+
+// watch has the objects looked at whenever one of a kind changes, until ctx ends.
+func (f *follower) watch(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
+	f.watching.Go(func() {
+		for ctx.Err() == nil {
+			f.watchOnce(ctx, list, note)
+			f.wake()
+			select {
+			case <-ctx.Done():
+			case <-f.Clock.After(retryWatch):
+			}
+		}
+	})
+}
+
+func (f *follower) watchOnce(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
+	watcher, err := f.Client.Watch(ctx, list, client.InNamespace(f.Cluster.Namespace))
+	if err != nil {
+		return // Whatever is wrong is told by the next look; Events may be forbidden.
+	}
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return
+			}
+			if note != nil && event.Type != watch.Deleted {
+				note(event.Object)
+			}
+			f.wake()
+		}
+	}
+}
+
+func (f *follower) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// note keeps an Event that is news.
+func (f *follower) note(object runtime.Object) {
+	event, ok := object.(*eventsv1.Event)
+	if !ok {
+		return
+	}
+	at := event.EventTime.Time
+	if event.Series != nil {
+		at = event.Series.LastObservedTime.Time
+	}
+	kind := event.Regarding.Kind
+	if at.Before(f.began) || kind != "Cluster" && kind != "InstanceGroup" {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.news = append(f.news, News{
+		Time: at, Kind: kind, Name: event.Regarding.Name, Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Message: event.Note,
+	})
+}
+
+// look looks at the objects and tells what is new. Wait is when to look again, 0 when the goal is reached.
+func (f *follower) look(ctx context.Context) (wait time.Duration, err error) {
+	progress, err := f.progress(ctx)
+	if err != nil {
+		return 0, err
+	}
+	f.tell(progress)
+	reached, err := judge(progress, f.Goal)
+	if err != nil {
+		return 0, err
+	}
+	now := f.Clock.Now()
+	switch {
+	case !reached:
+		f.holds = time.Time{}
+		return lookAnyway, nil
+	case f.holds.IsZero():
+		f.holds = now
+		return f.Settle, nil
+	case now.Sub(f.holds) < f.Settle:
+		return f.Settle - now.Sub(f.holds), nil
+	default:
+		return 0, nil
+	}
+}
+
+// progress reads the objects.
+func (f *follower) progress(ctx context.Context) (*Progress, error) {
+	p := &Progress{Time: f.Clock.Now(), Cluster: &v1alpha1.Cluster{}}
+	err := f.Client.Get(ctx, f.Cluster, p.Cluster)
+	if apierrors.IsNotFound(err) {
+		p.Cluster, err = nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", f.Cluster.Name, err)
+	}
+	groups := &v1alpha1.InstanceGroupList{}
+	if err := f.Client.List(ctx, groups, client.InNamespace(f.Cluster.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the instance groups of cluster %s: %w", f.Cluster.Name, err)
+	}
+	p.Groups = slices.DeleteFunc(groups.Items, func(g v1alpha1.InstanceGroup) bool { return g.Spec.Cluster != f.Cluster.Name })
+	slices.SortFunc(p.Groups, func(a, b v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) })
+	return p, nil
+}
+
+// tell tells the observer, unless it knows already.
+func (f *follower) tell(p *Progress) {
+	if f.Observe == nil {
+		return
+	}
+	f.mu.Lock()
+	news := f.news
+	f.news = nil
+	f.mu.Unlock()
+	for i := range news {
+		if f.about(p, &news[i]) {
+			p.News = append(p.News, news[i])
+		}
+	}
+	seen := ""
+	if p.Cluster != nil {
+		seen = p.Cluster.ResourceVersion
+	}
+	for i := range p.Groups {
+		seen += " " + p.Groups[i].Name + "=" + p.Groups[i].ResourceVersion
+	}
+	if seen == f.seen && len(p.News) == 0 {
+		return
+	}
+	f.seen = seen
+	f.Observe(*p)
+}
+
+// about reports whether news is of the cluster or one of its groups.
+func (f *follower) about(p *Progress, n *News) bool {
+	if n.Kind == "Cluster" {
+		return n.Name == f.Cluster.Name
+	}
+	return slices.ContainsFunc(p.Groups, func(g v1alpha1.InstanceGroup) bool { return g.Name == n.Name })
 }

@@ -54,7 +54,7 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 	if err != nil {
 		return fmt.Errorf("read the built-in releases: %w", err)
 	}
-	charts, err := chartsFolder()
+	charts, err := ChartsFolder()
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 	})
 }
 
-// chartsFolder is where fetched charts are kept between starts, if there is such a place.
-func chartsFolder() (string, error) {
+// ChartsFolder is where fetched charts are kept between starts, if there is such a place; a new one else. It errs when none can be made.
+func ChartsFolder() (string, error) {
 	if cached, err := os.UserCacheDir(); err == nil {
 		folder := filepath.Join(cached, "aws-operator", "charts")
 		if err := os.MkdirAll(folder, 0o700); err == nil {

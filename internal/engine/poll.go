@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/awsevents"
+)
+
+// polled finds instances that wait to be drained by looking for them, in place of a queue that AWS tells of them in. Stacks
+// are looked at by the stack engine itself.
+type polled struct {
+	listener *awsevents.Listener // never started: it would make its queue
+	clock    clock.WithTicker
+	every    time.Duration
+
+	mu      sync.Mutex
+	targets map[awsapi.Target]bool
+	due     func(awsapi.Target) bool
+}
+
+// Subscribe has every event passed to fn.
+func (p *polled) Subscribe(fn func(awsevents.Event)) { p.listener.Subscribe(fn) }
+
+// Listen adds an account and region to look at.
+func (p *polled) Listen(target awsapi.Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.targets[target] = true
+}
+
+// ExpectInstances has instances looked for where due says that some are going.
+func (p *polled) ExpectInstances(due func(awsapi.Target) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due = due
+	p.listener.ExpectInstances(due)
+}
+
+// Start looks until ctx ends. It makes this a manager's runnable.
+func (p *polled) Start(ctx context.Context) error {
+	ticker := p.clock.NewTicker(p.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+		for _, target := range p.expecting() {
+			// What fails is looked at again at the next tick, and tells of itself in what the controllers do.
+			_ = p.listener.SweepInstances(ctx, target)
+		}
+	}
+}
+
+// expecting are the targets where instances are going.
+func (p *polled) expecting() []awsapi.Target {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []awsapi.Target
+	for target := range p.targets {
+		if p.due != nil && p.due(target) {
+			found = append(found, target)
+		}
+	}
+	return found
+}
