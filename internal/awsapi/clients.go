@@ -157,7 +157,12 @@ func (c *Clients) SQS(t Target) SQS {
 }
 
 // S3 returns the client of S3 for the target.
-func (c *Clients) S3(t Target) S3 {
+func (c *Clients) S3(t Target) S3 { return c.s3(t) }
+
+// Objects returns the client of S3's objects for the target.
+func (c *Clients) Objects(t Target) Objects { return c.s3(t) }
+
+func (c *Clients) s3(t Target) *s3.Client {
 	return client(c, "s3", t, func(cfg aws.Config) *s3.Client {
 		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	})
