@@ -37,6 +37,8 @@ type cluster struct {
 	volumes     map[string]bool
 	snapshots   map[string]bool
 	connections map[*connection]struct{}
+	// tokenUntil is when the token ends that a slot made last.
+	tokenUntil time.Time
 }
 
 // member is a slot that is up: its machine, its Node, and whether its etcd does not work.

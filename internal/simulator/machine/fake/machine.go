@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/go-logr/logr"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
@@ -62,9 +61,12 @@ func (m *played) boot(ctx context.Context) {
 		return
 	}
 	for wait := startOver; ; wait = min(2*wait, patience) {
-		err := m.join(ctx, in)
+		keeps, err := m.join(ctx, in)
 		if err == nil {
 			m.log.Info("joined", "bundle", in.BundleSHA256)
+			if keeps != nil {
+				m.keepToken(ctx, keeps)
+			}
 			return
 		}
 		m.log.Info("starts over", "why", err.Error())
@@ -92,53 +94,57 @@ func (m *played) sleep(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-func (m *played) join(ctx context.Context, in bootstrap.UserDataInput) error {
+// join makes the machine a node of its cluster. It returns the token that the machine is to keep from then on, nil for none.
+func (m *played) join(ctx context.Context, in bootstrap.UserDataInput) (*keptToken, error) {
 	config, err := m.config(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	store := s3.NewFromConfig(config)
 	nodeup := bundle.NodeupKey(in.NodeupSHA256, in.Architecture)
 	if _, err := store.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &in.Bucket, Key: &nodeup}); err != nil {
-		return fmt.Errorf("find nodeup: %w", err)
+		return nil, fmt.Errorf("find nodeup: %w", err)
 	}
 	document, err := fetch(ctx, store, in.Bucket, bundle.Key(in.BundleSHA256))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if hash := bundle.HashOf(document); hash != in.BundleSHA256 {
-		return fmt.Errorf("the bundle's hash is %s, and the user data's %s", hash, in.BundleSHA256)
+		return nil, fmt.Errorf("the bundle's hash is %s, and the user data's %s", hash, in.BundleSHA256)
 	}
 	b, err := bundle.Parse(document)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return nil, err //nolint:wrapcheck // says what it is about
 	}
 	if b.Role == bundle.ControlPlane {
 		return m.joinSlot(ctx, config, store, in.Bucket, b)
 	}
-	return m.joinWorker(ctx, config, in.Bucket, b)
+	return nil, m.joinWorker(ctx, config, store, in.Bucket, b)
 }
 
-func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
+func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (*keptToken, error) {
 	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := m.publish(ctx, route53.NewFromConfig(config), b.Etcd); err != nil {
-		return err
+		return nil, err
 	}
 	files := map[string][]byte{}
 	for _, file := range b.PKI {
 		if files[file.Path], err = fetch(ctx, store, bucket, file.Key); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	c, err := m.host.cluster(bucket, func() (*cluster, error) { return newCluster(&m.host.options, bucket, b, files) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.know(volume)
-	return m.enter(c, b, true)
+	if err := m.enter(c, b, true); err != nil || b.TokenKey == "" {
+		return nil, err
+	}
+	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey}, nil
 }
 
 // attach finds the slot's volume by its tags and takes it.
@@ -185,7 +191,7 @@ func (m *played) publish(ctx context.Context, zones *route53.Client, etcd *bundl
 	return nil
 }
 
-func (m *played) joinWorker(ctx context.Context, config aws.Config, bucket string, b *bundle.Bundle) error {
+func (m *played) joinWorker(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
 	c, err := m.host.cluster(bucket, nil)
 	if err != nil {
 		return err
@@ -193,11 +199,11 @@ func (m *played) joinWorker(ctx context.Context, config aws.Config, bucket strin
 	if !c.hasQuorum() {
 		return errNoCluster
 	}
-	answer, err := ssm.NewFromConfig(config).GetParameter(ctx, &ssm.GetParameterInput{Name: &b.TokenParameter, WithDecryption: aws.Bool(true)})
+	token, err := readToken(ctx, config, store, bucket, b)
 	if err != nil {
-		return fmt.Errorf("read the bootstrap token: %w", err)
+		return err
 	}
-	if !c.api.KnowsToken(aws.ToString(answer.Parameter.Value)) {
+	if !c.api.KnowsToken(token) {
 		return errors.New("the API does not know the bootstrap token")
 	}
 	return m.enter(c, b, false)
