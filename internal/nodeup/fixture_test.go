@@ -218,7 +218,7 @@ func newMachine(t *testing.T, b *bundle.Bundle) *machine {
 	t.Setenv("ROOT", root)
 	t.Setenv("CALLS", filepath.Join(bin, "calls"))
 	t.Setenv("ADMIN_CONF", filepath.Join(bin, "admin.conf"))
-	if err := os.WriteFile(os.Getenv("ADMIN_CONF"), adminConf(t), 0o600); err != nil {
+	if err := os.WriteFile(os.Getenv("ADMIN_CONF"), adminConf(t, slotsAPI()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	zone := "eu-central-1a"
@@ -365,10 +365,9 @@ var (
 	})
 )
 
-// adminConf is what kubeadm writes for people, in form: it opens the API of slots.
-func adminConf(t *testing.T) []byte {
+// adminConf is what kubeadm writes for people, in form: it opens an API.
+func adminConf(t *testing.T, server *httptest.Server) []byte {
 	t.Helper()
-	server := slotsAPI()
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	der, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
 	if err != nil {
