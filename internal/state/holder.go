@@ -1,8 +1,15 @@
 package state
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
+	"os/user"
+	"syscall"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // Holder is who holds a lock.
@@ -17,7 +24,30 @@ type Holder struct {
 	Purpose string `json:"purpose,omitempty"`
 }
 
+// holder returns this process as a holder.
+func holder(clock clock.PassiveClock, purpose string) Holder {
+	h := Holder{Process: os.Getpid(), Since: clock.Now().UTC().Truncate(time.Second), Purpose: purpose, User: os.Getenv("USER")}
+	if u, err := user.Current(); err == nil {
+		h.User = u.Username
+	}
+	h.Host, _ = os.Hostname() // no name is better than no lock
+	return h
+}
+
 // String says it in words.
 func (h Holder) String() string {
-	return fmt.Sprintf("%s on %s (process %d) since %s, for %s", h.User, h.Host, h.Process, h.Since.UTC().Format(time.RFC3339), h.Purpose)
+	if h.Since.IsZero() {
+		return "somebody who has not said who it is"
+	}
+	return fmt.Sprintf("%s on %s (process %d) since %s, for %s",
+		cmp.Or(h.User, "somebody"), cmp.Or(h.Host, "an unnamed machine"), h.Process, h.Since.UTC().Format(time.RFC3339), cmp.Or(h.Purpose, "an unnamed purpose"))
+}
+
+// gone is whether the holder was a process of this machine that has ended. Of other machines it is not known.
+func (h Holder) gone() bool {
+	host, err := os.Hostname()
+	if err != nil || host == "" || h.Host != host || h.Process <= 0 {
+		return false
+	}
+	return errors.Is(syscall.Kill(h.Process, 0), syscall.ESRCH)
 }

@@ -33,7 +33,23 @@ type Options struct {
 }
 
 // State is where clusters are kept. It is safe for use by many goroutines.
-type State struct{}
+type State struct {
+	ref string
+	keeper
+}
+
+// keeper is one way to keep clusters.
+type keeper interface {
+	client() client.WithWatch
+	clusters(ctx context.Context) ([]string, error)
+	releases(ctx context.Context) ([]*v1alpha1.Release, error)
+	// load returns what there is; with strict, what is incomplete is an error, and Secrets are among it.
+	load(ctx context.Context, cluster string, strict bool) (*Objects, error)
+	replace(ctx context.Context, objects []client.Object) ([]Change, error)
+	lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
+	save(ctx context.Context, cluster string, object client.Object) error
+	remove(ctx context.Context, cluster string, object client.Object) error
+}
 
 // Objects are a cluster and what belongs to it.
 type Objects struct {
@@ -46,6 +62,22 @@ type Objects struct {
 	Releases []*v1alpha1.Release
 	// Secrets are the cluster's: its authorities, and its kubeconfig if there is one.
 	Secrets []*corev1.Secret
+}
+
+// All returns all of them, the Releases first and the instance groups after their cluster.
+func (o *Objects) All() []client.Object {
+	var all []client.Object
+	for _, release := range o.Releases {
+		all = append(all, release)
+	}
+	for _, secret := range o.Secrets {
+		all = append(all, secret)
+	}
+	all = append(all, o.Cluster)
+	for _, group := range o.Groups {
+		all = append(all, group)
+	}
+	return all
 }
 
 // Action is what Replace did with an object.
@@ -69,87 +101,87 @@ type Change struct {
 	Action Action
 }
 
-// NotFoundError says that there is no such object, and which ones there are.
-type NotFoundError struct {
-	// Kind and Name are the object's.
-	Kind, Name string
-	// State is the reference of the state.
-	State string
-	// Others are the names of those that there are.
-	Others []string
-}
-
-// Error names what there is.
-func (e *NotFoundError) Error() string {
-	if len(e.Others) == 0 {
-		return fmt.Sprintf("there is no %s %s in the state %s, nor any other; put it there with aws-operator replace -f FILE, or name another state with --state", e.Kind, e.Name, e.State)
-	}
-	return fmt.Sprintf("there is no %s %s in the state %s; there is %s", e.Kind, e.Name, e.State, strings.Join(e.Others, ", "))
-}
-
-// LockedError says that somebody else is changing a cluster.
-type LockedError struct {
-	// Cluster is which.
-	Cluster string
-	// Holder says who it is, since when, and for what.
-	Holder Holder
-	// Remedy is what to do, a sentence without its full stop.
-	Remedy string
-}
-
-// Error says who holds the lock, since when, for what, and what to do.
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("cluster %s is being changed by %s; %s", e.Cluster, e.Holder, e.Remedy)
-}
-
 // Open opens the state of a reference: a folder, s3://bucket/prefix, or k8s. It reads nothing yet, and makes
 // nothing: a folder that is not there holds no clusters.
 func Open(ctx context.Context, ref string, options Options) (*State, error) {
-	return nil, errors.ErrUnsupported
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	s := &State{ref: ref}
+	switch scheme, rest, found := strings.Cut(ref, "://"); {
+	case ref == "":
+		return nil, errors.New("name a state: a folder, s3://bucket/prefix, or k8s")
+	case ref == Kubernetes:
+		k, err := openManagement(options)
+		if err != nil {
+			return nil, err
+		}
+		s.keeper = k
+	case found && scheme == "s3":
+		b, err := openBucket(ctx, rest, options)
+		if err != nil {
+			return nil, err
+		}
+		s.keeper = newFiles(ref, b, options)
+	case found:
+		return nil, fmt.Errorf("the state %s is of no known kind; name a folder, s3://bucket/prefix, or k8s", ref)
+	default:
+		s.keeper = newFiles(ref, &directory{root: ref}, options)
+	}
+	return s, nil
 }
 
 // String returns the reference of the state.
-func (s *State) String() string { return "" }
+func (s *State) String() string { return s.ref }
 
 // Kubernetes returns the client of the management cluster, whose operator does the applying; nil of any other state.
-func (s *State) Kubernetes() client.Client { return nil }
+func (s *State) Kubernetes() client.WithWatch { return s.client() }
 
 // Clusters returns the names of all clusters, sorted.
-func (s *State) Clusters(ctx context.Context) ([]string, error) { return nil, errors.ErrUnsupported }
+func (s *State) Clusters(ctx context.Context) ([]string, error) { return s.clusters(ctx) }
 
 // Releases returns all Releases that the state holds, by name.
-func (s *State) Releases(ctx context.Context) ([]*v1alpha1.Release, error) {
-	return nil, errors.ErrUnsupported
+func (s *State) Releases(ctx context.Context) ([]*v1alpha1.Release, error) { return s.releases(ctx) }
+
+// Load returns a cluster and what belongs to it. The error is a *NotFoundError if there is no such cluster. A cluster
+// whose keys are not all there is an error as well, unless it is being deleted or is in a management cluster.
+//
+// The generation of an object grows with every change of its spec, whoever made it. An instance group whose file somebody
+// removed, and which still has something in AWS, is one that is being deleted.
+func (s *State) Load(ctx context.Context, cluster string) (*Objects, error) {
+	return s.load(ctx, cluster, true)
 }
 
-// Load returns a cluster and what belongs to it. The error is a *NotFoundError if there is no such cluster. The
-// generation of an object grows with every change of its spec, whoever made it.
-func (s *State) Load(ctx context.Context, cluster string) (*Objects, error) {
-	return nil, errors.ErrUnsupported
+// Definition is Load without Secrets, for those who only look: it returns what there is of a cluster.
+func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error) {
+	return s.load(ctx, cluster, false)
 }
 
 // Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says; never a status.
 // A cluster that is new gets its authorities, unless an operator makes them. All objects are checked as the API
-// server would before anything is written. The error is a *LockedError if somebody else is changing a cluster.
+// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if somebody else is
+// changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
-	return nil, errors.ErrUnsupported
+	return s.replace(ctx, objects)
 }
 
 // Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as "apply". The error
 // is a *LockedError if somebody else does. Taking it again while it is held by the same State succeeds, and leaves
 // unlocking to the first holder.
 func (s *State) Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error) {
-	return nil, errors.ErrUnsupported
+	return s.lock(ctx, cluster, purpose)
 }
 
 // Save writes what the engine knows of a Cluster or InstanceGroup beside its definition (status, finalizers, when its
-// deletion was asked for), or a Secret. It belongs under a Lock.
+// deletion was asked for), or a Secret. It belongs under a Lock. In a management cluster it does nothing: there the
+// operator writes.
 func (s *State) Save(ctx context.Context, cluster string, object client.Object) error {
-	return errors.ErrUnsupported
+	return s.save(ctx, cluster, object)
 }
 
 // Remove removes a Cluster, an InstanceGroup or a Secret, with its status; what is not there is removed already. With
-// the last object of a cluster its folder goes. It belongs under a Lock.
+// the last object of a cluster its folder goes. It belongs under a Lock. In a management cluster it asks for the
+// object's deletion.
 func (s *State) Remove(ctx context.Context, cluster string, object client.Object) error {
-	return errors.ErrUnsupported
+	return s.remove(ctx, cluster, object)
 }

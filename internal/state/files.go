@@ -1,0 +1,212 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+)
+
+// The files of a cluster, in a folder of its name; those of Releases are beside the clusters.
+const (
+	fileCluster    = "cluster.yaml"
+	fileLock       = "lock"
+	folderGroups   = "instancegroups"
+	folderStatus   = "status"
+	folderSecrets  = "secrets"
+	folderReleases = "releases"
+	extension      = ".yaml"
+)
+
+// store keeps files by names with slashes. Each is written as a whole or not at all. The error for a file that is not
+// there is fs.ErrNotExist.
+type store interface {
+	// clusters returns the names of the folders that hold a cluster, sorted.
+	clusters(ctx context.Context) ([]string, error)
+	// list returns the names of the files in a folder and below, sorted.
+	list(ctx context.Context, folder string) ([]string, error)
+	read(ctx context.Context, name string) ([]byte, error)
+	write(ctx context.Context, name string, data []byte) error
+	// remove removes a file; one that is not there is removed already.
+	remove(ctx context.Context, name string) error
+	// lock keeps others from changing a cluster. The error is a *LockedError if somebody else does.
+	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
+	// where is what people call a file.
+	where(name string) string
+}
+
+// files keeps clusters in files.
+type files struct {
+	ref     string
+	store   store
+	options Options
+
+	mu   sync.Mutex
+	held map[string]bool // the clusters that are locked by this process
+}
+
+func newFiles(ref string, s store, options Options) *files {
+	return &files{ref: ref, store: s, options: options, held: map[string]bool{}}
+}
+
+func (f *files) client() client.WithWatch { return nil }
+
+func (f *files) clusters(ctx context.Context) ([]string, error) { return f.store.clusters(ctx) }
+
+// clusterName is what a cluster can be called: nothing else names a folder.
+var clusterName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// fileOf returns the name of the file of an object, its definition or, for Secrets, all there is.
+func fileOf(cluster string, object client.Object) (string, error) {
+	name := object.GetName()
+	if name == "" || strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") || !clusterName.MatchString(cluster) {
+		return "", fmt.Errorf("%q of cluster %q cannot be the name of a file", name, cluster)
+	}
+	switch object.(type) {
+	case *v1alpha1.Cluster:
+		return cluster + "/" + fileCluster, nil
+	case *v1alpha1.InstanceGroup:
+		return path.Join(cluster, folderGroups, name+extension), nil
+	case *corev1.Secret:
+		return path.Join(cluster, folderSecrets, name+extension), nil
+	case *v1alpha1.Release:
+		return path.Join(folderReleases, name+extension), nil
+	}
+	return "", fmt.Errorf("a %T is not kept in the state", object)
+}
+
+// statusOf returns the file in which the status of what another file defines is.
+func statusOf(definition string) string {
+	cluster, rest, _ := strings.Cut(definition, "/")
+	return path.Join(cluster, folderStatus, rest)
+}
+
+// isSecret is whether a file is for its owner only.
+func isSecret(name string) bool { return strings.Contains("/"+name, "/"+folderSecrets+"/") }
+
+func (f *files) releases(ctx context.Context) ([]*v1alpha1.Release, error) {
+	names, err := f.store.list(ctx, folderReleases)
+	if err != nil {
+		return nil, err
+	}
+	var releases []*v1alpha1.Release
+	for _, name := range names {
+		if path.Dir(name) != folderReleases || !strings.HasSuffix(name, extension) {
+			continue
+		}
+		release, err := readObject[*v1alpha1.Release](ctx, f.store, name)
+		if err != nil {
+			return nil, err
+		}
+		releases = append(releases, release)
+	}
+	return releases, nil
+}
+
+func (f *files) lock(ctx context.Context, cluster, purpose string) (func() error, error) {
+	if !clusterName.MatchString(cluster) {
+		return nil, f.notFound(ctx, cluster)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held[cluster] {
+		return func() error { return nil }, nil
+	}
+	unlock, err := f.store.lock(ctx, cluster, holder(f.options.Clock, purpose))
+	if err != nil {
+		return nil, err
+	}
+	f.held[cluster] = true
+	return sync.OnceValue(func() error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.held, cluster)
+		return unlock()
+	}), nil
+}
+
+func (f *files) notFound(ctx context.Context, cluster string) error {
+	others, err := f.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	return &NotFoundError{Kind: "cluster", Name: cluster, State: f.ref, Others: others}
+}
+
+func (f *files) save(ctx context.Context, cluster string, object client.Object) error {
+	name, err := fileOf(cluster, object)
+	if err != nil {
+		return err
+	}
+	if secret, ok := object.(*corev1.Secret); ok {
+		return f.writeSecret(ctx, name, secret)
+	}
+	content, err := manifest.Content(object)
+	if err != nil {
+		return err
+	}
+	return f.write(ctx, statusOf(name), content)
+}
+
+func (f *files) write(ctx context.Context, name string, content map[string]any) error {
+	text, err := manifest.Write(content)
+	if err != nil {
+		return err
+	}
+	return f.store.write(ctx, name, text)
+}
+
+func (f *files) remove(ctx context.Context, cluster string, object client.Object) error {
+	name, err := fileOf(cluster, object)
+	if err != nil {
+		return err
+	}
+	err = f.store.remove(ctx, name)
+	if !isSecret(name) {
+		err = errors.Join(err, f.store.remove(ctx, statusOf(name)))
+	}
+	return err
+}
+
+// secretFile is a Secret as its file has it.
+type secretFile struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Metadata   secretMetadata `json:"metadata"`
+	Type       string         `json:"type,omitempty"`
+	// Data are in base 64, as kubectl has them.
+	Data map[string]string `json:"data"`
+}
+
+func (f *files) writeSecret(ctx context.Context, name string, secret *corev1.Secret) error {
+	text, err := yaml.Marshal(newSecretFile(secret))
+	if err != nil {
+		return fmt.Errorf("write the Secret %s: %w", secret.Name, err)
+	}
+	return f.store.write(ctx, name, text)
+}
+
+// sorted returns the values of a map in the order of its keys.
+func sorted[V any](m map[string]V) []V {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	values := make([]V, 0, len(m))
+	for _, key := range keys {
+		values = append(values, m[key])
+	}
+	return values
+}

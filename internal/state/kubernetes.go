@@ -1,0 +1,339 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+)
+
+// management keeps clusters in a management cluster, where the operator does the applying.
+type management struct {
+	api       client.WithWatch
+	namespace string
+	options   Options
+}
+
+func openManagement(options Options) (*management, error) {
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
+	config, err := loaded.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("no management cluster is known: set KUBECONFIG, or name a folder or a bucket with --state")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the management cluster: %w", err)
+	}
+	namespace, _, err := loaded.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("find the namespace of the kubeconfig's context: %w", err)
+	}
+	config.QPS = -1 // The API server's priority and fairness is the only limit.
+	config.UserAgent = options.UserAgent
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("register the kinds: %w", err)
+	}
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the management cluster: %w", err)
+	}
+	return &management{api: api, namespace: cmp.Or(options.Namespace, namespace, DefaultNamespace), options: options}, nil
+}
+
+func (m *management) client() client.WithWatch { return m.api }
+
+func (m *management) clusters(ctx context.Context) ([]string, error) {
+	var list v1alpha1.ClusterList
+	if err := m.api.List(ctx, &list, client.InNamespace(m.namespace)); err != nil {
+		return nil, m.explain("list clusters", err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (m *management) releases(ctx context.Context) ([]*v1alpha1.Release, error) {
+	var list v1alpha1.ReleaseList
+	if err := m.api.List(ctx, &list); err != nil {
+		return nil, m.explain("list releases", err)
+	}
+	releases := make([]*v1alpha1.Release, 0, len(list.Items))
+	for i := range list.Items {
+		releases = append(releases, &list.Items[i])
+	}
+	slices.SortFunc(releases, func(a, b *v1alpha1.Release) int { return strings.Compare(a.Name, b.Name) })
+	return releases, nil
+}
+
+func (m *management) load(ctx context.Context, cluster string, secrets bool) (*Objects, error) {
+	o := &Objects{Cluster: &v1alpha1.Cluster{}}
+	switch err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster}, o.Cluster); {
+	case apierrors.IsNotFound(err):
+		others, err := m.clusters(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &NotFoundError{Kind: "cluster", Name: cluster, State: Kubernetes + ", namespace " + m.namespace, Others: others}
+	case err != nil:
+		return nil, m.explain("read the cluster "+cluster, err)
+	}
+	var groups v1alpha1.InstanceGroupList
+	if err := m.api.List(ctx, &groups, client.InNamespace(m.namespace)); err != nil {
+		return nil, m.explain("list instance groups", err)
+	}
+	for i := range groups.Items {
+		if groups.Items[i].Spec.Cluster == cluster {
+			o.Groups = append(o.Groups, &groups.Items[i])
+		}
+	}
+	slices.SortFunc(o.Groups, func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) })
+	var err error
+	if o.Releases, err = m.releases(ctx); err != nil || !secrets {
+		return o, err
+	}
+	for _, suffix := range append(slices.Clone(authoritySuffixes), pki.SuffixKubeconfig) {
+		secret := &corev1.Secret{}
+		err := m.api.Get(ctx, client.ObjectKey{Namespace: m.namespace, Name: cluster + suffix}, secret)
+		if apierrors.IsNotFound(err) {
+			continue // The operator has not made it yet.
+		}
+		if err != nil {
+			return nil, m.explain("read the Secret "+cluster+suffix, err)
+		}
+		o.Secrets = append(o.Secrets, secret)
+	}
+	return o, nil
+}
+
+// replace lets the API server check all objects before it changes any.
+func (m *management) replace(ctx context.Context, objects []client.Object) ([]Change, error) {
+	if _, err := clustersOf(objects); err != nil {
+		return nil, err
+	}
+	invalid := &InvalidError{}
+	for _, object := range objects {
+		if _, err := m.put(ctx, object, true); err != nil {
+			if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+				return nil, err
+			}
+			invalid.Problems = append(invalid.Problems, Problem{object, err})
+		}
+	}
+	if len(invalid.Problems) > 0 {
+		return nil, invalid
+	}
+	var changes []Change
+	for _, object := range objects {
+		change, err := m.put(ctx, object, false)
+		if err != nil {
+			return changes, err
+		}
+		changes = append(changes, change)
+	}
+	return changes, nil
+}
+
+// put makes an object, or gives the one that there is its spec, its labels and its annotations.
+func (m *management) put(ctx context.Context, given client.Object, dry bool) (Change, error) {
+	object, _ := given.DeepCopyObject().(client.Object) // a copy is of the same type
+	if _, ok := object.(*v1alpha1.Release); !ok {
+		object.SetNamespace(cmp.Or(object.GetNamespace(), m.namespace))
+	}
+	words := "write " + kindAndName(object)
+	old, _ := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object) // a pointer to the same type
+	err := m.api.Get(ctx, client.ObjectKeyFromObject(object), old)
+	if apierrors.IsNotFound(err) {
+		object.SetResourceVersion("")
+		var options []client.CreateOption
+		if dry {
+			options = append(options, client.DryRunAll)
+		}
+		if err := m.api.Create(ctx, object, options...); err != nil {
+			return Change{}, m.explain(words, err)
+		}
+		return Change{object, Created}, nil
+	}
+	if err != nil {
+		return Change{}, m.explain("read "+kindAndName(object), err)
+	}
+	now, _ := old.DeepCopyObject().(client.Object)
+	setSpec(now, object)
+	now.SetLabels(overlaid(old.GetLabels(), object.GetLabels()))
+	now.SetAnnotations(overlaid(old.GetAnnotations(), object.GetAnnotations()))
+	var options []client.UpdateOption
+	if dry {
+		options = append(options, client.DryRunAll)
+	}
+	if err := m.api.Update(ctx, now, options...); err != nil {
+		return Change{}, m.explain(words, err)
+	}
+	if sameSpec(old, now) && maps.Equal(old.GetLabels(), now.GetLabels()) && maps.Equal(old.GetAnnotations(), now.GetAnnotations()) {
+		return Change{now, Unchanged}, nil
+	}
+	return Change{now, Changed}, nil
+}
+
+func kindAndName(object client.Object) string {
+	content, err := manifest.Definition(object)
+	if err != nil {
+		return object.GetName()
+	}
+	return fmt.Sprintf("%s %s", content["kind"], object.GetName())
+}
+
+func setSpec(object, from client.Object) {
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		if from, ok := from.(*v1alpha1.Cluster); ok {
+			o.Spec = from.Spec
+		}
+	case *v1alpha1.InstanceGroup:
+		if from, ok := from.(*v1alpha1.InstanceGroup); ok {
+			o.Spec = from.Spec
+		}
+	case *v1alpha1.Release:
+		if from, ok := from.(*v1alpha1.Release); ok {
+			o.Spec = from.Spec
+		}
+	}
+}
+
+// overlaid returns labels or annotations as given; of those that are there already only what is not of the operator's own
+// domains stays, since other tools may have put it there.
+func overlaid(old, given map[string]string) map[string]string {
+	all := map[string]string{}
+	for key, value := range old {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain != "aws-operator" && domain != v1alpha1.Group {
+			all[key] = value
+		}
+	}
+	maps.Copy(all, given)
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// lock makes a Lease that is to be there only once.
+func (m *management) lock(ctx context.Context, cluster, purpose string) (func() error, error) {
+	h := holder(m.options.Clock, purpose)
+	text, err := yaml.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("write who holds the lock: %w", err)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: m.namespace, Name: cluster + "-" + fileLock, Annotations: map[string]string{holderAnnotation: string(text)},
+	}}
+	err = m.api.Create(ctx, lease)
+	if apierrors.IsAlreadyExists(err) {
+		there := &coordinationv1.Lease{}
+		if err := m.api.Get(ctx, client.ObjectKeyFromObject(lease), there); err != nil {
+			return nil, m.explain("read the lock of cluster "+cluster, err)
+		}
+		locked := &LockedError{Cluster: cluster, Remedy: fmt.Sprintf(
+			"wait until it is done; if that process is not there any more, remove its lock with kubectl delete lease %s --namespace %s", lease.Name, lease.Namespace)}
+		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // one that cannot be read names nobody
+		if !locked.Holder.gone() {
+			return nil, locked
+		}
+		lease.ResourceVersion = there.ResourceVersion
+		if err = m.api.Update(ctx, lease); apierrors.IsConflict(err) {
+			return nil, locked
+		}
+	}
+	if err != nil {
+		return nil, m.explain("lock the cluster "+cluster, err)
+	}
+	ctx = context.WithoutCancel(ctx)
+	return func() error {
+		err := m.api.Delete(ctx, lease, client.Preconditions{UID: &lease.UID})
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			return m.explain("give back the lock of cluster "+cluster, err)
+		}
+		return nil
+	}, nil
+}
+
+// holderAnnotation is on the Lease of a lock, and says who holds it.
+const holderAnnotation = "aws-operator/holder"
+
+func (m *management) save(context.Context, string, client.Object) error { return nil }
+
+func (m *management) remove(ctx context.Context, _ string, object client.Object) error {
+	if err := client.IgnoreNotFound(m.api.Delete(ctx, object)); err != nil {
+		return m.explain("delete "+kindAndName(object), err)
+	}
+	return nil
+}
+
+// explain says what the API server has against a call. What it says of a bad object is said as it is.
+func (m *management) explain(what string, err error) error {
+	switch {
+	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):
+		return errors.New("the management cluster does not know these kinds: start the operator in it (aws-operator operator), or name another state with --state")
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("cannot %s: the management cluster does not accept the kubeconfig's credentials; they may have expired: renew them", what)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cannot %s: you lack the permission in the management cluster: %s", what, reasonOf(err))
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("cannot %s: somebody else has changed it meanwhile: look at it, and run the command again", what)
+	case apierrors.IsInvalid(err):
+		return &refusal{what: what, err: err}
+	}
+	return fmt.Errorf("cannot %s in the management cluster: %w", what, err)
+}
+
+// refusal is what the API server has against an object.
+type refusal struct {
+	what string
+	err  error
+}
+
+func (r *refusal) Error() string {
+	status, ok := errors.AsType[*apierrors.StatusError](r.err)
+	if !ok || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) == 0 {
+		return r.err.Error()
+	}
+	details := status.ErrStatus.Details
+	causes := make([]string, 0, len(details.Causes))
+	for _, cause := range details.Causes {
+		if cause.Field == "" || cause.Field == "<nil>" {
+			causes = append(causes, cause.Message)
+			continue
+		}
+		causes = append(causes, cause.Field+": "+cause.Message)
+	}
+	return fmt.Sprintf("%s %s: %s", details.Kind, details.Name, strings.Join(causes, "; "))
+}
+
+func (r *refusal) Unwrap() error { return r.err }
+
+func reasonOf(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
+}

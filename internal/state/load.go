@@ -1,0 +1,235 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+)
+
+func uid(text string) types.UID { return types.UID(text) }
+
+func newUID() types.UID { return uuid.NewUUID() }
+
+// found is all that the files of a cluster say.
+type found struct {
+	cluster, clusterSeen *v1alpha1.Cluster
+	groups, groupsSeen   map[string]*v1alpha1.InstanceGroup
+	secrets              map[string]*corev1.Secret
+}
+
+func (f *files) load(ctx context.Context, cluster string, strict bool) (*Objects, error) {
+	if !clusterName.MatchString(cluster) {
+		return nil, f.notFound(ctx, cluster)
+	}
+	all, err := f.find(ctx, cluster, strict)
+	if err != nil {
+		return nil, err
+	}
+	if all.cluster == nil {
+		if len(all.groups)+len(all.secrets) == 0 && all.clusterSeen == nil && len(all.groupsSeen) == 0 {
+			return nil, f.notFound(ctx, cluster)
+		}
+		return nil, &IncompleteError{
+			Cluster: cluster, Missing: f.store.where(cluster+"/"+fileCluster) + " is missing",
+			Remedy: "restore the file, or write it again with aws-operator replace -f FILE",
+		}
+	}
+	objects := f.merge(all)
+	if objects.Releases, err = f.releases(ctx); err != nil {
+		return nil, err
+	}
+	if strict && objects.Cluster.DeletionTimestamp.IsZero() {
+		if err := f.complete(objects, all.clusterSeen != nil); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// find reads the files of a cluster.
+func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found, error) {
+	names, err := f.store.list(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	all := &found{groups: map[string]*v1alpha1.InstanceGroup{}, groupsSeen: map[string]*v1alpha1.InstanceGroup{}, secrets: map[string]*corev1.Secret{}}
+	for _, name := range names {
+		if !strings.HasSuffix(name, extension) {
+			continue
+		}
+		base := strings.TrimSuffix(path.Base(name), extension)
+		switch folder := path.Dir(name); {
+		case name == path.Join(cluster, fileCluster):
+			all.cluster, err = readObject[*v1alpha1.Cluster](ctx, f.store, name)
+		case name == path.Join(cluster, folderStatus, fileCluster):
+			all.clusterSeen, err = readObject[*v1alpha1.Cluster](ctx, f.store, name)
+		case folder == path.Join(cluster, folderGroups):
+			all.groups[base], err = readObject[*v1alpha1.InstanceGroup](ctx, f.store, name)
+		case folder == path.Join(cluster, folderStatus, folderGroups):
+			all.groupsSeen[base], err = readObject[*v1alpha1.InstanceGroup](ctx, f.store, name)
+		case folder == path.Join(cluster, folderSecrets) && secrets:
+			all.secrets[base], err = f.readSecret(ctx, name)
+		}
+		if err == nil {
+			err = f.misplaced(all, cluster, name, base)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// misplaced errs if what a file holds does not go with its name.
+func (f *files) misplaced(all *found, cluster, name, base string) error {
+	where := f.store.where(name)
+	if name == path.Join(cluster, fileCluster) && all.cluster.Name != cluster {
+		return tree.Problem{File: where, Path: "metadata.name", Message: fmt.Sprintf("the cluster is called %s, and its folder %s: give both the same name", all.cluster.Name, cluster)}
+	}
+	if path.Dir(name) != path.Join(cluster, folderGroups) {
+		return nil
+	}
+	switch group := all.groups[base]; {
+	case group.Name != base:
+		return tree.Problem{File: where, Path: "metadata.name", Message: fmt.Sprintf("the instance group is called %s: call the file %s%s", group.Name, group.Name, extension)}
+	case group.Spec.Cluster != cluster:
+		return tree.Problem{File: where, Path: "spec.cluster", Message: fmt.Sprintf("the instance group is of cluster %q, and the folder of cluster %s: give both the same name", group.Spec.Cluster, cluster)}
+	}
+	return nil
+}
+
+// merge puts definitions and what is known of them together.
+func (f *files) merge(all *found) *Objects {
+	objects := &Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}
+	c := objects.Cluster
+	c.Namespace = f.namespaceOf(c.Namespace)
+	if seen := all.clusterSeen; seen != nil {
+		c.Status = seen.Status
+		f.know(c, seen)
+	} else {
+		c.Generation = 1
+	}
+	if c.UID == "" { // Its status was lost.
+		c.UID = ownerOf(objects.Secrets)
+	}
+	for name, seen := range all.groupsSeen {
+		if group := all.groups[name]; group != nil {
+			group.Status = seen.Status
+			f.know(group, seen)
+		} else if len(seen.Finalizers) > 0 { // Somebody removed its file, and it has something in AWS.
+			gone := seen.DeepCopy()
+			if gone.DeletionTimestamp.IsZero() {
+				gone.DeletionTimestamp = f.now()
+			}
+			all.groups[name] = gone
+		}
+	}
+	objects.Groups = sorted(all.groups)
+	for _, group := range objects.Groups {
+		group.Namespace = cmp.Or(group.Namespace, c.Namespace)
+		group.Generation = max(group.Generation, 1)
+	}
+	return objects
+}
+
+// ownerOf returns the UID of the cluster that Secrets were made for, if they know.
+func ownerOf(secrets []*corev1.Secret) types.UID {
+	for _, secret := range secrets {
+		if owner := metav1.GetControllerOf(secret); owner != nil {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+// now is the time as objects have it, in whole seconds.
+func (f *files) now() *metav1.Time {
+	now := metav1.NewTime(f.options.Clock.Now().UTC()).Rfc3339Copy()
+	return &now
+}
+
+func (f *files) namespaceOf(given string) string {
+	return cmp.Or(given, f.options.Namespace, DefaultNamespace)
+}
+
+// know gives a definition what was known of it when it was last worked on. Its generation is a new one if its spec is.
+func (f *files) know(object, seen client.Object) {
+	object.SetUID(seen.GetUID())
+	object.SetGeneration(seen.GetGeneration())
+	object.SetCreationTimestamp(seen.GetCreationTimestamp())
+	object.SetDeletionTimestamp(seen.GetDeletionTimestamp())
+	object.SetFinalizers(seen.GetFinalizers())
+	object.SetOwnerReferences(seen.GetOwnerReferences())
+	if !sameSpec(object, seen) {
+		object.SetGeneration(seen.GetGeneration() + 1)
+	}
+}
+
+// sameSpec is whether two objects say the same of what is to be.
+func sameSpec(a, b client.Object) bool {
+	one, err := manifest.Definition(a)
+	other, otherErr := manifest.Definition(b)
+	return err == nil && otherErr == nil && reflect.DeepEqual(one["spec"], other["spec"])
+}
+
+// complete errs if keys of a cluster are missing: new ones would lock out all that runs already.
+func (f *files) complete(o *Objects, madeHere bool) error {
+	var missing []string
+	for _, suffix := range authoritySuffixes {
+		if o.Secret(o.Cluster.Name+suffix) == nil {
+			missing = append(missing, o.Cluster.Name+suffix+extension)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	remedy := "bring them back from a backup or from where they were made: with other keys nobody could reach its machines any more"
+	if !madeHere {
+		remedy = fmt.Sprintf("if the cluster is a new one, make them with aws-operator replace -f %s; else %s", f.store.where(o.Cluster.Name+"/"+fileCluster), remedy)
+	}
+	folder := f.store.where(path.Join(o.Cluster.Name, folderSecrets))
+	return &IncompleteError{Cluster: o.Cluster.Name, Missing: fmt.Sprintf("%s has no %s", folder, strings.Join(missing, ", ")), Remedy: remedy}
+}
+
+// readObject reads a file that holds one object of a type.
+func readObject[T client.Object](ctx context.Context, s store, name string) (object T, err error) {
+	data, err := s.read(ctx, name)
+	if err != nil {
+		return object, err
+	}
+	where := s.where(name)
+	set, err := manifest.Read([]manifest.Source{{Name: where, Reader: bytes.NewReader(data)}}, manifest.Options{})
+	if err != nil {
+		if strings.Contains(err.Error(), "this is not YAML") {
+			err = halfWritten(err)
+		}
+		return object, err
+	}
+	kind := strings.TrimPrefix(reflect.TypeFor[T]().String(), "*v1alpha1.")
+	objects := manifest.Objects[T](set)
+	switch {
+	case len(set.Manifests) == 0:
+		return object, tree.Problem{File: where, Message: fmt.Sprintf("the file is empty, and a %s is wanted: restore it from Git or a backup", kind)}
+	case len(set.Manifests) > 1 || len(objects) != 1:
+		got := make([]string, len(set.Manifests))
+		for i, m := range set.Manifests {
+			got[i] = m.Object.GetObjectKind().GroupVersionKind().Kind + " " + m.Object.GetName()
+		}
+		return object, tree.Problem{File: where, Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", "))}
+	}
+	return objects[0], nil
+}

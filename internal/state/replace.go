@@ -1,0 +1,303 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/admit"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+)
+
+// writing is an object that is to be written to its file.
+type writing struct {
+	object client.Object
+	old    client.Object // nil if there is none
+	file   string
+	there  bool // whether the file is there
+}
+
+// there is what there is of the clusters that objects are of, and the Releases.
+type there struct {
+	clusters map[string]*found
+	releases []*v1alpha1.Release
+}
+
+func (f *files) replace(ctx context.Context, given []client.Object) (changes []Change, err error) {
+	objects := make([]client.Object, len(given))
+	for i, object := range given {
+		objects[i], _ = object.DeepCopyObject().(client.Object) // a copy is of the same type
+		f.setNamespace(objects[i])
+	}
+	names, err := clustersOf(objects)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		unlock, err := f.lock(ctx, name, "replace")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	there, err := f.there(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	writings, err := f.prepare(ctx, objects, there)
+	if err != nil {
+		return nil, err
+	}
+	return f.carryOut(ctx, writings, there)
+}
+
+// setNamespace puts the namespace that was asked for into a definition that has none, so that it holds from now on.
+func (f *files) setNamespace(object client.Object) {
+	if _, ok := object.(*v1alpha1.Release); !ok && object.GetNamespace() == "" {
+		object.SetNamespace(f.options.Namespace)
+	}
+}
+
+func (f *files) there(ctx context.Context, names []string) (*there, error) {
+	t := &there{clusters: map[string]*found{}}
+	for _, name := range names {
+		all, err := f.find(ctx, name, true)
+		if err != nil {
+			return nil, err
+		}
+		t.clusters[name] = all
+	}
+	var err error
+	t.releases, err = f.releases(ctx)
+	return t, err
+}
+
+// clustersOf returns the names of all clusters that objects are of, sorted.
+func clustersOf(objects []client.Object) ([]string, error) {
+	names, invalid := map[string]bool{}, &InvalidError{}
+	for _, object := range objects {
+		name := ""
+		switch o := object.(type) {
+		case *v1alpha1.Cluster:
+			name = o.Name
+		case *v1alpha1.InstanceGroup:
+			name = o.Spec.Cluster
+		case *v1alpha1.Release:
+			continue
+		default:
+			kind := object.GetObjectKind().GroupVersionKind().Kind
+			invalid.Problems = append(invalid.Problems, Problem{object, fmt.Errorf("%s %s: the state holds Clusters, InstanceGroups and Releases: leave it out", kind, object.GetName())})
+			continue
+		}
+		if !clusterName.MatchString(name) {
+			if err := admit.Check(context.Background(), object, nil); err != nil {
+				invalid.Problems = append(invalid.Problems, Problem{object, err})
+				continue
+			}
+			invalid.Problems = append(invalid.Problems, Problem{object, fmt.Errorf("%q cannot be the name of a cluster: take lower-case letters, digits and hyphens", name)})
+			continue
+		}
+		names[name] = true
+	}
+	if len(invalid.Problems) > 0 {
+		return nil, invalid
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// prepare checks all objects, and says what is to be written where. Nothing is written yet.
+func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) ([]writing, error) {
+	invalid := &InvalidError{}
+	var writings []writing
+	for _, object := range objects {
+		w := writing{object: object}
+		w.old, w.there = t.old(object)
+		err := admit.Check(ctx, object, w.old)
+		if err == nil {
+			err = f.goesTogether(object, objects, t)
+		}
+		if err == nil {
+			w.file, err = fileOf(clusterOf(object), object)
+		}
+		if err != nil {
+			invalid.Problems = append(invalid.Problems, Problem{object, err})
+			continue
+		}
+		writings = append(writings, w)
+	}
+	if len(invalid.Problems) > 0 {
+		return nil, invalid
+	}
+	return writings, nil
+}
+
+func clusterOf(object client.Object) string {
+	switch o := object.(type) {
+	case *v1alpha1.InstanceGroup:
+		return o.Spec.Cluster
+	case *v1alpha1.Release:
+		return folderReleases
+	}
+	return object.GetName()
+}
+
+// old returns what there is of an object, or nil, and whether its file is there. Of a file that somebody removed it is
+// what was last worked on, if that has come to anything.
+func (t *there) old(object client.Object) (old client.Object, there bool) {
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		switch all := t.clusters[o.Name]; {
+		case all.cluster != nil:
+			return all.cluster, true
+		case all.clusterSeen != nil && len(all.clusterSeen.Finalizers) > 0:
+			return all.clusterSeen, false
+		}
+	case *v1alpha1.InstanceGroup:
+		all := t.clusters[o.Spec.Cluster]
+		if old := all.groups[o.Name]; old != nil {
+			return old, true
+		}
+		if seen := all.groupsSeen[o.Name]; seen != nil && len(seen.Finalizers) > 0 {
+			return seen, false
+		}
+	case *v1alpha1.Release:
+		for _, old := range t.releases {
+			if old.Name == o.Name {
+				return old, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// goesTogether errs if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
+func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		return f.clusterGoesTogether(o, objects, t)
+	case *v1alpha1.InstanceGroup:
+		given := slices.ContainsFunc(objects, func(other client.Object) bool {
+			c, ok := other.(*v1alpha1.Cluster)
+			return ok && c.Name == o.Spec.Cluster
+		})
+		all := t.clusters[o.Spec.Cluster]
+		if !given && all.cluster == nil {
+			return fmt.Errorf("InstanceGroup %s: spec.cluster: there is no cluster %s in the state; give its manifest as well", o.Name, o.Spec.Cluster)
+		}
+		if seen := all.groupsSeen[o.Name]; seen != nil && !seen.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("InstanceGroup %s: it is being deleted: finish that, and make it anew then", o.Name)
+		}
+	}
+	return nil
+}
+
+func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
+	known := t.releaseNames(objects)
+	all := t.clusters[c.Name]
+	if !slices.Contains(known, c.Spec.Release) {
+		return fmt.Errorf("Cluster %s: spec.release: there is no release %s; take one of %s, or give its manifest as well", c.Name, c.Spec.Release, strings.Join(known, ", "))
+	}
+	if want := f.options.Namespace; want != "" && c.Namespace != want {
+		return fmt.Errorf("Cluster %s: metadata.namespace is %s, and --namespace %s: give only one of them", c.Name, c.Namespace, want)
+	}
+	if seen := all.clusterSeen; seen != nil && !seen.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("Cluster %s: it is being deleted: finish that with aws-operator delete cluster %s --yes, and make it anew then", c.Name, c.Name)
+	}
+	if all.cluster == nil {
+		return nil
+	}
+	if was, is := f.namespaceOf(all.cluster.Namespace), f.namespaceOf(c.Namespace); was != is {
+		return fmt.Errorf("Cluster %s: metadata.namespace cannot change from %s to %s, since what is in AWS is tagged with it", c.Name, was, is)
+	}
+	if all.clusterSeen != nil {
+		return f.complete(&Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}, true)
+	}
+	return nil
+}
+
+// releaseNames returns the names of all Releases: of the state, among the objects, and built in.
+func (t *there) releaseNames(objects []client.Object) []string {
+	builtin, _ := release.Builtin() // a test rules an error out
+	var names []string
+	for _, r := range append(slices.Clone(t.releases), builtin...) {
+		names = append(names, r.Name)
+	}
+	for _, object := range objects {
+		if r, ok := object.(*v1alpha1.Release); ok {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// carryOut writes what was prepared. A cluster's own file comes last, and its keys before: one that can be seen has all
+// it needs, and one whose writing was interrupted is written again by the same command.
+func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]Change, error) {
+	changes := make([]Change, len(writings))
+	for _, clusters := range []bool{false, true} {
+		for i, w := range writings {
+			c, isCluster := w.object.(*v1alpha1.Cluster)
+			if isCluster != clusters {
+				continue
+			}
+			if isCluster {
+				if err := f.establish(ctx, c, t.clusters[c.Name]); err != nil {
+					return nil, err
+				}
+			}
+			action, err := f.writeDefinition(ctx, w)
+			if err != nil {
+				return nil, err
+			}
+			changes[i] = Change{Object: w.object, Action: action}
+		}
+	}
+	return changes, nil
+}
+
+func (f *files) writeDefinition(ctx context.Context, w writing) (Action, error) {
+	content, err := manifest.Definition(w.object)
+	if err != nil {
+		return "", err
+	}
+	action := Created
+	if w.there {
+		old, err := manifest.Definition(w.old)
+		if err != nil {
+			return "", err
+		}
+		if reflect.DeepEqual(old, content) {
+			return Unchanged, nil
+		}
+		action = Changed
+	}
+	return action, f.write(ctx, w.file, content)
+}
+
+// establish gives a cluster that is new its identity and its keys. What an interrupted run has left of them is kept.
+func (f *files) establish(ctx context.Context, cluster *v1alpha1.Cluster, all *found) error {
+	c := cluster.DeepCopy()
+	c.Namespace = f.namespaceOf(c.Namespace)
+	objects := &Objects{Cluster: c, Secrets: sorted(all.secrets)}
+	if seen := all.clusterSeen; seen != nil {
+		c.UID, c.Status = seen.UID, seen.Status
+	} else {
+		if c.UID = ownerOf(objects.Secrets); c.UID == "" {
+			c.UID = newUID()
+		}
+		c.Generation, c.CreationTimestamp = 1, *f.now()
+		if err := f.save(ctx, c.Name, c); err != nil {
+			return err
+		}
+	}
+	return f.makeKeys(ctx, objects)
+}

@@ -1,0 +1,169 @@
+package state
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/manifest/tree"
+)
+
+// secretMetadata is what is kept of a Secret's metadata.
+type secretMetadata struct {
+	Name            string                  `json:"name"`
+	Namespace       string                  `json:"namespace,omitempty"`
+	UID             string                  `json:"uid,omitempty"`
+	Labels          map[string]string       `json:"labels,omitempty"`
+	Annotations     map[string]string       `json:"annotations,omitempty"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+}
+
+func newSecretFile(s *corev1.Secret) *secretFile {
+	file := &secretFile{
+		APIVersion: "v1", Kind: "Secret", Type: string(s.Type), Data: map[string]string{},
+		Metadata: secretMetadata{
+			Name: s.Name, Namespace: s.Namespace, UID: string(s.UID), Labels: s.Labels, Annotations: s.Annotations, OwnerReferences: s.OwnerReferences,
+		},
+	}
+	for key, value := range s.Data {
+		file.Data[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	return file
+}
+
+// readSecret reads the file of a Secret. No error has any of what it holds in it.
+func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, error) {
+	data, err := f.store.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	where := f.store.where(name)
+	documents, err := tree.Parse(where, data)
+	if err != nil {
+		return nil, halfWritten(err)
+	}
+	if len(documents) != 1 {
+		return nil, tree.Problem{File: where, Message: fmt.Sprintf("a Secret is wanted, and there are %d documents: it was left half written; restore it from a backup", len(documents))}
+	}
+	file := &secretFile{}
+	if err := tree.Decode(documents[0], file); err != nil {
+		return nil, err
+	}
+	if file.APIVersion != "v1" || file.Kind != "Secret" {
+		return nil, tree.Problem{File: where, Line: 1, Message: "a Secret is wanted (apiVersion: v1, kind: Secret)"}
+	}
+	if file.Metadata.Name == "" || !strings.HasSuffix(name, "/"+file.Metadata.Name+extension) {
+		return nil, tree.Problem{File: where, Line: 1, Path: "metadata.name", Message: "the file is to be named after the Secret"}
+	}
+	secret := &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretType(file.Type), Data: map[string][]byte{},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: file.Metadata.Name, Namespace: file.Metadata.Namespace, Labels: file.Metadata.Labels, Annotations: file.Metadata.Annotations,
+			OwnerReferences: file.Metadata.OwnerReferences,
+		},
+	}
+	secret.UID = uid(file.Metadata.UID)
+	for key, encoded := range file.Data {
+		value, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return nil, tree.Problem{File: where, Line: documents[0].Value.Field("data").Line, Path: "data[" + key + "]", Message: "this is not base 64: restore the file from a backup"}
+		}
+		secret.Data[key] = value
+	}
+	return secret, nil
+}
+
+// halfWritten says of a file that is no YAML what may have happened, since it is not one that people write.
+func halfWritten(err error) error {
+	if problems, ok := errors.AsType[tree.Problems](err); ok {
+		problems = slices.Clone(problems)
+		for i := range problems {
+			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
+		}
+		return problems
+	}
+	return err
+}
+
+// authoritySuffixes are those of the Secrets without which a cluster has no keys.
+var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
+
+// Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is missing or broken.
+func (o *Objects) Authorities(ctx context.Context, clock clock.PassiveClock) (*pki.Authorities, error) {
+	for _, suffix := range authoritySuffixes {
+		if o.Secret(o.Cluster.Name+suffix) == nil {
+			return nil, &pki.BrokenError{Secret: client.ObjectKey{Namespace: o.Cluster.Namespace, Name: o.Cluster.Name + suffix}, Problem: "is missing"}
+		}
+	}
+	return pki.Ensure(ctx, &vault{objects: o}, clock, o.Cluster)
+}
+
+// Secret returns the Secret of that name, or nil.
+func (o *Objects) Secret(name string) *corev1.Secret {
+	i := slices.IndexFunc(o.Secrets, func(s *corev1.Secret) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return o.Secrets[i]
+}
+
+// vault serves the Secrets of a cluster as an API server would, to those who only read and make Secrets.
+type vault struct {
+	client.Client
+	objects *Objects
+	made    []*corev1.Secret
+}
+
+// Get returns a Secret.
+func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	secret, ok := into.(*corev1.Secret)
+	if !ok {
+		return fmt.Errorf("only Secrets are here, no %T: %w", into, errors.ErrUnsupported)
+	}
+	found := v.objects.Secret(key.Name)
+	if found == nil {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	found.DeepCopyInto(secret)
+	return nil
+}
+
+// Create adds a Secret to those of the cluster.
+func (v *vault) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	secret, ok := object.(*corev1.Secret)
+	if !ok {
+		return fmt.Errorf("only Secrets are here, no %T: %w", object, errors.ErrUnsupported)
+	}
+	v.made = append(v.made, secret)
+	v.objects.Secrets = append(v.objects.Secrets, secret)
+	return nil
+}
+
+// makeKeys makes the authorities of a cluster that are missing, and writes them.
+func (f *files) makeKeys(ctx context.Context, objects *Objects) error {
+	v := &vault{objects: objects}
+	if _, err := pki.Ensure(ctx, v, f.options.Clock, objects.Cluster); err != nil {
+		return err
+	}
+	for _, secret := range v.made {
+		name, err := fileOf(objects.Cluster.Name, secret)
+		if err != nil {
+			return err
+		}
+		secret.UID = newUID()
+		if err := f.writeSecret(ctx, name, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
