@@ -228,15 +228,17 @@ func get(ctx context.Context, conn net.Conn, c check, sessions tls.ClientSession
 	}
 	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
 	req.Close = true
-	if err := req.Write(conn); err != nil {
-		return 0, fmt.Errorf("sending the health check: %w", err)
-	}
+	// A server writes session tickets before it reads the request. Where nothing is kept between the two, as with a pipe, it does not
+	// come to that until somebody reads.
+	sent := make(chan error, 1)
+	go func() { sent <- req.Write(conn) }()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), req)
 	if err != nil {
-		return 0, fmt.Errorf("reading the answer of the health check: %w", err)
+		_ = conn.Close()
+		return 0, fmt.Errorf("asking for health: %w", errors.Join(<-sent, err))
 	}
 	_ = answer.Body.Close()
-	return answer.StatusCode, nil
+	return answer.StatusCode, <-sent
 }
 
 // matches reports whether a status is among the codes of a matcher: "200",
