@@ -1,0 +1,118 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+)
+
+// validation is one run of the command.
+type validation struct {
+	name   string
+	look   func(context.Context) (*live.Look, error)
+	output *flags.Output
+
+	wait, interval time.Duration
+	clock          clock.Clock
+	// out receives the result, progress what happens until then.
+	out, progress io.Writer
+}
+
+// run looks until all is well or the time is over, and prints what was seen last.
+func (v *validation) run(ctx context.Context) error {
+	deadline := v.clock.Now().Add(v.wait)
+	told := ""
+	for {
+		look, err := v.look(ctx)
+		if err != nil && !v.again(err) {
+			return err
+		}
+		var problems []live.Problem
+		if err == nil {
+			problems = live.Check(look)
+		}
+		if over := !v.clock.Now().Add(v.interval).Before(deadline); err == nil && len(problems) == 0 || over {
+			if err != nil {
+				return err
+			}
+			return v.print(look, problems)
+		}
+		if words := inWords(problems, err); words != told {
+			told = words
+			if _, err := fmt.Fprintf(v.progress, "%s %s\n", v.clock.Now().Format(time.TimeOnly), words); err != nil {
+				return err
+			}
+		}
+		timer := v.clock.NewTimer(v.interval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C():
+		}
+	}
+}
+
+// again reports whether it is worth to look again after AWS did not answer.
+func (v *validation) again(err error) bool {
+	failure, ok := errors.AsType[*awsapi.Failure](err)
+	return ok && failure.Transient() && v.wait > 0
+}
+
+// inWords says in a line what is waited for.
+func inWords(problems []live.Problem, err error) string {
+	if err != nil {
+		return fmt.Sprintf("Looking again: %s", err)
+	}
+	const most = 3
+	var names []string
+	for i, p := range problems {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(problems)-most))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s %s (%s)", p.Kind, p.Name, p.Reason))
+	}
+	return fmt.Sprintf("Waiting for %d: %s", len(problems), strings.Join(names, ", "))
+}
+
+// print prints what was seen, and errs with the exit code of an invalid cluster if there are problems.
+func (v *validation) print(look *live.Look, problems []live.Problem) error {
+	if err := v.output.Print(v.out, resultOf(v.name, look, problems), tableOf(look)); err != nil {
+		return err
+	}
+	if v.output.Format == flags.FormatTable {
+		if err := v.tell(look, problems); err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return exit.Invalid(nil)
+	}
+	return nil
+}
+
+// tell says in sentences what was found.
+func (v *validation) tell(look *live.Look, problems []live.Problem) error {
+	var b strings.Builder
+	if len(problems) == 0 {
+		fmt.Fprintf(&b, "\nCluster %s is well. Its API serves at %s.\n", v.name, look.AWS.Server())
+	} else {
+		fmt.Fprintf(&b, "\nCluster %s is not well:\n", v.name)
+		for _, p := range problems {
+			fmt.Fprintf(&b, "- %s %s (%s): %s\n", p.Kind, p.Name, p.Reason, p.Message)
+		}
+	}
+	_, err := io.WriteString(v.out, b.String())
+	return err
+}

@@ -1,0 +1,105 @@
+// Package validate is the verb that looks whether a cluster is as it should be.
+package validate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+)
+
+// defaultInterval is how often it is looked while it is waited.
+const defaultInterval = 10 * time.Second
+
+type options struct {
+	state  flags.State
+	output flags.Output
+
+	wait, interval time.Duration
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{Use: "validate", Short: "Look whether a cluster is as it should be"}
+	cmd.AddCommand(clusterCommand())
+	return cmd
+}
+
+func clusterCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Look whether a cluster is as it should be",
+		Long: `Look whether a cluster is as its definition says, and well: its groups and their sizes,
+the machines in them, the load balancer and its targets, the API's name, nodes, slots
+(API servers and members of etcd), the pods of the system, whether new machines can
+join, and certificates that end soon. Each problem is told with what to do about it.
+
+AWS and the cluster's API are asked; nothing is changed. It does not matter whether
+CloudFormation or Terraform made the cluster: it is found by its tags. The API is
+opened with a certificate for an hour by the keys in the state.
+
+It exits with 0 if all is well, with 3 if something is wrong, and with 1 if it could
+not look.`,
+		Example: `  aws-operator validate cluster demo
+
+  # After terraform apply: until the cluster is up, or ten minutes are over.
+  aws-operator validate cluster demo --state ./state --wait 10m
+
+  aws-operator validate cluster demo -o json | jq .problems`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: o.state.CompleteCluster,
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	o.state.Add(cmd)
+	o.output.Add(cmd, flags.FormatTable, flags.FormatJSON, flags.FormatYAML)
+	set := cmd.Flags()
+	set.DurationVar(&o.wait, "wait", 0, "look again until all is well, for so long at most")
+	set.DurationVar(&o.interval, "interval", defaultInterval, "how often to look while waiting")
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, name string) error {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	if o.wait < 0 || o.interval <= 0 {
+		return fmt.Errorf("--wait %s and --interval %s cannot be: give times of more than 0s", o.wait, o.interval)
+	}
+	session, err := o.open(cmd.Context(), cmd, name)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	v := validation{
+		name: name, look: session.Look, output: &o.output, wait: o.wait, interval: o.interval,
+		clock: clock.RealClock{}, out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(),
+	}
+	return v.run(cmd.Context())
+}
+
+// open begins a session with the cluster of that name in the state.
+func (o *options) open(ctx context.Context, cmd *cobra.Command, name string) (*live.Session, error) {
+	from, err := o.state.Open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := from.Load(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{Region: objects.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+	if err != nil {
+		return nil, err
+	}
+	return live.Open(live.Options{
+		Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Validity: o.wait + time.Hour,
+	}), nil
+}
