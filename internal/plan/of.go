@@ -1,20 +1,33 @@
 package plan
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cluster/existing"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 )
 
-// Input is a cluster as it is written now, with the status that is known of it.
+// Input is a cluster as it is written now, with the status that is known of it. It is not changed.
 type Input struct {
 	// Cluster and Groups are what is wanted; their status says what is deployed. One with a deletion timestamp is deleted.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
-	// Gone are instance groups that are deployed and no longer wanted.
-	Gone []*v1alpha1.InstanceGroup
 	// Releases are those that there are, besides the built-in ones.
 	Releases []*v1alpha1.Release
 	// CACertificate is that of the cluster's CA, PEM; nil if there is none yet.
@@ -29,13 +42,329 @@ type Options struct {
 	Operator string
 	// AccountID is the account of a cluster that is new and has no role; empty asks AWS.
 	AccountID string
-	// NodeupDir is the folder of nodeup, with which machines boot; empty is that of this program.
+	// NodeupDir is the folder of nodeup, with which machines boot.
 	NodeupDir string
 	// ChangeSets asks CloudFormation as well, by change sets that are removed again.
 	ChangeSets bool
 }
 
+// allowAnnotation names dangerous changes that the owner of an object permits.
+const allowAnnotation = v1alpha1.Group + "/allow"
+
+// draft is a plan in the making.
+type draft struct {
+	in      Input
+	options Options
+	target  awsapi.Target
+	nodeup  *programs.Folder
+
+	model    *model.Cluster
+	outputs  map[string]string // of the base stack, as they will be
+	subjects []Subject
+	pending  []pending
+	notes    []string
+}
+
+// pending is a subject whose deployed side is to be asked for.
+type pending struct {
+	subject int
+	id      string
+}
+
 // Of plans one cluster. It errs when the specs are wrong (model.Problems), and when AWS had to be asked and did not answer.
-func Of(_ context.Context, _ Input, _ Options) (*Plan, error) {
-	return nil, errors.ErrUnsupported
+func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
+	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir)}
+	if o.Clients != nil {
+		d.target = live.TargetOf(o.Clients, in.Cluster)
+	}
+	if err := d.resolve(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.base(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.slots(); err != nil {
+		return nil, err
+	}
+	if err := d.groups(); err != nil {
+		return nil, err
+	}
+	if err := d.fetch(ctx); err != nil {
+		return nil, err
+	}
+	p := Compare(in.Cluster.Name, d.subjects, schema.Default())
+	if o.ChangeSets {
+		if err := d.ask(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	d.circumstances(p)
+	p.Notes = d.notes
+	return p, nil
+}
+
+func (d *draft) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(d.notes, text) {
+		d.notes = append(d.notes, text)
+	}
+}
+
+// isDeployed reports whether anything of the cluster was made.
+func (d *draft) isDeployed() bool {
+	return slices.ContainsFunc(d.in.Cluster.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Record != nil })
+}
+
+// resolve decides everything about the cluster.
+func (d *draft) resolve(ctx context.Context) error {
+	c := d.in.Cluster
+	of, err := d.release(c.Spec.Release)
+	if err != nil {
+		return err
+	}
+	account, err := d.account(ctx)
+	if err != nil {
+		return err
+	}
+	var found *model.ExistingVPC
+	if vpc := c.Spec.Network.VPC; vpc != "" {
+		if d.options.Clients == nil {
+			d.note("AWS was not asked about VPC %s; its ranges are missing in what is planned.", vpc)
+		} else if found, err = existing.VPC(ctx, d.options.Clients.EC2(d.target), vpc); err != nil {
+			return awsapi.Explain(err)
+		}
+	}
+	partition, suffix := model.Partition(c.Spec.Region)
+	d.model, err = model.Resolve(model.Input{
+		Cluster: c, Release: of, Operator: d.options.Operator, AccountID: account, Partition: partition, DNSSuffix: suffix, Existing: found,
+	})
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// release returns the Release of a name.
+func (d *draft) release(name string) (*v1alpha1.Release, error) {
+	for _, one := range d.in.Releases {
+		if one.Name == name {
+			return one, nil
+		}
+	}
+	builtin, err := release.Builtin()
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in releases: %w", err)
+	}
+	names := make([]string, 0, len(builtin))
+	for _, one := range slices.Concat(builtin, d.in.Releases) {
+		if one.Name == name {
+			return one, nil
+		}
+		names = append(names, one.Name)
+	}
+	return nil, fmt.Errorf("there is no release %q; give its manifest with -f, or take one of %s", name, strings.Join(names, ", "))
+}
+
+// placeholderAccount stands for an account that is not known.
+const placeholderAccount = "000000000000"
+
+// account returns the account that the cluster stands in, or will.
+func (d *draft) account(ctx context.Context) (string, error) {
+	c := d.in.Cluster
+	if known := cmp.Or(c.Status.Account, d.options.AccountID); known != "" {
+		return known, nil
+	}
+	if role := c.Spec.Role; role != nil && role.ARN != "" {
+		const parts, account = 6, 4 // arn:partition:iam::account:role/…
+		if fields := strings.SplitN(role.ARN, ":", parts); len(fields) == parts {
+			return fields[account], nil
+		}
+	}
+	if d.options.Clients != nil {
+		account, err := d.options.Clients.Identity(ctx)
+		if err == nil {
+			return account, nil
+		}
+		if failure := awsapi.Explain(err); failure.Kind != awsapi.BadCredentials && failure.Kind != awsapi.Unreachable {
+			return "", failure
+		}
+	}
+	d.note("The AWS account is not known; %s stands for it. Give credentials, or --aws-account-id.", placeholderAccount)
+	return placeholderAccount, nil
+}
+
+// find returns the hash of nodeup, or what stands for it.
+func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
+	file, err := d.nodeup.Find(architecture)
+	if err != nil {
+		d.note("There is no nodeup for %s beside this program; a placeholder stands for its hash in what machines boot with. Name its folder with --nodeup-dir.", architecture)
+		return strings.Repeat("0", 64), nil //nolint:nilerr // a plan can do without
+	}
+	return file.Hash, nil
+}
+
+// base plans the base stack, whose outputs the others stand on.
+func (d *draft) base(ctx context.Context) error {
+	c := d.in.Cluster
+	rendered, err := render.Base(d.model)
+	if err != nil {
+		return fmt.Errorf("the base stack cannot be rendered: %w", err)
+	}
+	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, statusOf(c, d.model.StackName), c); err != nil {
+		return err
+	}
+	if err := d.fetch(ctx); err != nil {
+		return err
+	}
+	compared := compareStack(&d.subjects[0], schema.Default())
+	d.outputs = map[string]string{}
+	for name, output := range rendered.Template.Outputs {
+		known := c.Status.Outputs[name]
+		for _, use := range Uses(output.Value) {
+			if r := compared.Resource(use.Target); r != nil && (r.Action == Create || r.Action == Replace) {
+				known = ""
+			}
+		}
+		d.outputs[name] = cmp.Or(known, "(known once stack "+d.model.StackName+" has its output "+name+")")
+	}
+	return nil
+}
+
+// statusOf returns what the Cluster's status says of a stack, nil if it says nothing.
+func statusOf(c *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
+	i := slices.IndexFunc(c.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Status.Stacks[i]
+}
+
+// slots plans the stacks of slots, in the order in which they are changed: what failed before goes first.
+func (d *draft) slots() error {
+	var failed, others []Subject
+	for i, slot := range d.model.Slots {
+		known, err := stacks.Recall(statusOf(d.in.Cluster, slot.StackName))
+		if err != nil {
+			return err
+		}
+		made, err := stacks.Slot(d.model, i, d.outputs, known.Machines, d.find)
+		if err != nil {
+			return fmt.Errorf("slot %d: %w", slot.Index, err)
+		}
+		s := Subject{Name: slot.StackName, Part: Slot, Of: fmt.Sprint(slot.Index), Wanted: made.Stack, Machines: 1}
+		if known.FailedDigest != "" {
+			failed = append(failed, s)
+			continue
+		}
+		others = append(others, s)
+	}
+	for _, s := range append(failed, others...) {
+		if err := d.add(s, statusOf(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups plans the stacks of instance groups, by name.
+func (d *draft) groups() error {
+	groups := slices.SortedFunc(slices.Values(d.in.Groups), func(a, b *v1alpha1.InstanceGroup) int { return strings.Compare(a.Name, b.Name) })
+	for _, group := range groups {
+		if err := d.group(group); err != nil {
+			return fmt.Errorf("instance group %s: %w", group.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *draft) group(group *v1alpha1.InstanceGroup) error {
+	shape, err := model.ResolveGroup(d.model, group)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the group
+	}
+	known, err := stacks.Recall(group.Status.Stack)
+	if err != nil {
+		return err
+	}
+	ca := d.in.CACertificate
+	if len(ca) == 0 {
+		if known.StackID != "" {
+			return fmt.Errorf("the certificate of the cluster's CA is not known, which is part of what its machines boot from; it is in the Secret %s-ca", d.in.Cluster.Name)
+		}
+		d.note("The cluster's CA is not made yet; a placeholder stands for it in what machines of instance groups boot from.")
+		ca = placeholderCA
+	}
+	made, err := stacks.Group(d.model, shape, d.outputs, ca, known.Machines, d.find)
+	if err != nil {
+		return err
+	}
+	status := d.in.Cluster.Status
+	machines := int(group.Status.Nodes.Desired)
+	return d.add(Subject{
+		Name: shape.StackName, Part: Group, Of: group.Name, Wanted: made.Stack, Rolling: &shape.Rolling,
+		Machines: cmp.Or(machines, int(shape.Spec.MinSize)), After: status.Release != "" && status.Release != d.model.Release.Name,
+	}, group.Status.Stack, group)
+}
+
+// add adds a stack, and notes what is known of it.
+func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object) error {
+	known, err := stacks.Recall(status)
+	if err != nil {
+		return err
+	}
+	s.Allow, _ = policy.ParseAllow(owner.GetAnnotations()[allowAnnotation]) // Words that are no consent are none.
+	s.Allow.Annotation = allowAnnotation
+	want := stacks.Desired(s.Wanted)
+	digest := want.Digest()
+	there := known.StackID != "" && known.Status != "DELETE_COMPLETE"
+	s.Same = there && known.Digest == digest && known.PendingDigest == ""
+	if there && known.PendingDigest != "" {
+		d.note("Stack %s is being changed at the moment (%s); the plan compares with what its template is now.", s.Name, known.Status)
+	}
+	if there && known.FailedDigest == digest {
+		d.note("Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.", s.Name, known.StatusReason)
+	}
+	goes := !owner.GetDeletionTimestamp().IsZero() || !d.in.Cluster.DeletionTimestamp.IsZero()
+	switch {
+	case goes && s.Same: // What was rendered is what is deployed.
+		s.Deployed, s.Same = sideOf(s.Wanted), false
+	case there && !s.Same:
+		d.pending = append(d.pending, pending{subject: len(d.subjects), id: known.StackID})
+	}
+	if goes {
+		s.Wanted = nil
+	}
+	d.subjects = append(d.subjects, s)
+	return nil
+}
+
+// circumstances notes what else decides on what happens.
+func (d *draft) circumstances(p *Plan) {
+	c := d.in.Cluster
+	if p.Empty() {
+		return
+	}
+	if c.Spec.Paused {
+		d.note("The cluster is paused: nothing of this happens until spec.paused is taken away.")
+	}
+	if d.isDeployed() && c.Spec.UpdatePolicy == v1alpha1.UpdateManual {
+		d.note("The cluster's updatePolicy is Manual: each change waits until it is approved.")
+	}
+	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
+		d.note("etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.", c.Spec.ControlPlane.RestoreSnapshot)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
+		d.note("%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.", id, p.Stacks[0].Name)
+	}
+}
+
+// stays are the Auto Scaling groups of the base stack whose machines stay as they are, though what machines are made from changes.
+func (p *Plan) stays() map[string]bool {
+	found := map[string]bool{}
+	for i := range p.Stacks[0].Resources {
+		r := &p.Stacks[0].Resources[i]
+		if r.Type == typeGroup && r.Action == Update && !r.Rolls && slices.ContainsFunc(r.Properties, func(p Property) bool { return p.Cause != "" }) {
+			found[r.LogicalID] = true
+		}
+	}
+	return found
 }

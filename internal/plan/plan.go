@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
@@ -87,6 +88,8 @@ type Stack struct {
 	Parameters []string `json:"parameters,omitempty"`
 	Outputs    []string `json:"outputs,omitempty"`
 	Sections   []string `json:"sections,omitempty"`
+	// Refused are sentences on what the operator does not do without consent; nothing of the stack is changed then.
+	Refused []string `json:"refused,omitempty"`
 	// Differences are sentences on where CloudFormation's change set says otherwise; Asked is true when it was asked.
 	Differences []string `json:"differences,omitempty"`
 	Asked       bool     `json:"changeSet,omitempty"`
@@ -162,6 +165,14 @@ const (
 
 // Duration is a time that is written in JSON as seconds.
 type Duration time.Duration
+
+// MarshalJSON writes seconds.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(time.Duration(d)/time.Second), 10), nil
+}
+
+// String writes a time as people do.
+func (d Duration) String() string { return words(time.Duration(d)) }
 
 // Empty reports whether nothing would change.
 func (p *Plan) Empty() bool { return p == nil || p.Summary.Stacks == 0 }

@@ -1,9 +1,219 @@
 package plan
 
 import (
-	"errors"
+	"bytes"
+	"fmt"
 	"io"
+	"strings"
 )
 
+// style is how an action is shown: by a mark, a verb and a colour of terminals.
+type style struct{ mark, verb, colour string }
+
+var styles = map[Action]style{
+	Create:     {"+", "create", green},
+	Update:     {"~", "update in place", yellow},
+	MayReplace: {"?", "update, or replace", magenta},
+	Replace:    {"!", "replace", red},
+	Delete:     {"-", "delete", red},
+}
+
+// Escape sequences of terminals: https://www.ecma-international.org/publications-and-standards/standards/ecma-48/ (SGR).
+const (
+	bold    = "1"
+	dim     = "2"
+	red     = "31"
+	green   = "32"
+	yellow  = "33"
+	magenta = "35"
+)
+
+// printer writes a plan.
+type printer struct {
+	w      bytes.Buffer
+	colour bool
+}
+
 // Print writes a plan for people; colour marks actions by escape sequences of terminals.
-func Print(_ io.Writer, _ *Plan, _ bool) error { return errors.ErrUnsupported }
+func Print(w io.Writer, p *Plan, colour bool) error {
+	out := &printer{colour: colour}
+	if p.Name != "" {
+		out.line("%s", out.paint(bold, "Cluster "+p.Name))
+	}
+	var same []string
+	for i := range p.Stacks {
+		if s := &p.Stacks[i]; s.Action == None {
+			same = append(same, s.Name)
+		} else {
+			out.stack(s)
+		}
+	}
+	if len(same) > 0 && !p.Empty() {
+		out.line("\n%s", out.paint(dim, "Without changes: "+strings.Join(same, ", ")+"."))
+	}
+	out.rolls(p)
+	if len(p.Notes) > 0 {
+		out.line("\nNotes:")
+	}
+	for _, note := range p.Notes {
+		out.line("  * %s", note)
+	}
+	out.line("\n%s", out.paint(bold, p.Sentence()))
+	_, err := w.Write(out.w.Bytes())
+	return err //nolint:wrapcheck // the caller's own writer
+}
+
+func (o *printer) line(format string, args ...any) { fmt.Fprintf(&o.w, format+"\n", args...) }
+
+func (o *printer) paint(colour, text string) string {
+	if !o.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// title says what a stack holds.
+func (s *Stack) title() string {
+	switch s.Part {
+	case Base:
+		return "what all machines share"
+	case Slot:
+		return "slot " + s.Of + " of the control plane"
+	case Group:
+		return "instance group " + s.Of
+	case Service:
+		return s.Of
+	}
+	return ""
+}
+
+func (o *printer) stack(s *Stack) {
+	as := styles[s.Action]
+	o.line("\n%s", o.paint(as.colour, fmt.Sprintf("%s stack %s (%s): %s", as.mark, s.Name, s.title(), strings.TrimSuffix(as.verb, " in place"))))
+	for i := range s.Resources {
+		o.resource(&s.Resources[i])
+	}
+	for _, tag := range s.Tags {
+		o.line("  ~ tag %s of the stack and all in it that can be tagged: %s → %s", tag.Name, quoted(tag.Old), quoted(tag.New))
+	}
+	for _, one := range []struct {
+		what  string
+		names []string
+	}{{"Parameters", s.Parameters}, {"Outputs", s.Outputs}, {"Other parts of the template", s.Sections}} {
+		if len(one.names) > 0 && s.Action == Update {
+			o.line("  %s that change: %s", one.what, strings.Join(one.names, ", "))
+		}
+	}
+	for _, refused := range s.Refused {
+		o.line("  %s", o.paint(red, "Refused: "+refused))
+	}
+	if s.Asked && len(s.Differences) == 0 {
+		o.line("  CloudFormation's change set says the same.")
+	}
+	for _, difference := range s.Differences {
+		o.line("  %s", o.paint(magenta, "CloudFormation's change set says otherwise: "+difference))
+	}
+}
+
+func (o *printer) resource(r *Resource) {
+	as := styles[r.Action]
+	text := fmt.Sprintf("%s %s (%s): %s", as.mark, r.LogicalID, r.Type, as.verb)
+	if forced := r.forcedBy(); len(forced) > 0 {
+		text += ", forced by " + strings.Join(forced, ", ")
+	}
+	if r.Rolls {
+		text += ", and replace its machines"
+	}
+	if r.Stateful && r.OldResource != "" {
+		text += "; it holds data"
+	}
+	switch {
+	case r.OldResource == "Retain":
+		text += "; the old one is kept"
+	case r.OldResource == "Snapshot":
+		text += "; a snapshot of the old one is kept"
+	case r.OldResource != "" && r.Action != Delete:
+		text += "; the old one is deleted"
+	}
+	o.line("  %s", o.paint(as.colour, text))
+	for i := range r.Properties {
+		o.property(&r.Properties[i])
+	}
+}
+
+// forcedBy names the properties for which a resource is, or may be, replaced.
+func (r *Resource) forcedBy() []string {
+	var names []string
+	for _, p := range r.Properties {
+		if p.Forces || p.MayForce && r.Action == MayReplace {
+			names = append(names, p.Path)
+		}
+	}
+	return names
+}
+
+// rolls says which machines are replaced.
+func (o *printer) rolls(p *Plan) {
+	if len(p.Rolls) == 0 {
+		return
+	}
+	o.line("\nMachines that are replaced:")
+	for i := range p.Rolls {
+		o.line("  %s", p.Rolls[i].Sentence())
+	}
+}
+
+// Sentence says in one or two sentences which machines are replaced, how, and how long it takes.
+func (r *Roll) Sentence() string {
+	var text string
+	switch {
+	case r.What == RollControlPlane && r.Machines == 1:
+		text = fmt.Sprintf("Control plane: the machine of %s, by %s", r.Order[0], r.By)
+	case r.What == RollControlPlane:
+		text = fmt.Sprintf("Control plane: the machines of %s, one after the other, by %s", strings.Join(r.Order, ", "), r.By)
+	case r.Machines == 0:
+		return fmt.Sprintf("Instance group %s: none, since it has none.", r.Name)
+	default:
+		text = fmt.Sprintf("Instance group %s: %s, %d at a time, by %s", r.Name, number(r.Machines, "node", "nodes"), r.BatchSize, r.By)
+	}
+	if r.After {
+		text += ", after the control plane's"
+	}
+	text += fmt.Sprintf("; at least %s (if %s)", r.AtLeast, r.Assumes)
+	if r.AtMost > 0 {
+		text += fmt.Sprintf(", at most %s", r.AtMost)
+	}
+	return text + "."
+}
+
+// Sentence sums the plan up in one line.
+func (p *Plan) Sentence() string {
+	if p.Empty() {
+		return "No changes."
+	}
+	s := p.Summary
+	var parts []string
+	for _, one := range []struct {
+		count int
+		verb  string
+	}{{s.Create, "create"}, {s.Update, "update in place"}, {s.MayReplace, "update or replace"}, {s.Replace, "replace"}, {s.Delete, "delete"}} {
+		if one.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d to %s", one.count, one.verb))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no resource changes"}
+	}
+	text := fmt.Sprintf("Plan: %s, in %s.", strings.Join(parts, ", "), number(s.Stacks, "stack", "stacks"))
+	if s.Roll > 0 {
+		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "machine is", "machines are"), p.Takes)
+	}
+	return text
+}
+
+func number(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

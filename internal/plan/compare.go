@@ -1,0 +1,234 @@
+package plan
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+)
+
+// Subject is one stack before it is compared.
+type Subject struct {
+	// Name is the stack's, Part what it holds, Of which slot or instance group.
+	Name string
+	Part Part
+	Of   string
+	// Wanted is what was rendered, nil for a stack that is to go.
+	Wanted *render.Stack
+	// Deployed is what is deployed, nil if there is no stack.
+	Deployed *diff.Side
+	// Same is true when Deployed, which need not be given then, is known to be Wanted.
+	Same bool
+	// Machines is how many machines the stack has, Rolling how they are replaced if it is an instance group.
+	Machines int
+	Rolling  *model.Rolling
+	// After is true when its machines are replaced after those of the control plane.
+	After bool
+	// Allow says which dangerous changes the owner has allowed.
+	Allow policy.Allow
+}
+
+// Compare returns what happens to each stack, and which machines are then replaced. It is pure.
+func Compare(name string, subjects []Subject, registry *schema.Registry) *Plan {
+	p := &Plan{Name: name}
+	for i := range subjects {
+		p.Stacks = append(p.Stacks, compareStack(&subjects[i], registry))
+	}
+	p.count()
+	p.roll(subjects)
+	return p
+}
+
+// compareStack returns what happens to one stack.
+func compareStack(s *Subject, registry *schema.Registry) Stack {
+	made := Stack{Name: s.Name, Part: s.Part, Of: s.Of, Action: None}
+	if s.Same || s.Wanted == nil && s.Deployed == nil {
+		return made
+	}
+	var before, after diff.Side
+	if s.Deployed != nil {
+		before = *s.Deployed
+	}
+	if s.Wanted != nil {
+		after = *sideOf(s.Wanted)
+	}
+	changes := diff.Compare(before, after, registry)
+	switch {
+	case s.Deployed == nil:
+		made.Action = Create
+	case s.Wanted == nil:
+		made.Action = Delete
+	case !changes.Empty():
+		made.Action = Update
+	}
+	for i := range changes.Changes {
+		made.Resources = append(made.Resources, resourceOf(&changes.Changes[i]))
+	}
+	if made.Action != Update {
+		return made
+	}
+	for _, refusal := range policy.Check(changes, s.Allow) {
+		made.Refused = append(made.Refused, refusal.Message)
+	}
+	made.newVersions(after.Template)
+	for i := range made.Resources {
+		made.Resources[i].settle(after.Template, s.Rolling)
+	}
+	slices.SortFunc(made.Resources, func(a, b Resource) int { return strings.Compare(a.LogicalID, b.LogicalID) })
+	made.Tags = tagsOf(before.Tags, after.Tags)
+	made.Parameters, made.Outputs, made.Sections = changes.ParametersChanged, changes.Outputs, changes.SectionsChanged
+	return made
+}
+
+var actions = map[diff.Action]Action{
+	diff.Add: Create, diff.Update: Update, diff.Replace: Replace, diff.MayReplace: MayReplace, diff.Remove: Delete,
+}
+
+func resourceOf(c *diff.Change) Resource {
+	r := Resource{LogicalID: c.LogicalID, Type: c.Type, Action: actions[c.Action], Stateful: c.Stateful, OldResource: c.OldResource}
+	for _, p := range c.Properties {
+		old, now := masked(p.Path, p.Old), masked(p.Path, p.New)
+		if old != nil && now != nil && old.Text == diff.Hidden && now.Text == diff.Hidden && !template.Equal(p.Old, p.New) {
+			now = template.NewString(diff.NewSecret)
+		}
+		r.Properties = append(r.Properties, Property{
+			Path: p.Path, Old: old, New: now, Forces: p.ForcesReplacement, MayForce: p.MayReplace, Cause: p.Cause,
+		})
+	}
+	return r
+}
+
+const (
+	typeGroup          = "AWS::AutoScaling::AutoScalingGroup"
+	typeLaunchTemplate = "AWS::EC2::LaunchTemplate"
+	// latestVersion is an attribute of a launch template that changes with what machines are made from:
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
+	latestVersion = "LatestVersionNumber"
+)
+
+// newVersions adds to whatever names the newest version of a launch template that there is a new one. Comparing templates does not
+// show it, since they say the same before and after.
+func (s *Stack) newVersions(t *template.Template) {
+	changed := map[string]bool{}
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		changed[r.LogicalID] = r.Type == typeLaunchTemplate && r.Action == Update &&
+			slices.ContainsFunc(r.Properties, func(p Property) bool { return strings.HasPrefix(p.Path, "LaunchTemplateData") })
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
+		for _, use := range Uses(t.Resources[id].Properties) {
+			if !changed[use.Target] || use.Attribute != latestVersion {
+				continue
+			}
+			r := s.Resource(id)
+			if r == nil {
+				s.Resources = append(s.Resources, Resource{LogicalID: id, Type: t.Resources[id].Type, Action: Update})
+				r = &s.Resources[len(s.Resources)-1]
+			}
+			if r.Action != Create && !slices.ContainsFunc(r.Properties, func(p Property) bool { return strings.HasPrefix(use.Path, p.Path) }) {
+				r.Properties = append(r.Properties, Property{Path: use.Path, Cause: use.Target, MayForce: true})
+			}
+		}
+	}
+}
+
+// settle decides what a change of an Auto Scaling group does. What may replace one by its schema has, with our update policies, its
+// machines replaced and not the group:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
+func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
+	of := t.Resources[r.LogicalID]
+	if r.Type != typeGroup || of == nil || r.Action != Update && r.Action != MayReplace {
+		return
+	}
+	if willReplace, _ := of.UpdatePolicy.Get("AutoScalingReplacingUpdate").Get("WillReplace").Scalar(); willReplace == "true" {
+		return
+	}
+	r.Action, r.OldResource = Update, ""
+	for i := range r.Properties {
+		p := &r.Properties[i]
+		r.Rolls = r.Rolls || p.MayForce && (rolling != nil || of.UpdatePolicy.Get("AutoScalingRollingUpdate") != nil)
+		p.MayForce = false
+	}
+}
+
+// tagsOf returns the tags that differ.
+func tagsOf(before, after map[string]string) []Value {
+	all := maps.Clone(before)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, after)
+	var changed []Value
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if old, now := before[name], after[name]; old != now {
+			changed = append(changed, Value{Name: name, Old: old, New: now})
+		}
+	}
+	return changed
+}
+
+// secretName matches the names of properties that hold secrets.
+var secretName = regexp.MustCompile(`(?i)(password|secret|secretstring|authtoken|privatekey|apikey|accesskey|token)$`)
+
+// masked hides a value by the name of its property, unless it is an expression, which is none.
+func masked(path string, value *template.Node) *template.Node {
+	if value == nil || value.Kind == template.Intrinsic {
+		return value
+	}
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	switch {
+	case value.IsScalar() && secretName.MatchString(name):
+		return template.NewString(diff.Hidden)
+	case value.Kind == template.Map:
+		shown := *value
+		shown.Fields = slices.Clone(value.Fields)
+		for i := range shown.Fields {
+			shown.Fields[i].Value = masked(path+"/"+shown.Fields[i].Key, shown.Fields[i].Value)
+		}
+		return &shown
+	case value.Kind == template.List:
+		shown := *value
+		shown.Items = slices.Clone(value.Items)
+		for i := range shown.Items {
+			shown.Items[i] = masked(path+"/", shown.Items[i])
+		}
+		return &shown
+	}
+	return value
+}
+
+// count fills the summary.
+func (p *Plan) count() {
+	for i := range p.Stacks {
+		if p.Stacks[i].Action != None {
+			p.Summary.Stacks++
+		}
+		for j := range p.Stacks[i].Resources {
+			switch p.Stacks[i].Resources[j].Action {
+			case Create:
+				p.Summary.Create++
+			case Update:
+				p.Summary.Update++
+			case Replace:
+				p.Summary.Replace++
+			case MayReplace:
+				p.Summary.MayReplace++
+			case Delete:
+				p.Summary.Delete++
+			case None:
+			}
+		}
+	}
+}
+
+// BootAtLeast is how long a machine takes at least from its launch until its node is ready, as plans assume: an image of Ubuntu boots,
+// some 200 MB of artifacts and images are fetched, and the kubelet joins.
+const BootAtLeast = time.Minute

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+)
+
+// placeholderCA is a certificate that stands for one that is not made yet. Nobody has its key.
+//
+//go:embed placeholder.crt
+var placeholderCA []byte
+
+// sideOf returns what was rendered as a side of a comparison.
+func sideOf(rendered *render.Stack) *diff.Side {
+	return &diff.Side{Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags}
+}
+
+// atOnce is how many stacks are asked about at once.
+const atOnce = 8
+
+// fetch asks CloudFormation what is deployed of the stacks of which it is not known, in two calls each.
+func (d *draft) fetch(ctx context.Context) error {
+	if len(d.pending) == 0 {
+		return nil
+	}
+	if d.options.Clients == nil {
+		return fmt.Errorf("stack %s differs from what is wanted; AWS must be asked what is deployed", d.subjects[d.pending[0].subject].Name)
+	}
+	errs := make([]error, len(d.pending))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, one := range d.pending {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			s := &d.subjects[one.subject]
+			s.Deployed, errs[i] = deployed(ctx, d.options.Clients.CloudFormation(d.target), one.id)
+		})
+	}
+	all.Wait()
+	for i, one := range d.pending {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if s := &d.subjects[one.subject]; s.Deployed == nil {
+			d.note("Stack %s was made before and is gone now.", s.Name)
+		}
+	}
+	d.pending = nil
+	return nil
+}
+
+// deployed asks what is deployed as a stack; nil if it is gone, or holds nothing.
+func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.Side, error) {
+	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(id)})
+	if isMissing(err) || err == nil && len(found.Stacks) == 0 {
+		return nil, nil //nolint:nilnil // that there is none is an answer
+	}
+	if err != nil {
+		return nil, awsapi.Explain(err)
+	}
+	stack := &found.Stacks[0]
+	switch stack.StackStatus { //nolint:exhaustive // in all others something is deployed
+	case types.StackStatusDeleteComplete, types.StackStatusRollbackComplete, types.StackStatusReviewInProgress:
+		return nil, nil //nolint:nilnil // as above
+	}
+	out, err := client.GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(id)})
+	if err != nil {
+		return nil, awsapi.Explain(err)
+	}
+	parsed, err := template.Parse("the template of stack "+aws.ToString(stack.StackName), []byte(aws.ToString(out.TemplateBody)))
+	if err != nil {
+		return nil, fmt.Errorf("the template that is deployed cannot be read: %w", err)
+	}
+	side := &diff.Side{Template: parsed, Parameters: map[string]string{}, Tags: map[string]string{}}
+	for _, p := range stack.Parameters {
+		side.Parameters[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
+	}
+	for _, t := range stack.Tags {
+		side.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return side, nil
+}
+
+// isMissing is true for CloudFormation's answer that a stack does not exist, a ValidationError:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
+func isMissing(err error) bool {
+	message := awsapi.AWSMessage(err)
+	return awsapi.Code(err) == "ValidationError" && strings.HasPrefix(message, "Stack") && strings.Contains(message, "does not exist")
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// Who replaces machines.
+const (
+	byCloudFormation = "CloudFormation"
+	byOperator       = "the operator"
+)
+
+// What a slot's update waits for at most: the signal, by the pause time in its template, and before that the drain hook.
+const (
+	slotPauseTime = 20 * time.Minute
+	slotDrainTime = 10 * time.Minute
+)
+
+// roll says which machines are replaced: those of Auto Scaling groups that stay and whose machines do not.
+func (p *Plan) roll(subjects []Subject) {
+	var slots []string
+	var groups []Roll
+	for i := range subjects {
+		if !p.Stacks[i].rolls() {
+			continue
+		}
+		switch s := &subjects[i]; s.Part {
+		case Slot:
+			slots = append(slots, s.Name)
+		case Group:
+			groups = append(groups, groupRoll(s))
+		case Base, Service: // What they hold of machines is replaced by nobody.
+		}
+	}
+	var first, behind Duration
+	if len(slots) > 0 {
+		one := slotsRoll(slots)
+		p.Rolls, first = append(p.Rolls, one), one.AtLeast
+	}
+	for _, one := range groups {
+		p.Rolls = append(p.Rolls, one)
+		p.Takes = max(p.Takes, one.AtLeast)
+		if one.After {
+			behind = max(behind, one.AtLeast)
+		}
+	}
+	p.Takes = max(p.Takes, first+behind)
+	for i := range p.Rolls {
+		p.Summary.Roll += p.Rolls[i].Machines
+	}
+}
+
+func (s *Stack) rolls() bool {
+	for i := range s.Resources {
+		if s.Resources[i].Rolls {
+			return true
+		}
+	}
+	return false
+}
+
+// slotsRoll is how the machines of slots are replaced: one after the other.
+func slotsRoll(slots []string) Roll {
+	n := len(slots)
+	return Roll{
+		What: RollControlPlane, Machines: n, Order: slots, BatchSize: 1, Batches: n, By: byCloudFormation,
+		AtLeast: Duration(time.Duration(n) * BootAtLeast), AtMost: Duration(time.Duration(n) * (slotPauseTime + slotDrainTime)),
+		Assumes: fmt.Sprintf("each new machine serves %s after its launch, and draining the old one takes no time", words(BootAtLeast)),
+	}
+}
+
+// groupRoll is how the machines of an instance group are replaced.
+func groupRoll(s *Subject) Roll {
+	r := s.Rolling
+	one := Roll{What: RollGroup, Name: s.Of, Machines: s.Machines, BatchSize: max(1, int(r.BatchSize)), By: byCloudFormation, After: s.After}
+	left := one.Machines
+	if r.Engine == v1alpha1.RollOperator {
+		one.By = byOperator
+		if canary := min(int(r.Canary), left); canary > 0 {
+			one.Batches, left = 1, left-canary
+		}
+	}
+	one.Batches += (left + one.BatchSize - 1) / one.BatchSize
+	batches := time.Duration(one.Batches)
+	one.AtLeast = Duration(batches * (BootAtLeast + r.Pause))
+	one.AtMost = Duration(batches * (r.SignalTimeout + r.DrainTimeout))
+	assumes := []string{fmt.Sprintf("new nodes are ready %s after their launch", words(BootAtLeast))}
+	if r.Pause > 0 {
+		assumes = append(assumes, fmt.Sprintf("each batch then pauses for %s", words(r.Pause)))
+	}
+	one.Assumes = strings.Join(append(assumes, "draining takes no time"), ", ")
+	return one
+}
+
+// words writes a time as people do: 1m30s, 2h.
+func words(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

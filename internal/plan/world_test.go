@@ -1,0 +1,275 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const (
+	region   = "eu-central-1"
+	account  = "123456789012"
+	patience = 2 * time.Minute // bounds every run of the engine
+)
+
+// world is AWS on loopback with played machines, and a state in a folder.
+type world struct {
+	t        testing.TB
+	sim      *simulator.Simulator
+	endpoint string
+	nodeup   string
+	state    *state.State
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{t: t, nodeup: nodeupFolder(t)}
+	w.sim = simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
+	server := httptest.NewServer(w.sim.Handler())
+	w.endpoint = server.URL
+	t.Cleanup(func() {
+		w.sim.Close()
+		server.Close()
+	})
+	var err error
+	w.state, err = state.Open(t.Context(), t.TempDir(), state.Options{})
+	w.must(err)
+	return w
+}
+
+func nodeupFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, architecture := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(dir, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// asEngine is a state as the engine takes it.
+type asEngine struct{ *state.State }
+
+func (s asEngine) Load(ctx context.Context, cluster string) ([]client.Object, error) {
+	objects, err := s.State.Load(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return objects.All(), nil
+}
+
+func (w *world) aws() awsapi.Options {
+	return awsapi.Options{
+		Region: region, EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+	}
+}
+
+// apply brings a cluster to what the state says, by the operator's own controllers.
+func (w *world) apply(cluster string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(w.t.Context(), patience, errors.New("the run takes too long"))
+	defer cancel()
+	var last engine.Progress
+	err := engine.Run(ctx, engine.Options{
+		State: asEngine{w.state}, Cluster: cluster, Goal: engine.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
+		Poll: 50 * time.Millisecond, Settle: 100 * time.Millisecond, Observe: func(p engine.Progress) { last = p },
+	})
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, tell(last))
+	}
+}
+
+func tell(p engine.Progress) string {
+	var text strings.Builder
+	line := func(name string, conditions []metav1.Condition) {
+		for _, c := range conditions {
+			fmt.Fprintf(&text, "%s %s=%s %s: %s\n", name, c.Type, c.Status, c.Reason, c.Message)
+		}
+	}
+	if p.Cluster != nil {
+		line("Cluster", p.Cluster.Status.Conditions)
+	}
+	for i := range p.Groups {
+		line(p.Groups[i].Name, p.Groups[i].Status.Conditions)
+	}
+	return text.String()
+}
+
+// plan plans a cluster as the state has it.
+func (w *world) plan(cluster string) *plan.Plan {
+	w.t.Helper()
+	return w.planWith(cluster, plan.Options{})
+}
+
+func (w *world) planWith(cluster string, o plan.Options) *plan.Plan {
+	w.t.Helper()
+	made, err := plan.Of(w.t.Context(), w.input(cluster), w.options(o))
+	w.must(err)
+	return made
+}
+
+func (w *world) options(o plan.Options) plan.Options {
+	w.t.Helper()
+	clients, err := awsapi.New(w.t.Context(), w.aws())
+	w.must(err)
+	o.Clients, o.Operator, o.NodeupDir = clients, operator.DefaultClusterName, w.nodeup
+	return o
+}
+
+func (w *world) input(cluster string) plan.Input {
+	w.t.Helper()
+	objects, err := w.state.Load(w.t.Context(), cluster)
+	w.must(err)
+	in := plan.Input{Cluster: objects.Cluster, Groups: objects.Groups, Releases: objects.Releases}
+	for _, secret := range objects.Secrets {
+		if secret.Name == cluster+"-ca" {
+			in.CACertificate = secret.Data[corev1.TLSCertKey]
+		}
+	}
+	return in
+}
+
+// put writes objects into the state, with a release that has nothing to be fetched.
+func (w *world) put(objects ...client.Object) {
+	w.t.Helper()
+	release, err := environment.LocalRelease(nil)
+	w.must(err)
+	_, err = w.state.Replace(w.t.Context(), append([]client.Object{release}, objects...))
+	w.must(err)
+}
+
+// example returns what is in an example.
+func example(t testing.TB, file string) []client.Object {
+	t.Helper()
+	sources, err := manifest.Open([]string{"../../examples/clusters/" + file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := manifest.Read(sources, manifest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := make([]client.Object, 0, len(set.Manifests))
+	for _, m := range set.Manifests {
+		m.Object.SetNamespace("default")
+		objects = append(objects, m.Object)
+	}
+	return objects
+}
+
+func clustersOf(objects []client.Object) []*v1alpha1.Cluster {
+	var found []*v1alpha1.Cluster
+	for _, o := range objects {
+		if c, ok := o.(*v1alpha1.Cluster); ok {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// network makes the VPC that a cluster is to stand in.
+func (w *world) network(c *v1alpha1.Cluster) {
+	w.t.Helper()
+	n := &c.Spec.Network
+	if n.VPC == "" {
+		return
+	}
+	body := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n" +
+		"  Gateway: {Type: AWS::EC2::InternetGateway}\n" +
+		"  Attachment: {Type: AWS::EC2::VPCGatewayAttachment, Properties: {VpcId: !Ref VPC, InternetGatewayId: !Ref Gateway}}\n"
+	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
+	for i, s := range n.Subnets {
+		body += fmt.Sprintf("  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n", i, s.Zone, i)
+		ids += fmt.Sprintf("  Subnet%d: {Value: !Ref Subnet%d}\n", i, i)
+	}
+	api := w.cloudformation()
+	name := aws.String("network")
+	_, err := api.CreateStack(w.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body + ids)})
+	w.must(err)
+	w.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
+	}).Wait(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, patience))
+	out, err := api.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name})
+	w.must(err)
+	for _, o := range out.Stacks[0].Outputs {
+		if aws.ToString(o.OutputKey) == "VPC" {
+			n.VPC = aws.ToString(o.OutputValue)
+		}
+		for i := range n.Subnets {
+			if aws.ToString(o.OutputKey) == fmt.Sprint("Subnet", i) {
+				n.Subnets[i].ID = aws.ToString(o.OutputValue)
+			}
+		}
+	}
+}
+
+func (w *world) cloudformation() *cloudformation.Client {
+	return cloudformation.NewFromConfig(aws.Config{
+		Region: region, BaseEndpoint: aws.String(w.endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	})
+}
+
+// calls counts the calls of AWS.
+func (w *world) calls() int {
+	sum := 0
+	for _, count := range w.sim.Calls() {
+		sum += count
+	}
+	return sum
+}
+
+// edit changes objects of a cluster as a person does.
+func (w *world) edit(cluster string, change func(*v1alpha1.Cluster, []*v1alpha1.InstanceGroup)) {
+	w.t.Helper()
+	objects, err := w.state.Load(w.t.Context(), cluster)
+	w.must(err)
+	change(objects.Cluster, objects.Groups)
+	changed := []client.Object{objects.Cluster}
+	for _, g := range objects.Groups {
+		changed = append(changed, g)
+	}
+	for _, o := range changed {
+		o.SetResourceVersion("")
+	}
+	_, err = w.state.Replace(w.t.Context(), changed)
+	w.must(err)
+}
+
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
