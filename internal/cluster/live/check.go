@@ -235,7 +235,7 @@ func nodes(l *Look) []Problem {
 		g := &l.AWS.Groups[i]
 		for _, one := range g.Instances {
 			there[one.ID] = true
-			if one.State == "InService" && g.Role != rollout.RoleBastion && of[one.ID] == nil {
+			if one.State == "InService" && !g.Bastion() && of[one.ID] == nil {
 				problems = append(problems, Problem{"Machine", one.ID, ReasonNodeMissing, fmt.Sprintf(
 					"This machine of %s has not joined the cluster. If it was not just made, its console output and the journal of nodeup and kubelet say why.", g.Name)})
 			}

@@ -131,3 +131,6 @@ func TargetOf(clients Clients, cluster *v1alpha1.Cluster) awsapi.Target {
 	}
 	return target
 }
+
+// Bastion reports whether the group's machines are bastions, which are no nodes.
+func (g *Group) Bastion() bool { return g.Role == rollout.RoleBastion }

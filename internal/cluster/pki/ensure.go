@@ -73,6 +73,15 @@ func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1
 	return parseSecrets(clock, cluster, found)
 }
 
+// Secrets returns the Secrets that hold a cluster's authorities, owned by the Cluster.
+func (a *Authorities) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
+	var secrets []*corev1.Secret
+	for _, suffix := range suffixes {
+		secrets = append(secrets, newSecret(cluster, suffix, a.secretData(suffix)))
+	}
+	return secrets
+}
+
 // suffixes are those of the Secrets that hold authorities.
 var suffixes = []string{SuffixCA, SuffixEtcdCA, SuffixFrontProxyCA, SuffixServiceAccount}
 
