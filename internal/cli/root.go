@@ -11,11 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/create"
 	"github.com/aws-operator/aws-operator/internal/cli/demo"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/cli/export"
+	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
+	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
@@ -71,7 +75,10 @@ object and into a ConfigMap.`,
 		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		operator.Command(), local.Command(), demo.Command(), simulator.Command(), render.Command(), update.Command(), template.Command(), version.Command(),
+		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
+		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
+		render.Command(), update.Command(),
+		version.Command(),
 	)
 	return root
 }

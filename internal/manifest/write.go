@@ -21,8 +21,9 @@ func Content(object client.Object) (map[string]any, error) {
 		return nil, fmt.Errorf("take %T %s apart: %w", object, object.GetName(), err)
 	}
 	prune(reflect.ValueOf(object), content)
-	if kind := kindOf(object); kind != "" {
-		content["apiVersion"], content["kind"] = clusterv1alpha1.GroupVersion.String(), kind
+	switch object.(type) {
+	case *clusterv1alpha1.Cluster, *clusterv1alpha1.InstanceGroup, *clusterv1alpha1.Release:
+		content["apiVersion"], content["kind"] = clusterv1alpha1.GroupVersion.String(), Kind(object)
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
@@ -68,7 +69,8 @@ func Write(contents ...map[string]any) ([]byte, error) {
 	return text, nil
 }
 
-func kindOf(object client.Object) string {
+// Kind returns the kind of an object of cluster-operator.aws, whether it says so or not; of others what they say.
+func Kind(object client.Object) string {
 	switch object.(type) {
 	case *clusterv1alpha1.Cluster:
 		return "Cluster"
@@ -77,7 +79,7 @@ func kindOf(object client.Object) string {
 	case *clusterv1alpha1.Release:
 		return "Release"
 	}
-	return ""
+	return object.GetObjectKind().GroupVersionKind().Kind
 }
 
 // prune removes from a map the structs within v that hold nothing. What is there by a pointer means something even when

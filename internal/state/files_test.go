@@ -161,7 +161,7 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorities, err := before.Authorities(t.Context(), clock.RealClock{})
+	authorities, err := before.Authorities(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestKeysAreMadeOnceAndBelongToTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := after.Authorities(t.Context(), clock.RealClock{})
+	again, err := after.Authorities(clock.RealClock{})
 	if err != nil || string(authorities.CACertificate()) != string(again.CACertificate()) || before.Cluster.UID != after.Cluster.UID {
 		t.Errorf("the authorities are others after a change: %v", err)
 	}

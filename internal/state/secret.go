@@ -99,13 +99,8 @@ func halfWritten(err error) error {
 var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
 // Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is missing or broken.
-func (o *Objects) Authorities(ctx context.Context, clock clock.PassiveClock) (*pki.Authorities, error) {
-	for _, suffix := range authoritySuffixes {
-		if o.Secret(o.Cluster.Name+suffix) == nil {
-			return nil, &pki.BrokenError{Secret: client.ObjectKey{Namespace: o.Cluster.Namespace, Name: o.Cluster.Name + suffix}, Problem: "is missing"}
-		}
-	}
-	return pki.Ensure(ctx, &vault{objects: o}, clock, o.Cluster)
+func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.Authorities, error) {
+	return pki.Read(clock, o.Cluster, o.Secrets)
 }
 
 // Secret returns the Secret of that name, or nil.

@@ -54,20 +54,27 @@ func (f *State) open(ctx context.Context) (*state.State, error) {
 
 // CompleteCluster completes the name of one cluster of the state: it is a command's ValidArgsFunction.
 func (f *State) CompleteCluster(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	return f.Complete(func(ctx context.Context, s *state.State) ([]string, error) { return s.Clusters(ctx) })(cmd, args, typed)
+}
+
+// Complete returns what completes one name of those that names returns. A state that cannot be read completes nothing.
+func (f *State) Complete(names func(context.Context, *state.State) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(completionContext(cmd), completionTimeout)
+		defer cancel()
+		s, err := f.open(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, err := names(ctx, s)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(completionContext(cmd), completionTimeout)
-	defer cancel()
-	s, err := f.open(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := s.Clusters(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completionContext is that of the command, if it is run with one.

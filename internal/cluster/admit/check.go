@@ -32,17 +32,20 @@ type RefusedError struct {
 
 // Error names the object and says everything that is wrong with it.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s %s: %s", kindOf(e.Object), e.Object.GetName(), strings.Join(e.Problems, "; "))
+	return fmt.Sprintf("%s %s: %s", manifest.Kind(e.Object), e.Object.GetName(), strings.Join(e.Problems, "; "))
 }
 
 // Check returns a *RefusedError if the API server would refuse the object: to make it, or to change old to it unless old
 // is nil. What is left out is taken to be as the schema's defaults say; the objects themselves are not changed. It errs
 // otherwise only on objects of other kinds.
 func Check(ctx context.Context, object, old client.Object) error {
-	kind := kindOf(object)
-	rules, err := rulesOf(kind)
+	kind := manifest.Kind(object)
+	if byKind[kind] == nil {
+		return fmt.Errorf("there are no rules for a %s", kind)
+	}
+	rules, err := byKind[kind]()
 	if err != nil {
-		return err
+		return fmt.Errorf("read the rules of %s: %w", kind, err)
 	}
 	now, err := rules.content(object)
 	if err != nil {
@@ -79,18 +82,8 @@ func sentence(problem *field.Error) string {
 }
 
 // isRule is whether a message is one of the rules', which say what to do.
-func isRule(detail string) bool { return strings.Contains(detail, ": ") || strings.HasPrefix(detail, "write ") }
-
-func kindOf(object client.Object) string {
-	switch object.(type) {
-	case *v1alpha1.Cluster:
-		return "Cluster"
-	case *v1alpha1.InstanceGroup:
-		return "InstanceGroup"
-	case *v1alpha1.Release:
-		return "Release"
-	}
-	return fmt.Sprintf("%T", object)
+func isRule(detail string) bool {
+	return strings.Contains(detail, ": ") || strings.HasPrefix(detail, "write ")
 }
 
 // rules are those of a kind.
@@ -100,32 +93,24 @@ type rules struct {
 	cel        *schemacel.Validator
 }
 
-// all are the rules by kind; they are made when the first object is checked.
-var all = sync.OnceValues(func() (map[string]*rules, error) {
+// byKind makes the rules of a kind when the first object of it is checked: to compile them takes a while.
+var byKind = map[string]func() (*rules, error){
+	"Cluster":       sync.OnceValues(func() (*rules, error) { return rulesOf("Cluster") }),
+	"InstanceGroup": sync.OnceValues(func() (*rules, error) { return rulesOf("InstanceGroup") }),
+	"Release":       sync.OnceValues(func() (*rules, error) { return rulesOf("Release") }),
+}
+
+func rulesOf(kind string) (*rules, error) {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		return nil, err
 	}
-	made := map[string]*rules{}
 	for _, crd := range crds {
-		r, err := newRules(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
-		if err != nil {
-			return nil, fmt.Errorf("read the schema of %s: %w", crd.Spec.Names.Kind, err)
+		if crd.Spec.Names.Kind == kind {
+			return newRules(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 		}
-		made[crd.Spec.Names.Kind] = r
 	}
-	return made, nil
-})
-
-func rulesOf(kind string) (*rules, error) {
-	made, err := all()
-	if err != nil {
-		return nil, err
-	}
-	if made[kind] == nil {
-		return nil, fmt.Errorf("there are no rules for a %s", kind)
-	}
-	return made[kind], nil
+	return nil, fmt.Errorf("there is no schema of %s", kind)
 }
 
 func newRules(from *apiextensionsv1.JSONSchemaProps) (*rules, error) {

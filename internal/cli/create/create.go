@@ -1,0 +1,233 @@
+// Package create is the verb that makes the manifests of a new cluster from a few flags.
+package create
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cluster/admit"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+)
+
+// Defaults of a good small cluster: nodes in private subnets, and a control plane that outlives a zone where there are
+// three to stand in.
+const (
+	defaultCIDR  = "10.0.0.0/16"
+	defaultNodes = 2
+	defaultSize  = "m6i.large"
+)
+
+type options struct {
+	state  flags.State
+	output flags.Output
+	dryRun bool
+
+	zones                         []string
+	region, release, topology     string
+	networkCIDR                   string
+	nodeCount, controlPlaneCount  int32
+	nodeSize, controlPlaneSize    string
+	bastion                       bool
+	sshKeys, sshAccess, apiAccess []string
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create cluster NAME",
+		Short: "Define a new cluster from a few flags",
+		Long: `Define a new cluster from a few flags. Its manifests go into the state, or with --dry-run
+to standard output. In AWS nothing is made; update and apply do that.`,
+		Example: "  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml",
+	}
+	cmd.AddCommand(clusterCommand())
+	return cmd
+}
+
+func clusterCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "cluster NAME --zones ZONE[,ZONE …]",
+		Short: "Define a new cluster from a few flags",
+		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags; all else is as
+the defaults are. Their manifests go into the state, as with replace, or with --dry-run
+to standard output, to be edited and kept in Git. In AWS nothing is made.`,
+		Example: `  # Manifests to look at, to edit and to apply:
+  aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
+    --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
+  aws-operator plan -f demo.yml
+
+  # The least there is, straight into the state:
+  aws-operator create cluster demo --zones eu-central-1a --topology public --node-count 1 --node-size t3.medium`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	o.state.Add(cmd)
+	o.output.Add(cmd, flags.FormatYAML, flags.FormatJSON)
+	set := cmd.Flags()
+	set.BoolVar(&o.dryRun, "dry-run", false, "print the manifests, and change nothing")
+	set.StringSliceVar(&o.zones, "zones", nil, "availability zones, of one region")
+	set.StringVar(&o.region, "region", "", "AWS region (default: that of the zones)")
+	set.StringVar(&o.release, "release", "", "the Release (default: the newest that is active)")
+	set.StringVar(&o.topology, "topology", "private", "where nodes stand: private (behind NAT) or public")
+	set.StringVar(&o.networkCIDR, "network-cidr", defaultCIDR, "range of the new VPC")
+	set.Int32Var(&o.nodeCount, "node-count", defaultNodes, "number of workers")
+	set.StringVar(&o.nodeSize, "node-size", defaultSize, "instance type of workers")
+	set.Int32Var(&o.controlPlaneCount, "control-plane-count", 0, "number of slots, 1 or 3 (default: 3 with three zones or more, else 1)")
+	set.StringVar(&o.controlPlaneSize, "control-plane-size", defaultSize, "instance type of the slots")
+	set.BoolVar(&o.bastion, "bastion", false, "make a bastion, through which people reach nodes by SSH")
+	set.StringArrayVar(&o.sshKeys, "ssh-key", nil, "file with a public key of who may log in")
+	set.StringSliceVar(&o.sshAccess, "ssh-access", nil, "ranges from which people may log in (default: none)")
+	set.StringSliceVar(&o.apiAccess, "api-access", nil, "ranges from which the API is reached (default: all)")
+	_ = cmd.MarkFlagRequired("zones")
+	_ = cmd.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+// activeReleases returns the built-in releases for new clusters, the newest first.
+func activeReleases() []string {
+	builtin, _ := release.Builtin() // a test of theirs rules an error out
+	var names []string
+	for _, r := range slices.Backward(builtin) {
+		if r.Spec.State != v1alpha1.ReleaseDeprecated {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+func (o *options) run(cmd *cobra.Command, name string) error {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	objects, err := o.objects(name)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := admit.Check(cmd.Context(), object, nil); err != nil {
+			return err
+		}
+	}
+	if o.dryRun {
+		return o.print(cmd, objects)
+	}
+	into, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	names, err := into.Clusters(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if slices.Contains(names, name) {
+		return fmt.Errorf("there is a cluster %s in the state %s already: take another name, or change it with aws-operator replace -f FILE", name, into)
+	}
+	changes, err := into.Replace(cmd.Context(), objects)
+	if err != nil {
+		return err
+	}
+	return replace.Report(cmd, into, changes)
+}
+
+func (o *options) print(cmd *cobra.Command, objects []client.Object) error {
+	contents := make([]map[string]any, len(objects))
+	for i, object := range objects {
+		var err error
+		if contents[i], err = manifest.Definition(object); err != nil {
+			return err
+		}
+	}
+	if o.output.Format == flags.FormatJSON {
+		return o.output.Print(cmd.OutOrStdout(), map[string]any{"apiVersion": "v1", "kind": "List", "items": contents}, flags.Table{})
+	}
+	text, err := manifest.Write(contents...)
+	if err != nil {
+		return err
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+// objects are the cluster and its instance group.
+func (o *options) objects(name string) ([]client.Object, error) {
+	region, err := o.regionOfZones()
+	if err != nil {
+		return nil, err
+	}
+	topology, ok := map[string]v1alpha1.Topology{"private": v1alpha1.TopologyPrivate, "public": v1alpha1.TopologyPublic}[strings.ToLower(o.topology)]
+	if !ok {
+		return nil, fmt.Errorf("--topology %s is not known; give private or public", o.topology)
+	}
+	cluster := &v1alpha1.Cluster{}
+	cluster.Name = name
+	cluster.Spec = v1alpha1.ClusterSpec{
+		Release: o.release, Region: region,
+		Network:      v1alpha1.Network{CIDR: o.networkCIDR, Zones: o.zones, Topology: topology},
+		ControlPlane: v1alpha1.ControlPlane{Replicas: o.controlPlaneCount, InstanceType: o.controlPlaneSize},
+		API:          v1alpha1.APIEndpoint{AllowedCIDRs: o.apiAccess},
+		SSH:          v1alpha1.SSH{AllowedCIDRs: o.sshAccess},
+	}
+	if cluster.Spec.Release == "" {
+		cluster.Spec.Release = activeReleases()[0]
+	}
+	if o.controlPlaneCount == 0 {
+		cluster.Spec.ControlPlane.Replicas = slotsFor(o.zones)
+	}
+	if o.bastion {
+		cluster.Spec.Bastion = &v1alpha1.Bastion{}
+	}
+	if cluster.Spec.SSH.AuthorizedKeys, err = readKeys(o.sshKeys); err != nil {
+		return nil, err
+	}
+	group := &v1alpha1.InstanceGroup{}
+	group.Name = name + "-workers"
+	group.Spec = v1alpha1.InstanceGroupSpec{Cluster: name, MinSize: o.nodeCount, MaxSize: o.nodeCount, InstanceTypes: []string{o.nodeSize}}
+	return []client.Object{cluster, group}, nil
+}
+
+// slotsFor returns three slots where they can stand in zones of their own: with fewer zones, the loss of one could take
+// two of three, which is no better than one.
+func slotsFor(zones []string) int32 {
+	const quorum = 3
+	if len(zones) >= quorum {
+		return quorum
+	}
+	return 1
+}
+
+// regionOfZones returns the region, which is a zone's name without its letter.
+func (o *options) regionOfZones() (string, error) {
+	if len(o.zones) == 0 || slices.Contains(o.zones, "") {
+		return "", errors.New("--zones has none: name availability zones, for example eu-central-1a,eu-central-1b")
+	}
+	if o.region != "" {
+		return o.region, nil
+	}
+	first := o.zones[0]
+	return first[:len(first)-1], nil
+}
+
+func readKeys(files []string) ([]string, error) {
+	var keys []string
+	for _, file := range files {
+		data, err := os.ReadFile(file) //nolint:gosec // the person who runs the command names it
+		if err != nil {
+			return nil, fmt.Errorf("read the public key: %w", err)
+		}
+		keys = append(keys, strings.TrimSpace(string(data)))
+	}
+	return keys, nil
+}

@@ -1,0 +1,203 @@
+// Package export is the verb that gives out what people need to reach a cluster.
+package export
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// defaultLifetime is how long a certificate holds that is made here: a working day and some.
+const defaultLifetime = 18 * time.Hour
+
+type options struct {
+	state    flags.State
+	lifetime time.Duration
+	out      string
+	server   string
+	clock    clock.PassiveClock
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "export kubeconfig NAME",
+		Short:   "Give out what is needed to reach a cluster",
+		Long:    "Give out what is needed to reach a cluster.",
+		Example: "  aws-operator export kubeconfig demo --state ./state",
+	}
+	cmd.AddCommand(kubeconfigCommand())
+	return cmd
+}
+
+func kubeconfigCommand() *cobra.Command {
+	o := options{clock: clock.RealClock{}}
+	cmd := &cobra.Command{
+		Use:   "kubeconfig NAME",
+		Short: "Merge a cluster's kubeconfig into yours, or write it to a file",
+		Long: `Merge a cluster's kubeconfig into the one that kubectl uses (KUBECONFIG, or ~/.kube/config)
+and make it the current context, or write it to a file.
+
+It is the one that the operator or apply has made, the Secret NAME-kubeconfig, or one
+that is signed here by the cluster's CA: if there is none yet, as for clusters that
+Terraform made, or if --admin-lifetime asks for one that ends sooner. Whoever has it
+administers the cluster.`,
+		Example: `  aws-operator export kubeconfig demo --state ./state && kubectl get nodes
+
+  # For an hour, in a file of its own:
+  aws-operator export kubeconfig demo --admin-lifetime 1h --out demo.kubeconfig`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	o.state.Add(cmd)
+	set := cmd.Flags()
+	set.DurationVar(&o.lifetime, "admin-lifetime", 0, fmt.Sprintf("make a new certificate that holds for so long (default: the one that there is, or else %s)", defaultLifetime))
+	set.StringVar(&o.out, "out", "", "file to write instead of merging; - is standard output")
+	set.StringVar(&o.server, "server", "", "address of the API, https://host:port (default: as the state knows it, or as it is found in AWS)")
+	cmd.ValidArgsFunction = o.state.CompleteCluster
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, name string) error {
+	if o.lifetime < 0 {
+		return fmt.Errorf("--admin-lifetime %s cannot be: give a time of more than 0s", o.lifetime)
+	}
+	from, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	objects, err := from.Load(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := o.kubeconfig(cmd.Context(), objects)
+	if err != nil {
+		return err
+	}
+	switch o.out {
+	case "":
+		return merge(cmd, name, kubeconfig)
+	case "-":
+		_, err = cmd.OutOrStdout().Write(kubeconfig)
+		return err
+	}
+	if err := writePrivate(o.out, kubeconfig); err != nil {
+		return fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	cmd.PrintErrf("The kubeconfig of cluster %s is in %s.\n", name, o.out)
+	return nil
+}
+
+// writePrivate writes a file for its owner only, whatever it was before.
+func writePrivate(path string, data []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}
+
+// kubeconfig returns the one that there is, or makes one.
+func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byte, error) {
+	name := objects.Cluster.Name
+	if secret := objects.Secret(name + pki.SuffixKubeconfig); secret != nil && o.lifetime == 0 && o.server == "" && len(secret.Data[pki.KubeconfigKey]) > 0 {
+		return secret.Data[pki.KubeconfigKey], nil
+	}
+	authorities, err := objects.Authorities(o.clock)
+	if err != nil {
+		return nil, fmt.Errorf("sign a kubeconfig for cluster %s: %w", name, err)
+	}
+	server, err := o.serverOf(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	return authorities.Kubeconfig(o.clock, pki.KubeconfigInput{
+		Cluster: name, Server: server, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins}, Validity: cmp.Or(o.lifetime, defaultLifetime),
+	})
+}
+
+// serverOf returns the address of the API: as it was asked for, as the state knows it, or as it is in AWS.
+func (o *options) serverOf(ctx context.Context, objects *state.Objects) (string, error) {
+	c := objects.Cluster
+	switch {
+	case o.server != "":
+		return o.server, nil
+	case c.Status.Endpoint != "":
+		return c.Status.Endpoint, nil
+	case c.Spec.DNS != nil:
+		return "https://" + net.JoinHostPort(c.Spec.DNS.Name, strconv.Itoa(model.PortAPI)), nil
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{Region: c.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+	if err != nil {
+		return "", fmt.Errorf("find out how to reach AWS: %w", err)
+	}
+	found, err := live.Find(ctx, clients, c)
+	if err != nil {
+		return "", fmt.Errorf("%w Or give the address of its API with --server", err)
+	}
+	if server := found.Server(); server != "" {
+		return server, nil
+	}
+	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: make the cluster first, or give the address of its API with --server", c.Name)
+}
+
+// merge puts a kubeconfig into the one that kubectl uses.
+func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
+	given, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig of cluster %s is broken; make another with --admin-lifetime 18h", name)
+	}
+	access := clientcmd.NewDefaultPathOptions()
+	into, err := access.GetStartingConfig()
+	if err != nil {
+		return fmt.Errorf("read your kubeconfig %s: mend it, or write to another file with --out: %w", access.GetDefaultFilename(), err)
+	}
+	add(into, given)
+	if err := clientcmd.ModifyConfig(access, *into, true); err != nil {
+		return fmt.Errorf("write your kubeconfig %s: %w", access.GetDefaultFilename(), err)
+	}
+	cmd.PrintErrf("The current context of %s is now %s.\n", access.GetDefaultFilename(), given.CurrentContext)
+	return nil
+}
+
+// add puts all that is given into a kubeconfig, in place of what has the same names.
+func add(into, given *clientcmdapi.Config) {
+	for key, value := range given.Clusters {
+		into.Clusters[key] = value
+	}
+	for key, value := range given.AuthInfos {
+		into.AuthInfos[key] = value
+	}
+	for key, value := range given.Contexts {
+		into.Contexts[key] = value
+	}
+	into.CurrentContext = given.CurrentContext
+}

@@ -1,0 +1,146 @@
+// Package get is the verb that shows what the state holds.
+package get
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// kind is one kind of objects that can be shown.
+type kind struct {
+	plural, singular string
+	aliases          []string
+	short            string
+	// find returns the objects, those of one cluster only if it is named.
+	find func(ctx context.Context, from *state.State, cluster string) ([]client.Object, error)
+	// columns are the headers of the table, and wide how many of the last are shown only if asked for.
+	columns []string
+	wide    int
+	row     func(client.Object) []string
+	// ofCluster adds the flag --cluster.
+	ofCluster bool
+}
+
+type options struct {
+	kind    kind
+	cluster string
+	state   flags.State
+	output  flags.Output
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get clusters|instancegroups|releases [NAME]",
+		Short: "Show what the state holds",
+		Long: `Show the clusters, instance groups or releases of the state, as they were when they were
+last worked on. AWS is not asked, and nothing is changed.`,
+		Example: `  aws-operator get clusters --state ./state
+  aws-operator get instancegroups --cluster demo -o wide
+
+  # A definition to edit and to give to replace:
+  aws-operator get cluster demo -o yaml > demo.yml`,
+	}
+	for _, k := range kinds() {
+		cmd.AddCommand(command(k))
+	}
+	return cmd
+}
+
+func command(k kind) *cobra.Command {
+	o := options{kind: k}
+	cmd := &cobra.Command{
+		Use:     k.plural + " [NAME]",
+		Aliases: append([]string{k.singular}, k.aliases...),
+		Short:   k.short,
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	o.state.Add(cmd)
+	o.output.Add(cmd)
+	if k.ofCluster {
+		cmd.Flags().StringVar(&o.cluster, "cluster", "", "show only those of this cluster")
+		_ = cmd.RegisterFlagCompletionFunc("cluster", o.state.CompleteCluster)
+	}
+	cmd.ValidArgsFunction = o.state.Complete(func(ctx context.Context, from *state.State) ([]string, error) {
+		if k.plural == "clusters" { // without reading them
+			return from.Clusters(ctx)
+		}
+		objects, err := k.find(ctx, from, o.cluster)
+		return namesOf(objects), err
+	})
+	return cmd
+}
+
+func namesOf(objects []client.Object) []string {
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		names[i] = object.GetName()
+	}
+	return names
+}
+
+func (o *options) run(cmd *cobra.Command, args []string) error {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	from, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	objects, err := o.kind.find(cmd.Context(), from, o.cluster)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		all := objects
+		objects = nil
+		for _, object := range all { // two clusters may have groups of one name
+			if object.GetName() == args[0] {
+				objects = append(objects, object)
+			}
+		}
+		if len(objects) == 0 {
+			return &state.NotFoundError{Kind: o.kind.singular, Name: args[0], State: from.String(), Others: namesOf(all)}
+		}
+	}
+	if len(objects) == 0 && (o.output.Format == flags.FormatTable || o.output.Format == flags.FormatWide) {
+		cmd.PrintErrf("There are no %s in the state %s.\n", o.kind.plural, from)
+		return nil
+	}
+	return o.print(cmd.OutOrStdout(), objects, len(args) == 1)
+}
+
+func (o *options) print(out io.Writer, objects []client.Object, one bool) error {
+	contents := make([]map[string]any, len(objects))
+	table := flags.Table{Columns: o.kind.columns, Wide: o.kind.wide}
+	for i, object := range objects {
+		var err error
+		if contents[i], err = manifest.Content(object); err != nil {
+			return err
+		}
+		table.Rows = append(table.Rows, o.kind.row(object))
+		table.Names = append(table.Names, fmt.Sprintf("%s/%s", o.kind.singular, object.GetName()))
+	}
+	if o.output.Format == flags.FormatYAML {
+		text, err := manifest.Write(contents...)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
+	}
+	var data any = map[string]any{"apiVersion": "v1", "kind": "List", "items": contents}
+	if one && len(contents) == 1 {
+		data = contents[0]
+	}
+	return o.output.Print(out, data, table)
+}

@@ -1,0 +1,103 @@
+// Package replace is the verb that puts manifests into the state.
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+type options struct {
+	manifests manifests.Flags
+	state     flags.State
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "replace -f FILE [-f FILE …]",
+		Short: "Put clusters, instance groups and releases into the state",
+		Long: `Put Clusters, InstanceGroups and Releases into the state: those that are not there are
+created, the others replaced as a whole. Manifests of kops are translated.
+
+Everything is checked first, and a mistake in one object leaves all as they are. A
+cluster that is new gets its keys, unless the state is a management cluster, where the
+operator makes them. Nothing is done in AWS, and no status is touched: plan shows what
+would be done, update and apply do it. In a management cluster the operator begins at
+once.`,
+		Example: `  aws-operator replace -f cluster.yml --state ./state
+
+  # A cluster of kops:
+  aws-operator replace -f kops.yml --state s3://acme-clusters/production`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	o.manifests.Add(cmd)
+	o.state.Add(cmd)
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	set, err := o.manifests.Read(cmd)
+	if err != nil {
+		return err
+	}
+	if len(set.Manifests) == 0 {
+		return errors.New("there is no manifest in the files: give those of a Cluster and its InstanceGroups")
+	}
+	into, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	objects := make([]client.Object, len(set.Manifests))
+	for i, m := range set.Manifests {
+		objects[i] = m.Object
+	}
+	changes, err := into.Replace(cmd.Context(), objects)
+	if invalid, ok := errors.AsType[*state.InvalidError](err); ok {
+		return placed(invalid, set)
+	}
+	if err != nil {
+		return err
+	}
+	return Report(cmd, into, changes)
+}
+
+// placed says where each of the objects is that something is wrong with.
+func placed(invalid *state.InvalidError, set *manifest.Set) error {
+	lines := make([]string, len(invalid.Problems))
+	for i, problem := range invalid.Problems {
+		lines[i] = problem.Err.Error()
+		for _, m := range set.Manifests {
+			if m.Object.GetName() == problem.Object.GetName() && manifest.Kind(m.Object) == manifest.Kind(problem.Object) {
+				lines[i] = fmt.Sprintf("%s, document %d, line %d: %s", m.File, m.Document, m.Line, lines[i])
+				break
+			}
+		}
+	}
+	return fmt.Errorf("%s\nNothing has been changed", strings.Join(lines, "\n"))
+}
+
+// Report prints what was done with each object, and what is to be known of it.
+func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error {
+	for _, change := range changes {
+		kind, name := manifest.Kind(change.Object), change.Object.GetName()
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %s\n", kind, name, change.Action); err != nil {
+			return err
+		}
+		if _, ok := change.Object.(*v1alpha1.Cluster); ok && change.Action == state.Created && into.Kubernetes() == nil {
+			cmd.PrintErrf("The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them nobody reaches the cluster.\n", name, into, name)
+		}
+	}
+	return nil
+}
