@@ -15,6 +15,8 @@ import (
 type Flags struct {
 	// Others lets files hold objects of other API groups as well.
 	Others bool
+	// Optional is whether the command has another source: then it asks [Flags.Given].
+	Optional bool
 
 	files   []string
 	options manifest.Options
@@ -27,7 +29,9 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops of which anything has no counterpart")
 	set.StringVar(&f.options.Kops.Release, "kops-release", "", "the Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)")
 	set.StringVar(&f.options.Kops.Name, "kops-name", "", "the name of the cluster that manifests of kops define (default: the first part of its name there)")
-	_ = cmd.MarkFlagRequired("filename")
+	if !f.Optional {
+		_ = cmd.MarkFlagRequired("filename")
+	}
 }
 
 // Given reports whether there are files to read.

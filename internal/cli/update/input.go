@@ -7,11 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
-	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
@@ -20,13 +24,51 @@ type facts struct {
 	operator, account, caFile string
 }
 
-// input decides everything about the cluster of that name and its instance groups.
-func (f *facts) input(set *manifest.Set, name string) (*terraform.Input, error) {
+// read returns the cluster of that name and what belongs to it: from the files if some are named, from the state otherwise.
+func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
+	if f.manifests.Given() {
+		set, err := f.manifests.Read(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return objectsOf(set, name)
+	}
+	from, err := f.state.Open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if from.Kubernetes() != nil {
+		return nil, errors.New("in a management cluster the operator makes clusters, by CloudFormation, and Terraform would make this one a second time; keep it in a folder or a bucket, with --state")
+	}
+	return from.Load(cmd.Context(), name)
+}
+
+// objectsOf returns the cluster of that name from manifests.
+func objectsOf(set *manifest.Set, name string) (*state.Objects, error) {
 	cluster, err := clusterOf(set, name)
 	if err != nil {
 		return nil, err
 	}
-	of, err := releaseOf(set, cluster.Spec.Release)
+	objects := &state.Objects{Cluster: cluster, Releases: manifest.Objects[*v1alpha1.Release](set)}
+	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
+		if g.Namespace = namespace(g.Namespace); g.Spec.Cluster == name && g.Namespace == cluster.Namespace {
+			objects.Groups = append(objects.Groups, g)
+		}
+	}
+	return objects, nil
+}
+
+// input decides everything about a cluster and its instance groups.
+func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
+	cluster := of.Cluster
+	if len(cluster.Status.Stacks) > 0 {
+		return nil, fmt.Errorf("cluster %s is made by CloudFormation already, and Terraform would make it a second time; delete it first, or take another name", cluster.Name)
+	}
+	builtin, err := release.Builtin()
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in releases: %w", err)
+	}
+	runs, err := releaseOf(append(slices.Clone(of.Releases), builtin...), cluster.Spec.Release)
 	if err != nil {
 		return nil, err
 	}
@@ -34,38 +76,57 @@ func (f *facts) input(set *manifest.Set, name string) (*terraform.Input, error) 
 	if err != nil {
 		return nil, err
 	}
-	partition, suffix := render.Partition(cluster.Spec.Region)
+	partition, suffix := model.Partition(cluster.Spec.Region)
 	c, err := model.Resolve(model.Input{
-		Cluster: cluster, Release: of, Operator: f.operator, AccountID: account, Partition: partition, DNSSuffix: suffix,
+		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: partition, DNSSuffix: suffix, Alone: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)
 	}
 	in := &terraform.Input{Cluster: c}
-	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
-		if g.Namespace = namespace(g.Namespace); g.Spec.Cluster != name || g.Namespace != cluster.Namespace {
-			continue
-		}
+	for _, g := range of.Groups {
 		group, err := model.ResolveGroup(c, g)
 		if err != nil {
 			return nil, fmt.Errorf("instance group %s: %w", g.Name, err)
 		}
 		in.Groups = append(in.Groups, group)
 	}
+	return in, f.authorities(in, of)
+}
+
+// authorities gives the input the cluster's keys where they are known, or the certificate that workers trust alone.
+func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
+	if len(of.Secrets) > 0 {
+		if f.caFile != "" {
+			return errors.New("the state has the cluster's authorities; leave out --ca-certificate")
+		}
+		authorities, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
+		if err != nil {
+			return err //nolint:wrapcheck // it names the Secret
+		}
+		in.CACertificate, in.Keys = authorities.CACertificate(), authorities.Files()
+		if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
+			if in.Public, err = authorities.IssuerDocuments(in.Cluster.Issuer); err != nil {
+				return err //nolint:wrapcheck // it says what cannot be written
+			}
+		}
+		return nil
+	}
 	if f.caFile == "" && len(in.Groups) > 0 {
-		return nil, errors.New("the workers must be told whom to trust; name the certificate of the cluster's CA with --ca-certificate")
+		return errors.New("the workers must be told whom to trust; name a state that has the cluster's authorities with --state (aws-operator replace makes them), or the certificate of its CA with --ca-certificate")
 	}
 	if f.caFile != "" {
+		var err error
 		if in.CACertificate, err = os.ReadFile(f.caFile); err != nil {
-			return nil, fmt.Errorf("read the certificate of the cluster's CA: %w", err)
+			return fmt.Errorf("read the certificate of the cluster's CA: %w", err)
 		}
 	}
-	return in, nil
+	return nil
 }
 
 func namespace(given string) string {
 	if given == "" {
-		return "default"
+		return state.DefaultNamespace
 	}
 	return given
 }
@@ -86,25 +147,21 @@ func clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, error) {
 	return nil, fmt.Errorf("there is no cluster %s in the files; there is %s", name, strings.Join(names, ", "))
 }
 
-// releaseOf returns the release of that name, from the files or a built-in one.
-func releaseOf(set *manifest.Set, name string) (*v1alpha1.Release, error) {
-	builtin, err := release.Builtin()
-	if err != nil {
-		return nil, fmt.Errorf("read the built-in releases: %w", err)
-	}
-	all := append(manifest.Objects[*v1alpha1.Release](set), builtin...)
+// releaseOf returns the release of that name.
+func releaseOf(all []*v1alpha1.Release, name string) (*v1alpha1.Release, error) {
 	i := slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Name == name })
 	if i < 0 {
 		names := make([]string, 0, len(all))
 		for _, r := range all {
 			names = append(names, r.Name)
 		}
-		return nil, fmt.Errorf("there is no release %q; give its manifest with -f, or take one of %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("there is no release %q; give its manifest, or take one of %s", name, strings.Join(names, ", "))
 	}
 	return all[i], nil
 }
 
-// accountOf returns the account that the cluster is made in: that of the role by which it is made, or the one given.
+// accountOf returns the account that the cluster is made in: that of the role by which it is made, or the one given, or the one
+// that Terraform's provider acts in, which only Terraform finds out.
 func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 	const parts, account = 6, 4 // arn:partition:iam::account:role/…
 	switch role := cluster.Spec.Role; {
@@ -118,7 +175,7 @@ func (f *facts) accountOf(cluster *v1alpha1.Cluster) (string, error) {
 		}
 		return fields[account], nil
 	case f.account == "":
-		return "", fmt.Errorf("the account of cluster %s is not known, and the name of its bucket and its policies have it; give it with --aws-account-id", cluster.Name)
+		return terraform.AccountOfProvider, nil
 	}
 	return f.account, nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws-operator/aws-operator/internal/cli/replace"
 )
 
 const examples = "../../../examples/clusters/"
@@ -113,12 +115,6 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 			func(dir string) []string { return append([]string{"other"}, minimal(dir)[1:]...) }, "",
 			"there is no cluster other in the files; there is minimal",
 		},
-		"no account": {
-			func(dir string) []string {
-				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--ca-certificate", "testdata/ca.crt", "--out", dir}
-			}, "",
-			"give it with --aws-account-id",
-		},
 		"another account than the role's": {
 			func(dir string) []string {
 				return []string{"abroad", "-f", examples + "two-accounts.yaml", "--aws-account-id", "123456789012", "--ca-certificate", "testdata/ca.crt", "--out", dir}
@@ -129,10 +125,10 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 			func(dir string) []string {
 				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--out", dir}
 			}, "",
-			"name the certificate of the cluster's CA with --ca-certificate",
+			"or the certificate of its CA with --ca-certificate",
 		},
-		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup-linux-amd64 in"},
-		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is not known; give terraform"},
+		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup for amd64 in"},
+		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is not known; give terraform or cloudformation"},
 		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is not known; give cluster or stack"},
 		"a file of a person's": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
 		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf is of cluster big"},
@@ -151,5 +147,99 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 				t.Errorf("there is %v", now)
 			}
 		})
+	}
+}
+
+// kept puts an example into a state in a folder, with keys, and returns its reference.
+func kept(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := replace.Command()
+	cmd.SetArgs([]string{"-f", examples + name + ".yaml", "--state", dir})
+	cmd.SetOut(&bytes.Buffer{})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestAStateHasAllThatIsNeeded(t *testing.T) {
+	state, dir := kept(t, "minimal-public"), t.TempDir()
+	before := files(t, state)
+	out, err := run(t, "minimal", "--state", state, "--out", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := files(t, dir)
+	if strings.Contains(out, "machines wait for it") || !strings.Contains(out, "helm upgrade --install cilium cilium --repo https://helm.cilium.io ") {
+		t.Errorf("it says\n%s", out)
+	}
+	if after["data/minimal/chart-cilium.values.yaml"] == "" {
+		t.Error("the values of the chart are missing")
+	}
+	for _, file := range []string{"ca.crt", "ca.key", "etcd/ca.key", "front-proxy-ca.key", "sa.key", "sa.pub"} {
+		info, err := os.Stat(filepath.Join(dir, "data/minimal/secrets", file))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", file, info, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "data/minimal/secrets")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of the keys: %v, %v", info, err)
+	}
+	if !strings.Contains(after["data/minimal/secrets/.gitignore"], "\n*\n") {
+		t.Error("Git would take the keys")
+	}
+	for file, contents := range after {
+		if strings.Contains(contents, "PRIVATE KEY") && !strings.HasPrefix(file, "data/minimal/secrets/") {
+			t.Errorf("there is a key in %s", file)
+		}
+	}
+	if !maps.Equal(before, files(t, state)) {
+		t.Error("the state has changed")
+	}
+	out, err = run(t, "minimal", "--state", state, "--out", dir)
+	if err != nil || !strings.Contains(out, ": 0 files changed") {
+		t.Errorf("the second time it says %s (%v)", out, err)
+	}
+}
+
+// Terraform would delete the keys from the bucket, and machines that boot later would have none.
+func TestKeysAreNotTakenAwayByAnUpdateThatHasNone(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := run(t, "minimal", "--state", kept(t, "minimal-public"), "--out", dir); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, dir)
+	if _, err := run(t, minimal(dir)...); err == nil || !strings.Contains(err.Error(), "name the state that has them with --state") {
+		t.Errorf("it says %v", err)
+	}
+	if !maps.Equal(before, files(t, dir)) {
+		t.Error("files have changed")
+	}
+}
+
+func TestAFileThatOthersMayReadIsMadeItsOwnersAgain(t *testing.T) {
+	state, dir := kept(t, "minimal-public"), t.TempDir()
+	if _, err := run(t, "minimal", "--state", state, "--out", dir); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "data/minimal/secrets/ca.key")
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, "minimal", "--state", state, "--out", dir); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("it is %v, %v", info, err)
+	}
+}
+
+func TestWithoutATargetItIsSaidHowToChooseOne(t *testing.T) {
+	cmd := Command()
+	cmd.SetArgs([]string{"cluster", "minimal", "-f", examples + "minimal-public.yaml"})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--target terraform and --out") {
+		t.Errorf("it says %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func (w *written) say(what, file string) { w.changes = append(w.changes, what+" 
 
 // write makes the folder hold the configuration of the cluster. It errs before it changes anything where a file of somebody
 // else's is in the way. Each file is there wholly or not at all, also when it is interrupted; the same command goes on.
-func write(dir, cluster string, c *terraform.Configuration, programs programFiles) (*written, error) {
+func write(dir, cluster string, c *terraform.Configuration, open func(terraform.Program) (io.ReadCloser, error)) (*written, error) {
 	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
 		if err := mayOverwrite(filepath.Join(dir, file), cluster); err != nil {
 			return nil, err
@@ -36,14 +36,20 @@ func write(dir, cluster string, c *terraform.Configuration, programs programFile
 	if err != nil {
 		return nil, err
 	}
+	if err := keepsKeys(dir, cluster, c); err != nil {
+		return nil, err
+	}
 	w := &written{}
 	for _, p := range c.Programs {
-		if err := w.program(programs[p.Architecture], filepath.Join(dir, p.Path)); err != nil {
+		if err := w.program(func() (io.ReadCloser, error) { return open(p) }, filepath.Join(dir, p.Path)); err != nil {
 			return nil, err
 		}
 	}
+	if err := w.secrets(dir, c); err != nil {
+		return nil, err
+	}
 	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
-		if err := w.file(filepath.Join(dir, file), c.Files[file]); err != nil {
+		if err := w.file(filepath.Join(dir, file), c.Files[file], forAll); err != nil {
 			return nil, err
 		}
 	}
@@ -104,11 +110,60 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	return stale, nil
 }
 
+// keepsKeys errs where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
+// out of the bucket, and no slot could boot any more.
+func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
+	if len(c.Secrets) > 0 {
+		return nil
+	}
+	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
+	if err != nil {
+		return fmt.Errorf("look at what is there: %w", err)
+	}
+	for _, file := range there {
+		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+		if err != nil {
+			return fmt.Errorf("look at what is there: %w", err)
+		}
+		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`/`+c.SecretsFolder()+`/`)) {
+			return fmt.Errorf("%s has Terraform put the keys of the cluster's authorities into its bucket, and without them it would take them away; name the state that has them with --state, and leave out -f", file)
+		}
+	}
+	return nil
+}
+
+// secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are never removed: they may be all there
+// is of a cluster's keys.
+func (w *written) secrets(dir string, c *terraform.Configuration) error {
+	if len(c.Secrets) == 0 {
+		return nil
+	}
+	folder := filepath.Join(dir, c.SecretsFolder())
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make the folder for the keys: %w", err)
+	}
+	if err := w.file(filepath.Join(folder, ".gitignore"), []byte("# The keys of the cluster's authorities.\n*\n"), forAll); err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(c.Secrets)) {
+		if err := w.file(filepath.Join(dir, file), c.Secrets[file], forOwner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Modes of files.
+const (
+	forAll   os.FileMode = 0o644 // others who work on the configuration read it
+	forOwner os.FileMode = 0o600
+)
+
 // file writes a file unless it is there.
-func (w *written) file(file string, contents []byte) error {
+func (w *written) file(file string, contents []byte, mode os.FileMode) error {
 	before, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
-	switch {
-	case err == nil && bytes.Equal(before, contents):
+	switch info, statErr := os.Stat(file); {
+	case err == nil && statErr == nil && bytes.Equal(before, contents) && (mode == forAll || info.Mode().Perm() == mode):
 		w.unchanged++
 		return nil
 	case err == nil:
@@ -116,28 +171,31 @@ func (w *written) file(file string, contents []byte) error {
 	default:
 		w.say("created", file)
 	}
-	return replace(file, bytes.NewReader(contents))
+	return put(file, bytes.NewReader(contents), mode)
 }
 
-// program copies nodeup unless it is there: its hash is in its name.
-func (w *written) program(from, to string) error {
-	source, err := os.Open(from) //nolint:gosec // the folder is the person's own
-	if err != nil {
-		return fmt.Errorf("read nodeup: %w", err)
-	}
-	defer func() { _ = source.Close() }() // It was only read.
+// program copies a program unless it is there: its hash is in its name.
+func (w *written) program(open func() (io.ReadCloser, error), to string) error {
 	if _, err := os.Stat(to); err == nil {
 		w.unchanged++
 		return nil
 	}
+	source, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }() // It was only read.
 	w.say("created", to)
-	return replace(to, source)
+	return put(to, source, forAll)
 }
 
-// replace writes a file in the place of what is there.
-func replace(file string, contents io.Reader) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+// put writes a file in the place of what is there.
+func put(file string, contents io.Reader, mode os.FileMode) error {
+	dir, private := filepath.Dir(file), os.FileMode(0o700)
+	if mode == forAll {
+		private = 0o750
+	}
+	if err := os.MkdirAll(dir, private); err != nil {
 		return fmt.Errorf("make the folder for the configuration: %w", err)
 	}
 	partial, err := os.CreateTemp(dir, ".aws-operator-*")
@@ -145,8 +203,11 @@ func replace(file string, contents io.Reader) error {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	defer func() { _ = os.Remove(partial.Name()) }() // It is gone already if all went well.
-	_, err = io.Copy(partial, contents)
-	err = errors.Join(err, partial.Chmod(0o644), partial.Close()) //nolint:gosec // others who work on the configuration read it
+	err = partial.Chmod(mode)                        // before there is anything to read
+	if err == nil {
+		_, err = io.Copy(partial, contents)
+	}
+	err = errors.Join(err, partial.Close())
 	if err == nil {
 		err = os.Rename(partial.Name(), file)
 	}

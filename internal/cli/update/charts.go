@@ -1,0 +1,49 @@
+package update
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/addons"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/terraform"
+)
+
+// addCharts adds the values of the cluster's Helm charts to the data, for those who install them, and returns the commands that do.
+func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) {
+	charts, err := addons.Wanted(c.Release.Spec.Addons, c.Spec.Addons)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
+	}
+	commands := make([]string, 0, len(charts))
+	for _, chart := range charts {
+		values, err := yaml.Marshal(chart.Values)
+		if err != nil {
+			return nil, fmt.Errorf("write the values of chart %s: %w", chart.Name, err)
+		}
+		file := to.Folder + "/chart-" + chart.Name + ".values.yaml"
+		to.Files[file] = values
+		command := []string{"helm upgrade --install", chart.Name, chart.Chart}
+		if chart.Repository != "" {
+			command = append(command, "--repo", chart.Repository)
+		}
+		commands = append(commands, strings.Join(append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file), " "))
+	}
+	return commands, nil
+}
+
+// sayCharts says who installs the charts.
+func sayCharts(out io.Writer, commands []string) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, `kube-proxy and CoreDNS come with the control plane, unless they are among the charts below. Helm charts
+are not Terraform's: install them when the API answers, and again when this says otherwise. Without
+those for the network and the cloud controller no node becomes Ready:
+  %s
+`, strings.Join(commands, "\n  "))
+	return err
+}

@@ -1,0 +1,71 @@
+package update
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/terraform"
+)
+
+// findPrograms finds what the cluster's machines run, and gives the input its hashes. What it returns opens a program.
+func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.ReadCloser, error), error) {
+	if dir == "" {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program's folder, where nodeup is: %w", err)
+		}
+		dir = filepath.Dir(program)
+	}
+	folder := programs.In(dir)
+	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}
+	for _, g := range in.Groups {
+		architectures = append(architectures, g.Spec.Architecture)
+	}
+	in.Nodeup = map[v1alpha1.Architecture]string{}
+	for _, a := range architectures {
+		file, err := folder.Find(a)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+		}
+		in.Nodeup[a] = file.Hash
+	}
+	if in.Cluster.Spec.ControlPlane.RestoreSnapshot != "" {
+		file, err := folder.FindRestore(in.Cluster.ControlPlaneArchitecture)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+		}
+		if in.EtcdRestore, err = hashOf(file); err != nil {
+			return nil, err
+		}
+	}
+	return func(p terraform.Program) (io.ReadCloser, error) {
+		find := folder.Find
+		if p.Name == terraform.ProgramEtcdRestore {
+			find = folder.FindRestore
+		}
+		file, err := find(p.Architecture)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
+		}
+		return file.Open() //nolint:wrapcheck // it says what cannot be read
+	}, nil
+}
+
+func hashOf(program programs.File) (string, error) {
+	file, err := program.Open()
+	if err != nil {
+		return "", err //nolint:wrapcheck // it says what cannot be read
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", fmt.Errorf("read what restores etcd: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
