@@ -41,11 +41,30 @@ func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error
 		return nil
 	case Terminate:
 		return e.terminate(ctx, api, group, a)
+	case Release:
+		e.release(group, w, a.Instance)
+		return nil
 	case Validate:
 		return e.validate(ctx, group, w)
 	default:
 		return fmt.Errorf("nobody knows how to %s", a.Kind)
 	}
+}
+
+// HookDrain is the name of the lifecycle hook of groups by which machines that end are held until they are drained.
+const HookDrain = "drain"
+
+// release has the lifecycle action that holds a machine be completed: at once if there is nothing to wait for, as when it was drained
+// before it was ended, else when it is empty. With the only slot of a control plane goes the API, and with that any knowledge of pods.
+func (e *Engine) release(group *Group, w *seen, instance string) {
+	progress, known := e.options.Drains.Get(instance)
+	drained := known && (progress.State == drain.Empty || progress.State == drain.TimedOut)
+	e.options.Drains.Begin(drain.Order{
+		Cluster: group.Cluster, Group: group.workerGroup(), Slot: group.Slot, Instance: instance, Target: group.Target,
+		AutoScalingGroup: group.AutoScalingGroup, Hook: HookDrain, Reason: drain.Rolling, Timeout: group.DrainTimeout,
+		AtOnce: group.CloudOnly || drained || group.Role == RoleControlPlane && w.Unreachable != "",
+	})
+	e.change(group, func(past *recent) { past.released[instance] = true })
 }
 
 func named(err error, what string, of ...any) error {

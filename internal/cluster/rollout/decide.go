@@ -41,6 +41,8 @@ const (
 	CancelDrain ActionKind = "CancelDrain"
 	// Terminate ends a machine; with Action.Shrink the group's capacity is lowered with it.
 	Terminate ActionKind = "Terminate"
+	// Release has a machine go that a lifecycle hook holds: at once if it was drained, else when it is.
+	Release ActionKind = "Release"
 	// Validate looks whether all nodes and system pods are well.
 	Validate ActionKind = "Validate"
 )
@@ -80,7 +82,7 @@ func Decide(world *World, settings *Settings, now time.Time) Decision {
 		return *d
 	}
 	for _, next := range []func() *Decision{
-		p.recount, p.endAgain, p.stopped, p.reachable, p.finished, p.keepOff, p.troubled, p.drained, p.settling,
+		p.release, p.recount, p.endAgain, p.stopped, p.reachable, p.finished, p.keepOff, p.troubled, p.drained, p.settling,
 	} {
 		if d := next(); d != nil {
 			return *d
@@ -189,6 +191,23 @@ func (p *planner) begin() *Decision {
 // toSuspend returns the processes that are not suspended yet and should be.
 func (p *planner) toSuspend() []string {
 	return slices.DeleteFunc(slices.Clone(heldProcesses), func(process string) bool { return slices.Contains(p.Suspended, process) })
+}
+
+// release lets machines go that hooks hold.
+func (p *planner) release() *Decision {
+	var held []*Instance
+	d := act("")
+	for n := range p.Instances {
+		if i := &p.Instances[n]; i.Held {
+			held = append(held, i)
+			d.Actions = append(d.Actions, Action{Kind: Release, Instance: i.ID})
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	d.Why = capital(namesOf(held)) + " may go: its lifecycle hook is answered."
+	return d
 }
 
 // keepOff keeps others off the group.

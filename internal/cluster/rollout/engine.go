@@ -52,7 +52,8 @@ type EC2 interface {
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 
-// Options are what an engine works with. All but Clock are required; Workload and Drains are not asked of groups that are CloudOnly.
+// Options are what an engine works with. All but Clock are required; Workload is not asked of groups that are CloudOnly, Drains neither unless
+// they are to answer hooks.
 type Options struct {
 	AutoScaling func(awsapi.Target) awsapi.AutoScaling
 	EC2         func(awsapi.Target) EC2
@@ -80,6 +81,8 @@ type recent struct {
 	// launched is when machines were launched, ended when they were ended, cancelled whose drains were given up.
 	launched, ended map[string]time.Time
 	cancelled       map[string]bool
+	// released machines are let go already.
+	released map[string]bool
 	validation      Validation
 }
 
@@ -114,7 +117,7 @@ func (e *Engine) recent(group *Group) *recent {
 	defer e.mu.Unlock()
 	key := fmt.Sprint(group.Target, group.AutoScalingGroup)
 	if e.groups[key] == nil {
-		e.groups[key] = &recent{launched: map[string]time.Time{}, ended: map[string]time.Time{}, cancelled: map[string]bool{}}
+		e.groups[key] = &recent{launched: map[string]time.Time{}, ended: map[string]time.Time{}, cancelled: map[string]bool{}, released: map[string]bool{}}
 	}
 	return e.groups[key]
 }

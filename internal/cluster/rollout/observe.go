@@ -89,6 +89,7 @@ func (e *Engine) observeInstances(ctx context.Context, group *Group, found *type
 		from := &found.Instances[i]
 		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState)}
 		one.Outdated = slices.Contains(outdated, one.ID)
+		one.Held = group.AnswerHooks && from.LifecycleState == types.LifecycleStateTerminatingWait && !past.released[one.ID]
 		if launched, ok := past.launched[one.ID]; ok {
 			one.Launched = launched
 		} else {

@@ -65,6 +65,10 @@ type RunOptions struct {
 	// Slots tells what is wrong with a control plane's slots, by their numbers; those that are missing are well. It is asked before each
 	// slot and must not be nil if there are any. An error counts as all being unwell.
 	Slots func(context.Context) (map[int]string, error)
+	// Wake, if not nil, has it look again at once, as when a node changed.
+	Wake <-chan struct{}
+	// Poll is how often to look at least while something goes on; as seldom as is decided when zero.
+	Poll time.Duration
 	// Patience is how long nothing may change while it waits, before it is given up; for ever when zero. What was begun can be gone on
 	// with by another run.
 	Patience time.Duration
@@ -117,8 +121,14 @@ func (r *run) loop(ctx context.Context, stage []int, round func(context.Context,
 		case r.options.Patience > 0 && clk.Since(r.changed) > r.options.Patience:
 			return fmt.Errorf("the rolling update waited for %s: %s Run it again to go on", r.options.Patience, r.waiting(stage))
 		}
-		timer := clk.NewTimer(max(again, time.Second))
+		again = max(again, time.Second)
+		if poll := r.options.Poll; poll > 0 {
+			again = min(again, poll)
+		}
+		timer := clk.NewTimer(again)
 		select {
+		case <-r.options.Wake:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return fmt.Errorf("the rolling update was interrupted; run it again to go on: %w", context.Cause(ctx))

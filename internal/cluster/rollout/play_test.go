@@ -156,6 +156,9 @@ func (p *play) age(i *rollout.Instance) {
 func (p *play) end(i *rollout.Instance, by string) {
 	p.say("%s ends %s", by, i.ID)
 	i.Lifecycle, i.Ready = rollout.Leaving, false
+	if i.Held = p.settings.AnswerHooks; i.Held {
+		return // It waits for somebody to let it go.
+	}
 	p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
 }
 
@@ -220,6 +223,13 @@ func (p *play) do(a *rollout.Action) {
 		}
 	case rollout.Drain, rollout.Terminate:
 		p.take(a)
+	case rollout.Release:
+		i := p.find(a.Instance)
+		if !i.Held {
+			p.problem("%s is not held and is let go", i.ID)
+		}
+		i.Held = false
+		p.machines[i.ID].gone = p.now.Add(time.Duration(1+p.rand.IntN(120)) * time.Second)
 	case rollout.CancelDrain:
 		i := p.find(a.Instance)
 		i.Drain, i.Cordoned = "", false

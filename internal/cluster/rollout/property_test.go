@@ -82,6 +82,7 @@ func someSettings(r *rand.Rand, most int) *rollout.Settings {
 		s.OnDrainTimeout = drain.Abandon
 	}
 	s.CloudOnly = r.IntN(8) == 0
+	s.AnswerHooks = !s.HookDrains && r.IntN(2) == 0
 	return s
 }
 

@@ -30,6 +30,9 @@ type Settings struct {
 	// ended at once then, so that their replacements boot while they are drained; unless OnDrainTimeout is Abandon, since what ends
 	// cannot be kept in service.
 	HookDrains bool
+	// AnswerHooks has the roll let machines go that the group's lifecycle hook holds, once they are drained: nobody else does, as where no
+	// operator listens to Auto Scaling.
+	AnswerHooks bool
 	// CloudOnly goes by Auto Scaling alone: no node is looked at or drained. For machines that are no nodes, and for clusters that do
 	// not answer.
 	CloudOnly bool
@@ -64,6 +67,8 @@ const (
 type Instance struct {
 	ID        string
 	Lifecycle Lifecycle
+	// Held machines are leaving, wait in a lifecycle hook, and nobody but the roll lets them go.
+	Held bool
 	// Outdated machines were not launched from what the group launches from now.
 	Outdated bool
 	// Launched is when EC2 launched it.
