@@ -334,3 +334,12 @@ spec:
   resourceSet: 1.1.0
   images: {amd64: {parameter: /images/acme}}
 `
+
+func hostname(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

@@ -22,11 +22,13 @@ type Holder struct {
 	Since time.Time `json:"since"`
 	// Purpose is what for, such as "apply".
 	Purpose string `json:"purpose,omitempty"`
+	// ID tells one taking of the lock from any other.
+	ID string `json:"id,omitempty"`
 }
 
 // holder returns this process as a holder.
 func holder(clock clock.PassiveClock, purpose string) Holder {
-	h := Holder{Process: os.Getpid(), Since: clock.Now().UTC().Truncate(time.Second), Purpose: purpose, User: os.Getenv("USER")}
+	h := Holder{Process: os.Getpid(), Since: clock.Now().UTC().Truncate(time.Second), Purpose: purpose, User: os.Getenv("USER"), ID: string(newUID())}
 	if u, err := user.Current(); err == nil {
 		h.User = u.Username
 	}
