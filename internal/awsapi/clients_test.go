@@ -109,12 +109,12 @@ func TestExplain(t *testing.T) {
 		{
 			"expired credentials are renewed by a person",
 			answer{403, "ExpiredToken", "The security token included in the request is expired"},
-			Expired, "The AWS credentials of the operator have expired; renew them. If they were just renewed, check the machine's clock.", "",
+			Expired, "The AWS credentials have expired; renew them. If they were just renewed, check the machine's clock.", "",
 		},
 		{
 			"unknown credentials are corrected by a person",
 			answer{403, "InvalidClientTokenId", "The security token included in the request is invalid."},
-			BadCredentials, "AWS does not accept the operator's credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
+			BadCredentials, "AWS does not accept the credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
 		},
 		{
 			"a refusal keeps AWS's words",

@@ -162,9 +162,9 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	case Throttled:
 		return fmt.Sprintf("AWS limits the rate of %s calls; the operator slows down and tries again.", calledAction(err))
 	case Expired:
-		return "The AWS credentials of the operator have expired; renew them. If they were just renewed, check the machine's clock."
+		return "The AWS credentials have expired; renew them. If they were just renewed, check the machine's clock."
 	case BadCredentials:
-		return fmt.Sprintf("AWS does not accept the operator's credentials (%s); check the access key, its secret and the session token.", f.Code)
+		return fmt.Sprintf("AWS does not accept the credentials (%s); check the access key, its secret and the session token.", f.Code)
 	case LimitReached:
 		return fmt.Sprintf("A quota of the AWS account is used up: %s Ask AWS for a higher one or remove what is not needed.", Sentence(api.ErrorMessage()))
 	case Unavailable:
@@ -223,7 +223,7 @@ func explainSilence(err error) *Failure {
 	var request *url.Error
 	switch text := err.Error(); {
 	case strings.Contains(text, "get credentials") || strings.Contains(text, "failed to refresh cached credentials"):
-		return &Failure{Kind: BadCredentials, Message: "The operator found no AWS credentials; give it a role (IRSA, pod identity or instance profile) or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."}
+		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials; give the operator a role (IRSA, pod identity or instance profile), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."}
 	case errors.As(err, &dns):
 		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.", dns.Name)}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -209,7 +209,7 @@ func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
 		status             int
 		want               string
 	}{
-		"credentials that have expired": {inBucket, "ExpiredToken", "The provided token has expired.", 400, "credentials of the operator have expired; renew them"},
+		"credentials that have expired": {inBucket, "ExpiredToken", "The provided token has expired.", 400, "The AWS credentials have expired; renew them"},
 		"a permission that is missing": {inBucket, "AccessDenied",
 			"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:ListBucket on resource: \"arn:aws:s3:::acme-clusters\" because no identity-based policy allows the s3:ListBucket action",
 			403, "arn:aws:iam::123456789012:user/ada lacks the permission s3:ListBucket"},
