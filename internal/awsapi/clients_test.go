@@ -176,7 +176,7 @@ func TestExplainMissingCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	failure := Explain(describe(t.Context(), clients))
-	if failure == nil || failure.Kind != BadCredentials || !strings.Contains(failure.Message, "found no AWS credentials") {
+	if failure == nil || failure.Kind != BadCredentials || !strings.Contains(failure.Message, "There are no AWS credentials") {
 		t.Errorf("got %+v, want that there are no credentials", failure)
 	}
 }
