@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/admit"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -79,7 +80,29 @@ func merge(into, over map[string]any) {
 // create tries to make the object, and makes it vanish again.
 func (s server) create(t *testing.T, obj *unstructured.Unstructured) error {
 	t.Helper()
-	return s.Create(t.Context(), obj, client.DryRunAll)
+	given := obj.DeepCopy()
+	return agreed(t, given, nil, s.Create(t.Context(), obj, client.DryRunAll))
+}
+
+// agreed returns what the API server said of an object, after making sure that package admit says the same without one.
+func agreed(t *testing.T, obj, old *unstructured.Unstructured, said error) error {
+	t.Helper()
+	var before client.Object
+	if old != nil {
+		before = old
+	}
+	// YAML has made every number a fraction; JSON does not.
+	data, err := obj.MarshalJSON()
+	if err == nil {
+		err = obj.UnmarshalJSON(data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admit.Check(t.Context(), obj, before); (err == nil) != (said == nil) {
+		t.Errorf("the API server says: %v\nwithout it: %v", said, err)
+	}
+	return said
 }
 
 // update makes the object, then changes it.
@@ -98,6 +121,8 @@ func (s server) update(t *testing.T, obj *unstructured.Unstructured, change stri
 	if err := yaml.Unmarshal([]byte(change), &over); err != nil {
 		t.Fatal(err)
 	}
+	old := obj.DeepCopy()
 	merge(obj.Object, over)
-	return s.Update(t.Context(), obj, client.DryRunAll)
+	given := obj.DeepCopy()
+	return agreed(t, given, old, s.Update(t.Context(), obj, client.DryRunAll))
 }
