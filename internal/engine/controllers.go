@@ -52,7 +52,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	engine := stack.New(stack.Options{Clients: clients, Clock: r.Clock, Logger: r.Logger.WithName("stack"), PollInterval: r.Poll})
 	events := &polled{
 		listener: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events")}),
-		clock:    r.Clock, every: r.Poll, targets: map[awsapi.Target]bool{},
+		clock:    r.Clock, every: r.Poll, targets: map[awsapi.Target]bool{r.target: true},
 	}
 	if err := mgr.Add(events); err != nil {
 		return nil, fmt.Errorf("add the look for instances: %w", err)

@@ -28,13 +28,14 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// State is where a cluster's definition is, and where what is made for it is written.
+// State is where a cluster's definition is, and where what is made for it is written; *state.State is one.
 type State interface {
-	// Load returns all that there is of a cluster: the Cluster, its InstanceGroups, Releases of its own, and Secrets.
-	Load(ctx context.Context, cluster string) ([]client.Object, error)
+	// Load returns a cluster and what belongs to it.
+	Load(ctx context.Context, cluster string) (*state.Objects, error)
 	// Lock keeps others from changing the cluster until unlock is called. It errs when another does already.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	// Save writes an object as it is now, with its metadata and status.
@@ -91,7 +92,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	o.setDefaults()
 	unlock, err := o.State.Lock(ctx, o.Cluster, o.Purpose)
 	if err != nil {
-		return fmt.Errorf("lock the state: %w", err)
+		return err //nolint:wrapcheck // a sentence that says who holds it
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	r := &run{Options: o, keeper: newKeeper(o.State, o.Cluster)}
@@ -146,9 +147,10 @@ type run struct {
 	api    *kubeapi.Server
 	config *rest.Config
 	client client.WithWatch
-	// key is the Cluster's, region its region.
+	// key is the Cluster's, target where it is in AWS, seen from its own account unless it has a role.
 	key    types.NamespacedName
 	region string
+	target awsapi.Target
 }
 
 // load gives the API what the state holds, and what the operator is to have.
@@ -169,15 +171,12 @@ func (r *run) load(ctx context.Context) error {
 	}
 	objects, err := r.State.Load(ctx, r.Cluster)
 	if err != nil {
-		return fmt.Errorf("read the state: %w", err)
+		return err //nolint:wrapcheck // a sentence that names what is missing
 	}
-	for _, object := range objects {
+	for _, object := range objects.All() {
 		if err := r.loadObject(scheme, object); err != nil {
 			return err
 		}
-	}
-	if r.key.Name == "" {
-		return fmt.Errorf("the state holds objects of cluster %s but not the Cluster itself", r.Cluster)
 	}
 	r.keeper.loaded()
 	return nil
@@ -190,6 +189,9 @@ func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
 	}
 	if cluster, ok := object.(*v1alpha1.Cluster); ok {
 		r.key, r.region = client.ObjectKeyFromObject(cluster), cluster.Spec.Region
+		if role := cluster.Spec.Role; role != nil && role.ARN != "" {
+			r.target = awsapi.Target{Region: r.region, RoleARN: role.ARN, ExternalID: role.ExternalID}
+		}
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace}}
 		if err := r.api.Put(namespace); err != nil {
 			return fmt.Errorf("make the namespace %s: %w", cluster.Namespace, err)
