@@ -94,6 +94,15 @@ func Explain(err error) *Failure {
 	}
 }
 
+// Known returns what [Explain] does of errors that come from a call of AWS, and others, as those that the project itself makes, as they
+// are.
+func Known(err error) error {
+	if failure := Explain(err); failure != nil && (failure.Kind != Unavailable || Code(err) != "") {
+		return failure
+	}
+	return err
+}
+
 // Code returns AWS's error code of a failed call, or "".
 func Code(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {

@@ -134,3 +134,25 @@ func TargetOf(clients Clients, cluster *v1alpha1.Cluster) awsapi.Target {
 
 // Bastion reports whether the group's machines are bastions, which are no nodes.
 func (g *Group) Bastion() bool { return g.Role == rollout.RoleBastion }
+
+// UnhealthySlots returns why each of so many slots does not serve, as far as the load balancer of the API knows, without those that do.
+// Its checks ask the API server whether it is ready, which reads from etcd with quorum to answer.
+func (c *Cluster) UnhealthySlots(slots int) map[int]string {
+	problems := map[int]string{}
+	for slot := range slots {
+		problems[slot] = "the load balancer of the API has no healthy target in it"
+	}
+	if c.LoadBalancer == nil {
+		return problems
+	}
+	for i := range c.Groups {
+		for _, one := range c.Groups[i].Instances {
+			for _, target := range c.LoadBalancer.Targets {
+				if c.Groups[i].Slot != rollout.NoSlot && target.Instance == one.ID && target.State == elbtypes.TargetHealthStateEnumHealthy {
+					delete(problems, c.Groups[i].Slot)
+				}
+			}
+		}
+	}
+	return problems
+}

@@ -28,7 +28,7 @@ func Find(ctx context.Context, clients Clients, of *v1alpha1.Cluster) (*Cluster,
 	f := finder{clients: clients, of: of, found: &Cluster{Name: of.Name, Target: TargetOf(clients, of)}}
 	for _, step := range []func(context.Context) error{f.groups, f.loadBalancer, f.targets, f.record} {
 		if err := step(ctx); err != nil {
-			return nil, fmt.Errorf("look for cluster %s in AWS: %w", of.Name, awsapi.Explain(err))
+			return nil, fmt.Errorf("look for cluster %s in AWS: %w", of.Name, awsapi.Known(err))
 		}
 	}
 	return f.found, nil

@@ -2,9 +2,12 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
 // Row is what is known of one group, for a table.
@@ -154,10 +157,21 @@ func (r *run) first(stage []int, state State) string {
 func (r *run) step(ctx context.Context, n int) (Result, error) {
 	result, err := r.engine.Step(ctx, &r.options.Groups[n])
 	if err != nil {
-		return result, fmt.Errorf("group %s: %w", r.options.Groups[n].Name, err)
+		if result, err = r.troubled(n, result.Did, err); err != nil {
+			return result, err
+		}
 	}
 	r.note(n, result)
 	return result, nil
+}
+
+// troubled says what is done about an error: what may pass is waited for.
+func (r *run) troubled(n int, did []string, err error) (Result, error) {
+	err = awsapi.Known(err)
+	if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
+		return Result{State: Rolling, Why: failure.Message, Again: lookAgain, Did: did}, nil
+	}
+	return Result{}, fmt.Errorf("group %s: %w", r.options.Groups[n].Name, err)
 }
 
 func (r *run) note(n int, result Result) {
@@ -205,7 +219,11 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 		group := &r.options.Groups[n]
 		rows, planned := r.engine.Plan(ctx, []Group{*group})
 		if planned != nil {
-			return Rolling, 0, fmt.Errorf("group %s: %w", group.Name, planned)
+			result, err := r.troubled(n, nil, planned)
+			if err == nil {
+				r.note(n, result)
+			}
+			return Rolling, result.Again, err
 		}
 		slots[at] = Slot{Number: group.Slot, Outdated: rows[0].NeedUpdate > 0, Problem: problems[group.Slot], State: r.last[n].State, Why: r.last[n].Why}
 		if err != nil {

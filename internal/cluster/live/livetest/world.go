@@ -378,6 +378,21 @@ func (w *World) Group(name string) *live.Group {
 	return group
 }
 
+// Older errs while there is a machine that was launched within some time.
+func (w *World) Older(than time.Duration) error {
+	w.t.Helper()
+	out, err := w.EC2.DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{})
+	w.must(err)
+	for _, reservation := range out.Reservations {
+		for i := range reservation.Instances {
+			if since := time.Since(aws.ToTime(reservation.Instances[i].LaunchTime)); since <= than {
+				return fmt.Errorf("%s is %s old", aws.ToString(reservation.Instances[i].InstanceId), since)
+			}
+		}
+	}
+	return nil
+}
+
 // MoveOn has groups launch from a new version of their launch template, as Terraform does it.
 func (w *World) MoveOn(names ...string) {
 	w.t.Helper()

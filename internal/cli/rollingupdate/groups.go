@@ -1,0 +1,140 @@
+package rollingupdate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+)
+
+const (
+	// slotReadyTimeout is how long a slot's new machine may take until its node is Ready, as with CloudFormation.
+	slotReadyTimeout = 20 * time.Minute
+	// slotDrainTimeout is how long draining a slot's node may take: what runs there besides the control plane can be little.
+	slotDrainTimeout = 10 * time.Minute
+)
+
+// owner is who replaces the machines of a group when their shape changes.
+type owner string
+
+const (
+	// ownerCommand is this command.
+	ownerCommand owner = "rolling-update"
+	// ownerCloudFormation is the update of the group's stack.
+	ownerCloudFormation owner = "CloudFormation"
+	// ownerOperator is the operator in the management cluster.
+	ownerOperator owner = "Operator"
+)
+
+// target is a group that was chosen.
+type target struct {
+	rollout.Group
+
+	owner owner
+	// stack is the CloudFormation stack that owns it, empty if none does.
+	stack string
+}
+
+// ownerOf returns who replaces a group's machines. No update policy is on the group of the bastions.
+func ownerOf(found *live.Group, spec *v1alpha1.InstanceGroup, managed bool) owner {
+	switch {
+	case found.Stack == "" || found.Bastion():
+		return ownerCommand
+	case spec == nil || spec.Spec.RollingUpdate.Engine != v1alpha1.RollOperator:
+		return ownerCloudFormation
+	case managed:
+		return ownerOperator
+	default:
+		return ownerCommand
+	}
+}
+
+// roles are the names of roles as people write them, also those who come from kops.
+var roles = map[string]rollout.Role{
+	"control-plane": rollout.RoleControlPlane, "controlplane": rollout.RoleControlPlane, "master": rollout.RoleControlPlane,
+	"worker": rollout.RoleWorker, "node": rollout.RoleWorker, "bastion": rollout.RoleBastion,
+}
+
+// chosen returns the groups in AWS that were chosen. It errs for names that are none.
+func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
+	wanted := map[rollout.Role]bool{}
+	for _, name := range c.roles {
+		role, ok := roles[strings.ToLower(name)]
+		if !ok {
+			return nil, fmt.Errorf("--instance-group-roles %s is not known; give control-plane, worker or bastion", name)
+		}
+		wanted[role] = true
+	}
+	var names []string
+	var groups []*live.Group
+	for i := range found.Groups {
+		g := &found.Groups[i]
+		names = append(names, g.Name)
+		if (len(c.groups) == 0 || slices.Contains(c.groups, g.Name)) && (len(wanted) == 0 || wanted[g.Role]) {
+			groups = append(groups, g)
+		}
+	}
+	for _, name := range c.groups {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("cluster %s has no group %s in AWS; there is %s", found.Name, name, strings.Join(names, ", "))
+		}
+	}
+	return groups, nil
+}
+
+// target describes the roll of a group.
+func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) {
+	var spec *v1alpha1.InstanceGroup
+	for _, g := range u.groups {
+		if from.Role == rollout.RoleWorker && g.Name == from.Name {
+			spec = g
+		}
+	}
+	t := &target{owner: ownerOf(from, spec, u.managed), stack: from.Stack, Group: rollout.Group{
+		Name: from.Name, AutoScalingGroup: from.AutoScalingGroup, Role: from.Role, Slot: from.Slot,
+		Cluster: types.NamespacedName{Namespace: u.cluster.Namespace, Name: u.cluster.Name}, Target: found.Target,
+	}}
+	settings, err := u.settings(from, spec)
+	if err != nil {
+		return nil, err
+	}
+	t.Settings = *settings
+	return t, nil
+}
+
+// settings say how the machines of a group are replaced.
+func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*rollout.Settings, error) {
+	s := &rollout.Settings{
+		Attempt: "terminal-" + strconv.FormatInt(u.clock.Now().Unix(), 36), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
+		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), Force: u.force, ValidateCount: u.validateCount,
+	}
+	if from.Role == rollout.RoleWorker {
+		if spec == nil { // It is in AWS, and in the state no more: what holds for a group that says nothing.
+			spec = &v1alpha1.InstanceGroup{Spec: v1alpha1.InstanceGroupSpec{MinSize: int32(from.Min), MaxSize: int32(max(1, from.Max))}} //nolint:gosec // sizes are int32 in AWS
+		}
+		if u.batchSize != "" {
+			spec = spec.DeepCopy()
+			spec.Spec.RollingUpdate.BatchSize = new(intstr.Parse(u.batchSize))
+		}
+		r, err := model.RollingOf(spec)
+		if err != nil {
+			return nil, fmt.Errorf("instance group %s: %w", from.Name, err)
+		}
+		s.BatchSize, s.MinInService, s.Surge, s.Canary = int(r.BatchSize), int(r.MinInService), int(r.Surge), int(r.Canary)
+		s.Pause, s.ReadyTimeout, s.DrainTimeout, s.OnDrainTimeout = r.Pause, r.ReadyTimeout, r.DrainTimeout, drain.Policy(r.OnDrainTimeout)
+	}
+	if u.failOnDrain {
+		s.OnDrainTimeout = drain.Abandon
+	}
+	return s, nil
+}

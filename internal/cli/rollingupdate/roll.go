@@ -1,0 +1,144 @@
+package rollingupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/drain"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+)
+
+// leastTokenLife is how long new machines must be able to join when their turn comes.
+const leastTokenLife = 15 * time.Minute
+
+// news are the lines that a person follows.
+type news struct {
+	mu  sync.Mutex
+	out io.Writer
+	now func() time.Time
+}
+
+func (n *news) say(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, _ = fmt.Fprintf(n.out, "%s %s\n", n.now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// roll replaces machines.
+func (u *update) roll(ctx context.Context) error {
+	lines := &news{out: u.out, now: func() time.Time { return u.clock.Now() }}
+	s, err := u.look(ctx, func(n drain.Notice) {
+		if n.What != "Draining" { // What the engine does is told by it.
+			lines.say("%s", n.Message)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	groups, others := u.mine(s)
+	for _, line := range u.elsewhere(others) {
+		lines.say("%s", line)
+	}
+	if len(groups) == 0 {
+		lines.say("No machine needs to be replaced by rolling-update.")
+		return nil
+	}
+	if err := errors.Join(u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
+		return err
+	}
+	err = u.carryOut(ctx, s, groups, lines)
+	switch {
+	case ctx.Err() != nil:
+		lines.say("It was interrupted. Run the same command again to go on.")
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	var names []string
+	for _, t := range groups {
+		names = append(names, t.Name)
+	}
+	lines.say("All machines of %s are as their groups launch them.", strings.Join(names, ", "))
+	return nil
+}
+
+// checkAPI errs if nodes must be known and are not, or new machines of instance groups could not join.
+func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
+	asked, workers := false, false
+	for _, t := range groups {
+		asked = asked || !t.CloudOnly
+		workers = workers || t.Role == rollout.RoleWorker && !t.CloudOnly
+	}
+	switch {
+	case !asked:
+		return nil
+	case s.silent != "":
+		return fmt.Errorf("the API of cluster %s does not answer: %s. Nothing was changed; --cloudonly goes by AWS alone and drains no node",
+			u.cluster.Name, strings.TrimSuffix(s.silent, "."))
+	case !workers:
+		return nil
+	}
+	api := live.Ask(ctx, s.connection, u.slots())
+	if api.Problem == "" && api.TokenUntil.Before(u.clock.Now().Add(leastTokenLife)) {
+		return fmt.Errorf("new machines of cluster %s could not join, since no bootstrap token holds for another %s. Nothing was changed; apply the cluster's definition, which makes one, or look why its slots do not",
+			u.cluster.Name, leastTokenLife)
+	}
+	return nil
+}
+
+func (u *update) slots() int { return int(model.SpecOf(u.cluster).ControlPlane.Replicas) }
+
+// carryOut rolls groups until all are done, one stops, or the context ends.
+func (u *update) carryOut(ctx context.Context, s *scene, groups []*target, lines *news) error {
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.drains.Start(work) })
+	defer running.Wait()
+	defer end()
+	wake := make(chan struct{}, 1)
+	nudge := func() {
+		select {
+		case wake <- struct{}{}:
+		default: // It will look.
+		}
+	}
+	u.session.Connections().Subscribe(func(workload.Change) { nudge() })
+	s.drains.Subscribe(func(drain.Progress) { nudge() })
+	patience := time.Duration(0)
+	for _, t := range groups {
+		patience = max(patience, t.DrainTimeout+t.ReadyTimeout+t.Pause)
+	}
+	return s.engine.Run(ctx, &rollout.RunOptions{
+		Groups: plainOf(groups), Slots: func(ctx context.Context) (map[int]string, error) { return u.unwellSlots(ctx, s) },
+		Wake: wake, Poll: u.poll, Patience: u.patience + patience,
+	}, func(p rollout.Progress) {
+		for _, did := range p.Did {
+			lines.say("%s: %s", p.Group, did)
+		}
+		if last := len(p.Did) - 1; p.Why != "" && (last < 0 || p.Did[last] != p.Why) {
+			lines.say("%s: %s", p.Group, p.Why)
+		}
+	})
+}
+
+// unwellSlots says which slots do not serve: by the cluster's own API, or, where that is not asked, by what its load balancer holds of
+// them, which asks each API server whether it is ready, and that asks etcd.
+func (u *update) unwellSlots(ctx context.Context, s *scene) (map[int]string, error) {
+	if !u.cloudOnly {
+		return s.connection.SlotProblems(ctx, u.slots()), nil
+	}
+	found, err := u.session.Find(ctx)
+	if err != nil {
+		return nil, awsapi.Known(err)
+	}
+	return found.UnhealthySlots(u.slots()), nil
+}

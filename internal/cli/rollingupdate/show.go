@@ -1,0 +1,130 @@
+package rollingupdate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+)
+
+// shown is what machines read.
+type shown struct {
+	Cluster string       `json:"cluster"`
+	Groups  []shownGroup `json:"groups"`
+	// Order is in which groups would be rolled: those of a stage together.
+	Order [][]string `json:"order"`
+	Notes []string   `json:"notes"`
+}
+
+type shownGroup struct {
+	Name             string `json:"name"`
+	Role             string `json:"role"`
+	Status           string `json:"status"`
+	NeedUpdate       int    `json:"needUpdate"`
+	Ready            int    `json:"ready"`
+	Min              int    `json:"min"`
+	Target           int    `json:"target"`
+	Max              int    `json:"max"`
+	Nodes            int    `json:"nodes"`
+	Owner            string `json:"owner"`
+	AutoScalingGroup string `json:"autoScalingGroup"`
+	Why              string `json:"why,omitempty"`
+}
+
+// show prints what would be done.
+func (u *update) show(ctx context.Context) error {
+	s, err := u.look(ctx, nil)
+	if err != nil {
+		return err
+	}
+	groups, others := u.mine(s)
+	data := shown{Cluster: u.cluster.Name, Groups: u.shownGroups(s), Order: orderOf(groups), Notes: u.notes(s, groups, others)}
+	if err := u.output.Print(u.out, data, tableOf(data.Groups)); err != nil {
+		return err
+	}
+	if u.output.Format != flags.FormatTable && u.output.Format != flags.FormatWide {
+		return nil
+	}
+	_, err = io.WriteString(u.out, "\n"+strings.Join(data.Notes, "\n")+"\n")
+	return err
+}
+
+// notes say in sentences what would be done, and what others have to do.
+func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []string {
+	var notes []string
+	if s.silent != "" {
+		notes = append(notes, fmt.Sprintf("The cluster's API does not answer: %s. Nodes are not known; --cloudonly goes by AWS alone.", strings.TrimSuffix(s.silent, ".")))
+	}
+	for i := range s.rows {
+		if why := s.rows[i].Why; why != "" {
+			notes = append(notes, fmt.Sprintf("The last roll of %s stopped: %s", s.rows[i].Name, why))
+		}
+	}
+	notes = append(notes, u.elsewhere(others)...)
+	if len(groups) == 0 {
+		if len(others) == 0 {
+			notes = append(notes, "No machine needs to be replaced.")
+		}
+		return notes
+	}
+	var order []string
+	for _, stage := range orderOf(groups) {
+		how := ""
+		if len(stage) > 1 {
+			how = " (one after the other)"
+		}
+		order = append(order, strings.Join(stage, ", ")+how)
+	}
+	return append(notes, fmt.Sprintf("Would replace machines, in this order: %s.", strings.Join(order, "; then ")), "Nothing was changed. Give --yes to do it.")
+}
+
+func orderOf(groups []*target) [][]string {
+	order := [][]string{}
+	for _, stage := range rollout.Order(plainOf(groups), 1, false) {
+		var names []string
+		for _, n := range stage {
+			names = append(names, groups[n].Name)
+		}
+		order = append(order, names)
+	}
+	return order
+}
+
+func plainOf(groups []*target) []rollout.Group {
+	plain := make([]rollout.Group, len(groups))
+	for i, t := range groups {
+		plain[i] = t.Group
+	}
+	return plain
+}
+
+func (u *update) shownGroups(s *scene) []shownGroup {
+	groups := []shownGroup{}
+	for i := range s.rows {
+		row := &s.rows[i]
+		groups = append(groups, shownGroup{
+			Name: row.Name, Role: string(row.Role), Status: row.Status, NeedUpdate: row.NeedUpdate, Ready: row.Ready, Min: row.Min, Target: row.Target, Max: row.Max,
+			Nodes: row.Nodes, Owner: string(s.targets[i].owner), AutoScalingGroup: s.targets[i].AutoScalingGroup, Why: row.Why,
+		})
+	}
+	return groups
+}
+
+func tableOf(groups []shownGroup) flags.Table {
+	table := flags.Table{
+		Columns: []string{"NAME", "STATUS", "NEEDUPDATE", "READY", "MIN", "TARGET", "MAX", "NODES", "ROLE", "REPLACED BY", "AUTO SCALING GROUP"}, Wide: 3,
+	}
+	for i := range groups {
+		g := &groups[i]
+		cells := []string{g.Name, g.Status}
+		for _, n := range []int{g.NeedUpdate, g.Ready, g.Min, g.Target, g.Max, g.Nodes} {
+			cells = append(cells, strconv.Itoa(n))
+		}
+		table.Rows = append(table.Rows, append(cells, g.Role, g.Owner, g.AutoScalingGroup))
+	}
+	return table
+}

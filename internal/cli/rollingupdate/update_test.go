@@ -1,0 +1,255 @@
+package rollingupdate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+)
+
+func group(name string, least, most int32) *v1alpha1.InstanceGroup {
+	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
+}
+
+// log is what a run prints, and wakes who waits for words in it.
+type log struct {
+	mu     sync.Mutex
+	text   bytes.Buffer
+	waited map[string]chan struct{}
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	for words, found := range l.waited {
+		if strings.Contains(l.text.String(), words) {
+			close(found)
+			delete(l.waited, words)
+		}
+	}
+	return len(p), nil
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// shows returns what is closed once the words were printed.
+func (l *log) shows(words string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waited == nil {
+		l.waited = map[string]chan struct{}{}
+	}
+	found := make(chan struct{})
+	l.waited[words] = found
+	return found
+}
+
+// newUpdate is a run of the command by somebody who has just started it.
+func newUpdate(w *livetest.World, c choice) (*update, *log) {
+	out := &log{}
+	return &update{
+		cluster: w.Cluster, groups: w.Groups, clients: w.Clients, session: w.Session(), clock: clock.RealClock{},
+		choice: c, validateCount: 1, patience: time.Minute, poll: 100 * time.Millisecond,
+		output: &flags.Output{Format: flags.FormatTable}, out: out,
+	}, out
+}
+
+func machinesOf(w *livetest.World, names ...string) (ids []string) {
+	for _, name := range names {
+		for _, one := range w.Group(name).Instances {
+			ids = append(ids, one.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// renewed complains unless every machine of the groups is another one than before, and up to date.
+func renewed(t *testing.T, w *livetest.World, before []string, names ...string) {
+	t.Helper()
+	w.WaitValid()
+	for _, name := range names {
+		g := w.Group(name)
+		if g.Rolling {
+			t.Errorf("a memory is left on %s", name)
+		}
+		for _, one := range g.Instances {
+			if slices.Contains(before, one.ID) || one.Outdated {
+				t.Errorf("machine %s of %s was not replaced", one.ID, name)
+			}
+		}
+	}
+}
+
+var slotNames = []string{"control-plane-0", "control-plane-1", "control-plane-2"}
+
+func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("blue", 1, 2), group("green", 2, 3)}, Terraform: true})
+	all := append(slices.Clone(slotNames), "blue", "green")
+	before := machinesOf(w, all...)
+	w.MoveOn(all...)
+
+	show, text := newUpdate(w, choice{})
+	if err := show.show(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"NAME              STATUS        NEEDUPDATE   READY   MIN   TARGET   MAX   NODES\n",
+		"control-plane-0   NeedsUpdate   1            1       1     1        1     1\n",
+		"green             NeedsUpdate   2            2       2     2        3     2\n",
+		"in this order: control-plane-0, control-plane-1, control-plane-2 (one after the other); then blue; then green.\nNothing was changed. Give --yes to do it.\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+	if !slices.Equal(before, machinesOf(w, all...)) {
+		t.Error("showing it replaced machines")
+	}
+
+	roll, text := newUpdate(w, choice{})
+	if err := roll.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	t.Log(text)
+	renewed(t, w, before, all...)
+	again, text := newUpdate(w, choice{})
+	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "No machine needs to be replaced") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("workers", 3, 4)}, Terraform: true})
+	before := machinesOf(w, "workers")
+	w.MoveOn("workers")
+	for _, at := range []string{"must be drained", "must end"} {
+		ctx, kill := context.WithCancel(t.Context())
+		roll, text := newUpdate(w, choice{groups: []string{"workers"}})
+		reached := text.shows(at)
+		go func() { <-reached; kill() }()
+		if err := roll.roll(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(text.String(), "Run the same command again to go on.") {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if !w.Group("workers").Rolling {
+			t.Errorf("nothing is noted on the group when it was killed where a node %s", at)
+		}
+	}
+	roll, text := newUpdate(w, choice{})
+	if err := roll.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	renewed(t, w, before, "workers")
+}
+
+func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("blue", 1, 2), group("green", 1, 2)}, Bastion: true, Terraform: true})
+	w.Eventually("the second is over in which machines were launched", func() error { return w.Older(time.Second) })
+	blue, others := machinesOf(w, "blue"), machinesOf(w, "green", "control-plane-0", "bastion")
+	roll, text := newUpdate(w, choice{groups: []string{"blue", "control-plane-0"}, roles: []string{"Node"}, force: true})
+	if err := roll.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	renewed(t, w, blue, "blue")
+	if !slices.Equal(others, machinesOf(w, "green", "control-plane-0", "bastion")) {
+		t.Error("other groups were rolled, too")
+	}
+	for name, test := range map[string]struct {
+		choice choice
+		says   string
+	}{
+		"no such group": {choice{groups: []string{"red"}}, "cluster demo has no group red in AWS; there is control-plane-0, blue, green, bastion"},
+		"no such role":  {choice{roles: []string{"king"}}, "--instance-group-roles king is not known; give control-plane, worker or bastion"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, _ := newUpdate(w, test.choice)
+			if err := u.show(t.Context()); err == nil || err.Error() != test.says {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Bastion: true, Terraform: true})
+	w.MoveOn("workers", "control-plane-1", "bastion")
+	rolled := []string{"workers", "control-plane-1", "bastion"}
+	before := machinesOf(w, rolled...)
+	secrets := w.Secrets
+	w.Secrets = nil // Nobody who runs it can open the API.
+	refused, text := newUpdate(w, choice{})
+	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly goes by AWS alone") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if !slices.Equal(before, machinesOf(w, rolled...)) {
+		t.Error("it was refused, and changed something")
+	}
+	roll, text := newUpdate(w, choice{cloudOnly: true})
+	if err := roll.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if strings.Contains(text.String(), "drain") {
+		t.Errorf("it drained nodes:\n%s", text)
+	}
+	w.Secrets = secrets
+	renewed(t, w, before, rolled...)
+}
+
+func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
+	t.Parallel() // It mostly waits.
+	ours := group("ours", 1, 2)
+	ours.Spec.RollingUpdate.Engine = v1alpha1.RollOperator
+	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("theirs", 1, 2), ours}})
+	w.MoveOn("theirs", "ours", "control-plane-0")
+	before := machinesOf(w, "theirs", "control-plane-0")
+	old := machinesOf(w, "ours")
+	roll, text := newUpdate(w, choice{})
+	if err := roll.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	renewed(t, w, old, "ours")
+	if !slices.Equal(before, machinesOf(w, "theirs", "control-plane-0")) {
+		t.Error("it did what CloudFormation does")
+	}
+	if want := "CloudFormation replaces the machines of control-plane-0, theirs, with the update of the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
+		t.Errorf("it does not say who does it:\n%s", text)
+	}
+	managed, text := newUpdate(w, choice{})
+	managed.managed, managed.output.Format = true, flags.FormatJSON
+	if err := managed.show(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var data shown
+	if err := json.Unmarshal([]byte(text.String()), &data); err != nil {
+		t.Fatal(err)
+	}
+	if at := slices.IndexFunc(data.Groups, func(g shownGroup) bool { return g.Name == "ours" }); data.Groups[at].Owner != "Operator" || len(data.Order) != 0 {
+		t.Errorf("%+v", data)
+	}
+	forced, text := newUpdate(w, choice{force: true, groups: []string{"theirs", "control-plane-0"}})
+	if err := forced.roll(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	renewed(t, w, before, "theirs", "control-plane-0")
+}
