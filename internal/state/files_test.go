@@ -150,7 +150,7 @@ func actions(t *testing.T, s *state.State, texts ...string) string {
 	}
 	var words []string
 	for _, change := range changes {
-		words = append(words, change.Object.GetObjectKind().GroupVersionKind().Kind+" "+change.Object.GetName()+" "+string(change.Action))
+		words = append(words, manifest.Kind(change.Object)+" "+change.Object.GetName()+" "+string(change.Action))
 	}
 	return strings.Join(words, ", ")
 }
