@@ -1,0 +1,115 @@
+package terraform
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/go-logr/logr/funcr"
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+const (
+	account = "123456789012"
+	region  = "eu-central-1"
+)
+
+// cloud is an AWS with played machines, on a port of the loopback network.
+type cloud struct {
+	t         *testing.T
+	simulator *simulator.Simulator
+	server    *httptest.Server
+	console   *console
+}
+
+// console keeps what machines say.
+type console struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+func (c *console) write(_, line string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.lines = append(c.lines, line)
+}
+
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	c := &cloud{t: t, console: &console{}}
+	c.simulator = simulator.New(simulator.Options{
+		Account: account, Region: region, Patience: time.Second,
+		Machines: fake.New(fake.Options{Log: funcr.New(c.console.write, funcr.Options{})}),
+	})
+	c.server = httptest.NewServer(c.simulator.Handler())
+	t.Cleanup(func() {
+		c.server.Close()
+		c.simulator.Close()
+		if t.Failed() {
+			c.console.mutex.Lock()
+			defer c.console.mutex.Unlock()
+			for _, line := range c.console.lines[max(0, len(c.console.lines)-20):] {
+				t.Log(line)
+			}
+		}
+	})
+	return c
+}
+
+// environment is by which SDKs reach the cloud.
+func (c *cloud) environment() []string {
+	return []string{
+		"AWS_ENDPOINT_URL=" + c.server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_PROFILE=", "AWS_SESSION_TOKEN=", "AWS_MAX_ATTEMPTS=3",
+	}
+}
+
+// config is that of an account in the cloud.
+func (c *cloud) config() aws.Config {
+	return aws.Config{
+		Region: region, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
+	}
+}
+
+// command runs one of the program's commands and returns what it printed.
+func (c *cloud) command(cmd *cobra.Command, args ...string) string {
+	c.t.Helper()
+	var out bytes.Buffer
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(c.t.Context()); err != nil {
+		c.t.Fatalf("%s %v: %v\n%s", cmd.Name(), args, err, out.String())
+	}
+	return out.String()
+}
+
+// programs returns a folder of programs that played machines boot with.
+func programs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
+		write(t, filepath.Join(dir, name), "played "+name)
+	}
+	return dir
+}
+
+// example copies an example of Terraform to a folder of its own.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../examples/terraform", name))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

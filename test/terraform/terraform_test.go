@@ -1,0 +1,168 @@
+package terraform
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// needed is the oldest provider that the configurations work with, as they say themselves.
+const needed = `terraform {
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.81"
+    }
+  }
+}
+`
+
+// unreachable is what terraform says where it cannot have a provider.
+var unreachable = regexp.MustCompile(`(?i)could not connect|no such host|provider registry|timeout|no available releases|unable to open cli configuration`)
+
+// provider installs the provider once. It returns a folder that is initialized with it, or why there is none.
+var provider = sync.OnceValues(func() (folder, skip string) {
+	if _, err := exec.LookPath("terraform"); err != nil {
+		return "", "terraform is not installed"
+	}
+	folder, err := os.MkdirTemp("", "aws-operator-terraform-")
+	if err != nil {
+		return "", err.Error()
+	}
+	if err := os.WriteFile(filepath.Join(folder, "main.tf"), []byte(needed), 0o600); err != nil {
+		return "", err.Error()
+	}
+	args := []string{"-chdir=" + folder, "init", "-input=false", "-no-color"}
+	if plugins := os.Getenv("TF_PLUGIN_DIR"); plugins != "" {
+		args = append(args, "-plugin-dir="+plugins)
+	}
+	out, err := exec.CommandContext(context.Background(), "terraform", args...).CombinedOutput() //nolint:gosec // a test's own arguments
+	switch {
+	case err == nil:
+		return folder, ""
+	case unreachable.Match(out):
+		return "", "the provider hashicorp/aws cannot be installed: " + lastLine(string(out))
+	default:
+		return "", "" // It is broken, and the test says so.
+	}
+})
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if line = strings.Trim(line, "│╷╵ "); strings.HasPrefix(line, "Error: ") {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if folder, _ := installed(); folder != "" {
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+// asked is whether a test has asked for the provider.
+var asked bool
+
+func installed() (folder, skip string) {
+	if !asked {
+		return "", ""
+	}
+	return provider()
+}
+
+// terraform is the program in a folder.
+type terraform struct {
+	t      *testing.T
+	folder string
+	env    []string
+}
+
+// in returns terraform in a folder, in which the provider is installed. It skips the test where there is none.
+func (c *cloud) in(folder string) *terraform {
+	c.t.Helper()
+	asked = true
+	from, skip := provider()
+	if skip != "" {
+		c.t.Skip(skip)
+	}
+	if from == "" {
+		c.t.Fatal("terraform init fails; run it by hand on a configuration that requires hashicorp/aws")
+	}
+	for _, name := range []string{".terraform", ".terraform.lock.hcl"} {
+		to := filepath.Join(folder, name)
+		if name == ".terraform" {
+			if err := os.CopyFS(to, os.DirFS(filepath.Join(from, name))); err != nil {
+				c.t.Fatal(err)
+			}
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		write(c.t, to, string(text))
+	}
+	// The simulator has one address for all buckets.
+	write(c.t, filepath.Join(folder, "simulator_override.tf"), "provider \"aws\" {\n  s3_use_path_style = true\n}\n")
+	return &terraform{t: c.t, folder: folder, env: append(os.Environ(), c.environment()...)}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs terraform and returns what it said to its standard output. It fails the test when terraform fails.
+func (p *terraform) run(args ...string) string {
+	p.t.Helper()
+	out, said, code := p.try(args...)
+	if code != 0 {
+		p.t.Fatalf("terraform %s: exit code %d\n%s\n%s", strings.Join(args, " "), code, out, said)
+	}
+	return out
+}
+
+// try runs terraform and returns what it said, to standard output and to standard error, and its exit code.
+func (p *terraform) try(args ...string) (out, said string, code int) {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), "terraform", append([]string{"-chdir=" + p.folder}, args...)...) //nolint:gosec // a test's own arguments
+	cmd.Env = p.env
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		p.t.Fatal(err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+func (p *terraform) apply(args ...string) string {
+	p.t.Helper()
+	return p.run(append([]string{"apply", "-auto-approve", "-input=false", "-no-color", "-parallelism=30"}, args...)...)
+}
+
+// unchanged fails the test unless a plan is empty.
+func (p *terraform) unchanged() {
+	p.t.Helper()
+	if out, said, code := p.try("plan", "-input=false", "-no-color", "-detailed-exitcode", "-parallelism=30"); code != 0 {
+		p.t.Errorf("there is something to change (exit code %d):\n%s\n%s", code, out, said)
+	}
+}
+
+func (p *terraform) destroy() {
+	p.t.Helper()
+	p.run("destroy", "-auto-approve", "-input=false", "-no-color", "-parallelism=30")
+}
