@@ -2,6 +2,7 @@
 package replace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,18 +60,24 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	objects := make([]client.Object, len(set.Manifests))
-	for i, m := range set.Manifests {
-		objects[i] = m.Object
-	}
-	changes, err := into.Replace(cmd.Context(), objects)
-	if invalid, ok := errors.AsType[*state.InvalidError](err); ok {
-		return placed(invalid, set)
-	}
+	changes, err := Into(cmd.Context(), into, set)
 	if err != nil {
 		return err
 	}
 	return Report(cmd, into, changes)
+}
+
+// Into puts what was read into a state. What is wrong with an object is said with the place where it is written.
+func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Change, error) {
+	objects := make([]client.Object, len(set.Manifests))
+	for i, m := range set.Manifests {
+		objects[i] = m.Object
+	}
+	changes, err := into.Replace(ctx, objects)
+	if invalid, ok := errors.AsType[*state.InvalidError](err); ok {
+		return nil, placed(invalid, set)
+	}
+	return changes, err
 }
 
 // placed says where each of the objects is that something is wrong with.

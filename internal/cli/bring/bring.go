@@ -1,0 +1,64 @@
+// Package bring is what the commands have in common that change a cluster until it is what was asked for: apply,
+// update, upgrade and delete.
+package bring
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/logging"
+	"github.com/aws-operator/aws-operator/internal/cli/progress"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// Flags are the flags that say how it is done.
+type Flags struct {
+	// NodeupDir is where the programs are that machines boot with.
+	NodeupDir string
+
+	verbose bool
+	logging logging.Flags
+}
+
+// Add gives the command the flags --nodeup-dir, --verbose and those of logging.
+func (f *Flags) Add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "write what the controllers log to standard error, in place of progress")
+	f.logging.Add(set)
+}
+
+// To brings a cluster of a state to a goal and shows how far it is: by the engine, or, when the state is a management
+// cluster, by the operator there, which is followed. It errs as [engine.Run] and [engine.Follow] do.
+func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal engine.Goal) error {
+	ctx, clk := cmd.Context(), clock.RealClock{}
+	logger, out := logr.Discard(), cmd.ErrOrStderr()
+	if f.verbose {
+		installed, err := f.logging.Install(out)
+		if err != nil {
+			return fmt.Errorf("begin to log: %w", err)
+		}
+		logger, out = installed, io.Discard
+	} else {
+		klog.SetLogger(logger) // Whose words would tear the block apart.
+	}
+	printer := progress.New(out, clk)
+	defer printer.Close()
+	if management := in.Kubernetes(); management != nil {
+		return engine.Follow(ctx, engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk})
+	}
+	return engine.Run(ctx, engine.Options{
+		State: in, Cluster: cluster.Name, Goal: goal, Purpose: cmd.Name(), NodeupDir: f.NodeupDir,
+		AWS:     awsapi.Options{UserAgent: "aws-operator/" + version.String()},
+		Observe: printer.Observe, Logger: logger, Clock: clk,
+	})
+}
