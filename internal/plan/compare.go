@@ -140,6 +140,10 @@ func (s *Stack) newVersions(t *template.Template) {
 	}
 }
 
+// choices matches the properties of an Auto Scaling group that say among what its machines are chosen: one that fits still is not
+// obsolete. Where a group begins or ends to mix, it has the one launch template within the other property.
+var choices = regexp.MustCompile(`^(MixedInstancesPolicy|VPCZoneIdentifier|LaunchTemplate$)`)
+
 // settle decides what a change of an Auto Scaling group does. What may replace one by its schema has, with our update policies, its
 // machines replaced and not the group:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-updatepolicy.html
@@ -154,7 +158,11 @@ func (r *Resource) settle(t *template.Template, rolling *model.Rolling) {
 	r.Action, r.OldResource = Update, ""
 	for i := range r.Properties {
 		p := &r.Properties[i]
-		r.Rolls = r.Rolls || p.MayForce && (rolling != nil || of.UpdatePolicy.Get("AutoScalingRollingUpdate") != nil)
+		if p.MayForce && (rolling != nil || of.UpdatePolicy.Get("AutoScalingRollingUpdate") != nil) {
+			fits := choices.MatchString(p.Path) && p.Cause == ""
+			r.FitStay = fits && (r.FitStay || !r.Rolls)
+			r.Rolls = true
+		}
 		p.MayForce = false
 	}
 }

@@ -117,6 +117,8 @@ type Resource struct {
 	OldResource string `json:"oldResource,omitempty"`
 	// Rolls is true for an Auto Scaling group whose machines are replaced.
 	Rolls bool `json:"rolls,omitempty"`
+	// FitStay is true if only the types or the subnets change among which they are chosen, so that those stay which still fit.
+	FitStay bool `json:"fitStay,omitempty"`
 }
 
 // Property is one that changes.
@@ -138,8 +140,9 @@ type Roll struct {
 	// What is ControlPlane, InstanceGroup or Bastion; Name is the instance group's.
 	What string `json:"what"`
 	Name string `json:"name,omitempty"`
-	// Machines is how many are replaced.
-	Machines int `json:"machines"`
+	// Machines is how many are replaced; with UpTo at most so many: those stay that are of a type and in a subnet that are still wanted.
+	Machines int  `json:"machines"`
+	UpTo     bool `json:"upTo,omitempty"`
 	// Order are the stacks' names in the order in which their machines are replaced, for the control plane.
 	Order []string `json:"order,omitempty"`
 	// BatchSize is how many are replaced at once, Batches how often that is done.

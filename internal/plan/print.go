@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -174,12 +175,20 @@ func (r *Roll) Sentence() string {
 	case r.Machines == 0:
 		return fmt.Sprintf("Instance group %s: none, since it has none.", r.Name)
 	default:
-		text = fmt.Sprintf("Instance group %s: %s, %d at a time, by %s", r.Name, number(r.Machines, "node", "nodes"), r.BatchSize, r.By)
+		upTo := ""
+		if r.UpTo {
+			upTo = "up to "
+		}
+		text = fmt.Sprintf("Instance group %s: %s%s, %d at a time, by %s", r.Name, upTo, number(r.Machines, "node", "nodes"), r.BatchSize, r.By)
 	}
 	if r.After {
 		text += ", after the control plane's"
 	}
-	text += fmt.Sprintf("; at least %s (if %s)", r.AtLeast, r.Assumes)
+	if r.UpTo {
+		text += "; " + r.Assumes
+	} else {
+		text += fmt.Sprintf("; at least %s (if %s)", r.AtLeast, r.Assumes)
+	}
 	if r.AtMost > 0 {
 		text += fmt.Sprintf(", at most %s", r.AtMost)
 	}
@@ -205,7 +214,10 @@ func (p *Plan) Sentence() string {
 		parts = []string{"no resource changes"}
 	}
 	text := fmt.Sprintf("Plan: %s, in %s.", strings.Join(parts, ", "), number(s.Stacks, "stack", "stacks"))
-	if s.Roll > 0 {
+	switch upTo := slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.UpTo }); {
+	case s.Roll > 0 && upTo:
+		text += fmt.Sprintf(" Up to %s replaced.", number(s.Roll, "machine is", "machines are"))
+	case s.Roll > 0:
 		text += fmt.Sprintf(" %s replaced, in at least %s.", number(s.Roll, "machine is", "machines are"), p.Takes)
 	}
 	return text

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func (p *Plan) roll(subjects []Subject) {
 		case Slot:
 			slots = append(slots, s.Name)
 		case Group:
-			groups = append(groups, groupRoll(s))
+			groups = append(groups, groupRoll(s, p.Stacks[i].fitStay()))
 		case Base, Service: // What they hold of machines is replaced by nobody.
 		}
 	}
@@ -55,12 +56,12 @@ func (p *Plan) roll(subjects []Subject) {
 }
 
 func (s *Stack) rolls() bool {
-	for i := range s.Resources {
-		if s.Resources[i].Rolls {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.Rolls })
+}
+
+// fitStay reports whether those of its machines stay that still fit.
+func (s *Stack) fitStay() bool {
+	return slices.ContainsFunc(s.Resources, func(r Resource) bool { return r.FitStay })
 }
 
 // slotsRoll is how the machines of slots are replaced: one after the other.
@@ -74,9 +75,9 @@ func slotsRoll(slots []string) Roll {
 }
 
 // groupRoll is how the machines of an instance group are replaced.
-func groupRoll(s *Subject) Roll {
+func groupRoll(s *Subject, upTo bool) Roll {
 	r := s.Rolling
-	one := Roll{What: RollGroup, Name: s.Of, Machines: s.Machines, BatchSize: max(1, int(r.BatchSize)), By: byCloudFormation, After: s.After}
+	one := Roll{What: RollGroup, Name: s.Of, Machines: s.Machines, UpTo: upTo, BatchSize: max(1, int(r.BatchSize)), By: byCloudFormation, After: s.After}
 	left := one.Machines
 	if r.Engine == v1alpha1.RollOperator {
 		one.By = byOperator
@@ -86,8 +87,14 @@ func groupRoll(s *Subject) Roll {
 	}
 	one.Batches += (left + one.BatchSize - 1) / one.BatchSize
 	batches := time.Duration(one.Batches)
-	one.AtLeast = Duration(batches * (BootAtLeast + r.Pause))
+	if !upTo {
+		one.AtLeast = Duration(batches * (BootAtLeast + r.Pause))
+	}
 	one.AtMost = Duration(batches * (r.SignalTimeout + r.DrainTimeout))
+	if upTo {
+		one.Assumes = "those stay that are of a type and in a subnet that are still wanted"
+		return one
+	}
 	assumes := []string{fmt.Sprintf("new nodes are ready %s after their launch", words(BootAtLeast))}
 	if r.Pause > 0 {
 		assumes = append(assumes, fmt.Sprintf("each batch then pauses for %s", words(r.Pause)))

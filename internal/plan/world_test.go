@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,17 +79,6 @@ func (w *world) must(err error) {
 	}
 }
 
-// asEngine is a state as the engine takes it.
-type asEngine struct{ *state.State }
-
-func (s asEngine) Load(ctx context.Context, cluster string) ([]client.Object, error) {
-	objects, err := s.State.Load(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return objects.All(), nil
-}
-
 func (w *world) aws() awsapi.Options {
 	return awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
@@ -105,7 +93,7 @@ func (w *world) apply(cluster string) {
 	defer cancel()
 	var last engine.Progress
 	err := engine.Run(ctx, engine.Options{
-		State: asEngine{w.state}, Cluster: cluster, Goal: engine.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
+		State: w.state, Cluster: cluster, Goal: engine.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
 		Poll: 50 * time.Millisecond, Settle: 100 * time.Millisecond, Observe: func(p engine.Progress) { last = p },
 	})
 	if err != nil {
@@ -154,13 +142,7 @@ func (w *world) input(cluster string) plan.Input {
 	w.t.Helper()
 	objects, err := w.state.Load(w.t.Context(), cluster)
 	w.must(err)
-	in := plan.Input{Cluster: objects.Cluster, Groups: objects.Groups, Releases: objects.Releases}
-	for _, secret := range objects.Secrets {
-		if secret.Name == cluster+"-ca" {
-			in.CACertificate = secret.Data[corev1.TLSCertKey]
-		}
-	}
-	return in
+	return plan.From(objects)
 }
 
 // put writes objects into the state, with a release that has nothing to be fetched.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -130,6 +132,9 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 func notMade(what string, err error) operatorkit.Outcome {
 	if wrong, ok := errors.AsType[*stacks.BundleError](err); ok {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be made: %s.", what, wrong.Err))
+	}
+	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // As when a zone was just added.
+		return operatorkit.Wait(awaitAgain, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
 	}
 	if wrong, ok := errors.AsType[*stacks.TemplateError](err); ok {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of %s cannot be rendered: %s.", what, wrong.Err))

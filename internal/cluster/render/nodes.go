@@ -59,13 +59,24 @@ func (h *handover) subnets(of []model.Subnet) ([]string, error) {
 	return ids, nil
 }
 
+// MissingOutputError says that the base stack lacks outputs: it is not made yet, or not yet as it is wanted.
+type MissingOutputError struct {
+	// Outputs are their names, sorted.
+	Outputs []string
+}
+
+// Error names them.
+func (e *MissingOutputError) Error() string {
+	return "the base stack has no output " + strings.Join(e.Outputs, ", ")
+}
+
 // err says what the base stack has not given.
 func (h *handover) err() error {
 	if len(h.missing) == 0 {
 		return nil
 	}
 	slices.Sort(h.missing)
-	return fmt.Errorf("the base stack has no output %s", strings.Join(h.missing, ", "))
+	return &MissingOutputError{h.missing}
 }
 
 // node returns what slots and workers have in common.

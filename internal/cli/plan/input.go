@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const kindCluster = "cluster"
+
+// arguments are none, for all clusters, or cluster and a name.
+func arguments(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
+		return nil
+	}
+	return errors.New("name one cluster, as plan cluster NAME, or none for all that the files, or the state, hold")
+}
+
+// plans plans the cluster that is named; all of the files if there are any, else all of the state.
+func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error) {
+	set := &manifest.Set{}
+	if o.manifests.Given() {
+		var err error
+		if set, err = o.manifests.Read(cmd); err != nil {
+			return nil, err
+		}
+	}
+	from, err := o.state.Open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	names, err := namesOf(cmd.Context(), set, from, args)
+	if err != nil {
+		return nil, err
+	}
+	if o.plan.NodeupDir == "" {
+		if program, err := os.Executable(); err == nil {
+			o.plan.NodeupDir = filepath.Dir(program)
+		}
+	}
+	clients := map[string]*awsapi.Clients{}
+	plans := make([]*plan.Plan, 0, len(names))
+	for _, name := range names {
+		p, err := o.one(cmd.Context(), set, from, name, clients)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// namesOf returns which clusters to plan.
+func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
+	if len(args) > 0 {
+		return args[1:], nil
+	}
+	var names []string
+	for _, c := range manifest.Objects[*v1alpha1.Cluster](set) {
+		names = append(names, c.Name)
+	}
+	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
+		names = append(names, g.Spec.Cluster)
+	}
+	if len(set.Manifests) == 0 {
+		var err error
+		if names, err = from.Clusters(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// one plans one cluster.
+func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State, name string, clients map[string]*awsapi.Clients) (*plan.Plan, error) {
+	in, err := inputOf(ctx, set, from, name)
+	if err != nil {
+		return nil, err
+	}
+	region := in.Cluster.Spec.Region
+	if clients[region] == nil {
+		if clients[region], err = awsapi.New(ctx, awsapi.Options{Region: region, UserAgent: "aws-operator/" + version.String()}); err != nil {
+			return nil, err
+		}
+	}
+	made := o.plan
+	made.Clients = clients[region]
+	return plan.Of(ctx, *in, made)
+}
+
+// inputOf returns a cluster as the state has it, with what the manifests say.
+func inputOf(ctx context.Context, set *manifest.Set, from *state.State, name string) (*plan.Input, error) {
+	in := plan.Input{}
+	objects, err := from.Load(ctx, name)
+	missing, isMissing := errors.AsType[*state.NotFoundError](err)
+	switch {
+	case err == nil:
+		in = plan.From(objects)
+	case !isMissing:
+		return nil, err
+	}
+	clusters := manifest.Objects[*v1alpha1.Cluster](set)
+	i := slices.IndexFunc(clusters, func(c *v1alpha1.Cluster) bool { return c.Name == name })
+	var cluster *v1alpha1.Cluster
+	switch {
+	case i >= 0:
+		cluster = clusters[i]
+		cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
+	case isMissing:
+		return nil, missing
+	}
+	var groups []*v1alpha1.InstanceGroup
+	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
+		if g.Spec.Cluster == name {
+			g.Namespace = cmp.Or(g.Namespace, state.DefaultNamespace)
+			groups = append(groups, g)
+		}
+	}
+	if isMissing {
+		releases, err := from.Releases(ctx)
+		if err != nil {
+			return nil, err
+		}
+		in.Releases = releases
+	}
+	in.Overlay(cluster, groups, manifest.Objects[*v1alpha1.Release](set))
+	return &in, nil
+}

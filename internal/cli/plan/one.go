@@ -1,0 +1,34 @@
+package plan
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// Names returns which clusters a command is about: the one that args name (cluster NAME), else those of the manifests, else all
+// of the state. It errs when there is none.
+func Names(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
+	return namesOf(ctx, set, from, args)
+}
+
+// One plans one cluster: as the state has it, with what the manifests say in its place. Other commands show it before they do
+// it. It errs as [plan.Of] does.
+func One(ctx context.Context, set *manifest.Set, from *state.State, name string, how plan.Options) (*plan.Plan, error) {
+	o := options{plan: how}
+	if o.plan.NodeupDir == "" {
+		if program, err := os.Executable(); err == nil {
+			o.plan.NodeupDir = filepath.Dir(program)
+		}
+	}
+	return o.one(ctx, set, from, name, map[string]*awsapi.Clients{})
+}
+
+// Show prints a plan, in colour on a terminal.
+func Show(out io.Writer, p *plan.Plan) error { return plan.Print(out, p, colours(out)) }

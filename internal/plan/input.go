@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// From returns what a state holds of a cluster, to be planned.
+func From(o *state.Objects) Input {
+	in := Input{Cluster: o.Cluster, Groups: o.Groups, Releases: o.Releases}
+	for _, secret := range o.Secrets {
+		if secret.Name == o.Cluster.Name+pki.SuffixCA {
+			in.CACertificate = secret.Data[corev1.TLSCertKey]
+		}
+	}
+	return in
+}
+
+// Overlay puts what manifests say in the place of what is written: the specs, labels and annotations of the cluster, if one is given,
+// and of its instance groups, which are added if they are new; and Releases. The status stays. What the manifests do not name stays as
+// it is. The input's own objects are not changed.
+func (in *Input) Overlay(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup, releases []*v1alpha1.Release) {
+	in.Releases = slices.Concat(releases, in.Releases)
+	switch {
+	case in.Cluster == nil:
+		in.Cluster = cluster
+	case cluster != nil:
+		next := in.Cluster.DeepCopy()
+		next.Spec, next.Labels, next.Annotations = cluster.Spec, cluster.Labels, cluster.Annotations
+		in.Cluster = next
+	}
+	in.Groups = slices.Clone(in.Groups)
+	for _, group := range groups {
+		i := slices.IndexFunc(in.Groups, func(g *v1alpha1.InstanceGroup) bool { return g.Name == group.Name })
+		if i < 0 {
+			in.Groups = append(in.Groups, group)
+			continue
+		}
+		next := in.Groups[i].DeepCopy()
+		next.Spec, next.Labels, next.Annotations = group.Spec, group.Labels, group.Annotations
+		in.Groups[i] = next
+	}
+}
