@@ -48,12 +48,14 @@ func notYourTurn(slots []slotFacts, slot int) string {
 // slotsHealth returns why each slot does not serve, without those that do. It asks every API server.
 func (o *operator) slotsHealth(ctx context.Context, cluster *v1alpha1.Cluster) map[int]string {
 	slots := int(cluster.Spec.ControlPlane.Replicas)
-	if connection := o.options.Workload.Get(keyOf(cluster)); connection != nil {
+	// An operator that was killed before it could note that the slots are made finds them before its step that connects is reached.
+	connection, outcome := apiStep{o}.connect(ctx, cluster)
+	if connection != nil {
 		return connection.SlotProblems(ctx, slots)
 	}
 	problems := map[int]string{}
 	for slot := range slots {
-		problems[slot] = "the cluster's API is not connected to"
+		problems[slot] = "the cluster's API cannot be connected to: " + strings.TrimSuffix(outcome.Message(), ".")
 	}
 	return problems
 }
