@@ -46,9 +46,13 @@ func (b *boot) installAddons(ctx context.Context) (string, error) {
 // listed is a Node, as far as it is looked at.
 type listed struct {
 	Metadata struct {
+		UID               string            `json:"uid"`
 		Labels            map[string]string `json:"labels"`
 		CreationTimestamp time.Time         `json:"creationTimestamp"`
 	} `json:"metadata"`
+	Spec struct {
+		ProviderID string `json:"providerID"`
+	} `json:"spec"`
 	Status struct {
 		NodeInfo struct {
 			KubeletVersion string `json:"kubeletVersion"`

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -355,6 +356,10 @@ var (
 	slotNodes atomic.Value
 	slotsAPI  = sync.OnceValue(func() *httptest.Server {
 		return httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/v1/nodes/"+ownName || r.URL.Query().Has("fieldSelector") {
+				answerOwnNode(w, r)
+				return
+			}
 			if r.URL.Path != "/api/v1/nodes" || r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot" || len(r.TLS.PeerCertificates) > 1 {
 				w.WriteHeader(http.StatusForbidden)
 				return
@@ -364,6 +369,38 @@ var (
 		}))
 	})
 )
+
+// ownName is the name of the machine's Node.
+const ownName = "ip-10-0-1-2.eu-central-1.compute.internal"
+
+// former are the UIDs of Nodes that machines before this one left under its name; the kubelet makes its own when there is none.
+var former atomic.Value
+
+// answerOwnNode shows, and deletes, what Node there is of the machine's name.
+func answerOwnNode(w http.ResponseWriter, r *http.Request) {
+	left, _ := former.Load().([]string)
+	if r.Method == http.MethodDelete {
+		var options struct {
+			Preconditions struct{ UID string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&options); err != nil || len(left) == 0 || options.Preconditions.UID != left[0] {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		former.Store(left[1:])
+		_, _ = w.Write([]byte(`{"kind":"Status","status":"Success"}`))
+		return
+	}
+	if r.URL.Query().Get("fieldSelector") != "metadata.name="+ownName {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	uid, of := "own", instance
+	if len(left) > 0 {
+		uid, of = left[0], "i-gone"
+	}
+	_, _ = fmt.Fprintf(w, `{"kind":"NodeList","items":[{"metadata":{"name":%q,"uid":%q},"spec":{"providerID":"aws:///eu-central-1a/%s"}}]}`, ownName, uid, of)
+}
 
 // adminConf is what kubeadm writes for people, in form: it opens an API.
 func adminConf(t *testing.T, server *httptest.Server) []byte {

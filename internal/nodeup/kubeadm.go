@@ -39,6 +39,7 @@ func controlPlanePhases() []task {
 		phase("kubeadm control plane", nil, "control-plane", "all"),
 		phase("kubeadm kubelet", nil, "kubelet-start"),
 		phase("kubeadm upload-config", nil, "upload-config", "all"),
+		{"own node", (*boot).ownNode, nameRetry},
 		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
 		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
 		{"bootstrap token", (*boot).startTokenUnit, lastRetry},

@@ -62,6 +62,8 @@ type boot struct {
 	etcdDevice string
 	// nameChange is the change by which the slot's name is published.
 	nameChange string
+	// nodeAwaited is since when the kubelet is to make its Node.
+	nodeAwaited time.Time
 }
 
 // task is one concern of a booting node. It says what it did, for the log.

@@ -1,0 +1,85 @@
+package nodeup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// nodeAfter is how long a kubelet has to make its Node before it is started anew. One that runs well makes it within seconds of the
+// API's first answer.
+const nodeAfter = 15 * time.Second
+
+// ownNode makes sure that the Node of the machine's name is this machine's.
+//
+// A slot keeps its address, and so its machines follow each other under one name. A kubelet takes over the Node that it finds, with
+// the providerID of the machine before, which cannot be changed: to all others it stays the Node of a machine that is gone, and whoever
+// cleans up deletes it. A kubelet that has registered once does not do so again. This happens when nobody removed the former Node in
+// time, as in a cluster that comes back from a backup, and is what the documentation asks to mend by hand:
+// https://kubernetes.io/docs/concepts/architecture/nodes/#node-name-uniqueness
+func (b *boot) ownNode(ctx context.Context) (string, error) {
+	if b.done() {
+		return "nothing, it was done before", nil
+	}
+	if b.nodeAwaited.IsZero() {
+		b.nodeAwaited = b.Clock.Now()
+	}
+	node, err := b.nodeOfName(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case node != nil && strings.HasSuffix(node.Spec.ProviderID, "/"+b.machine.InstanceID):
+		return b.machine.NodeName, nil
+	case node != nil:
+		if err := b.deleteNode(ctx, node); err != nil {
+			return "", err
+		}
+		err = fmt.Errorf("the Node %s was that of %s; it is deleted, and the kubelet makes another", b.machine.NodeName, node.Spec.ProviderID)
+	case b.Clock.Since(b.nodeAwaited) < nodeAfter:
+		return "", errors.New("the kubelet has not made the Node yet")
+	default:
+		err = fmt.Errorf("the kubelet has not made the Node %s, or somebody has deleted it; it is started anew", b.machine.NodeName)
+	}
+	if _, problem := b.command(ctx, "systemctl", "restart", "kubelet"); problem != nil {
+		return "", problem
+	}
+	b.nodeAwaited = b.Clock.Now()
+	return "", err
+}
+
+// nodeOfName asks the API for the Node of the machine's name; nil if there is none.
+func (b *boot) nodeOfName(ctx context.Context) (*listed, error) {
+	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?fieldSelector="+url.QueryEscape("metadata.name="+b.machine.NodeName), nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API for the machine's Node: %w", err)
+	}
+	var list struct {
+		Items []listed `json:"items"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("read the API's answer about the machine's Node: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	return &list.Items[0], nil
+}
+
+// deleteNode deletes a Node, unless another has taken its name by now.
+func (b *boot) deleteNode(ctx context.Context, node *listed) error {
+	options, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": map[string]string{"uid": node.Metadata.UID},
+	})
+	if err != nil {
+		return fmt.Errorf("name the Node of a machine that is gone: %w", err)
+	}
+	if _, err := b.askAsAdmin(ctx, http.MethodDelete, "/api/v1/nodes/"+b.machine.NodeName, options); err != nil {
+		return fmt.Errorf("delete the Node of a machine that is gone: %w", err)
+	}
+	return nil
+}
