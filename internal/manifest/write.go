@@ -82,8 +82,8 @@ func Kind(object client.Object) string {
 	return object.GetObjectKind().GroupVersionKind().Kind
 }
 
-// prune removes from a map the structs within v that hold nothing. What is there by a pointer means something even when
-// it is empty, as a bastion does.
+// prune removes from a map the structs and texts within v that hold nothing: no field means something by an empty text. What
+// is there by a pointer means something even when it is empty, as a bastion does.
 func prune(v reflect.Value, content any) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -113,7 +113,7 @@ func pruneField(field reflect.StructField, v reflect.Value, fields map[string]an
 	case !field.IsExported() || name == "-":
 	case field.Anonymous && name == "":
 		prune(v, fields)
-	case v.Kind() == reflect.Struct && v.IsZero():
+	case (v.Kind() == reflect.Struct || v.Kind() == reflect.String) && v.IsZero():
 		delete(fields, name)
 	default:
 		prune(v, fields[name])

@@ -71,7 +71,7 @@ func TestABucketKeepsClustersAsAFolderDoes(t *testing.T) {
 	}
 	const want = "production/demo/cluster.yaml production/demo/instancegroups/workers.yaml production/demo/secrets/demo-ca.yaml " +
 		"production/demo/secrets/demo-etcd-ca.yaml production/demo/secrets/demo-front-proxy-ca.yaml production/demo/secrets/demo-sa.yaml " +
-		"production/demo/status/cluster.yaml"
+		"production/demo/status/cluster.yaml production/demo/status/instancegroups/workers.yaml"
 	if got := w.keys(t); got != want {
 		t.Errorf("the bucket has %s", got)
 	}

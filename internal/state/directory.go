@@ -170,7 +170,8 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 		return nil, locked
 	}
 	if err != nil {
-		return nil, errors.Join(d.explain("lock", err), d.tidy(cluster))
+		_ = os.Remove(filepath.Dir(path)) // if it is empty, it was made for the lock
+		return nil, d.explain("lock", err)
 	}
 	text, err := yaml.Marshal(h)
 	if err == nil {

@@ -156,16 +156,19 @@ func (f *files) save(ctx context.Context, cluster string, object client.Object) 
 	if err != nil {
 		return err
 	}
-	return f.write(ctx, statusOf(name), content)
-}
-
-func (f *files) write(ctx context.Context, name string, content map[string]any) error {
 	text, err := manifest.Write(content)
 	if err != nil {
 		return err
 	}
-	return f.store.write(ctx, name, text)
+	return f.store.write(ctx, statusOf(name), slices.Concat([]byte(statusHead), text, []byte(fileEnd)))
 }
+
+const (
+	// statusHead begins files that people do not write.
+	statusHead = "# What is known of it. Kept by aws-operator: not to be edited.\n"
+	// fileEnd ends files that people do not write: YAML's mark of the end, by which one that was cut off is told.
+	fileEnd = "...\n"
+)
 
 func (f *files) remove(ctx context.Context, cluster string, object client.Object) error {
 	name, err := fileOf(cluster, object)
@@ -194,7 +197,7 @@ func (f *files) writeSecret(ctx context.Context, name string, secret *corev1.Sec
 	if err != nil {
 		return fmt.Errorf("write the Secret %s: %w", secret.Name, err)
 	}
-	return f.store.write(ctx, name, text)
+	return f.store.write(ctx, name, append(text, fileEnd...))
 }
 
 // sorted returns the values of a map in the order of its keys.

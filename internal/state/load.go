@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/admit"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
@@ -52,12 +55,47 @@ func (f *files) load(ctx context.Context, cluster string, strict bool) (*Objects
 	if objects.Releases, err = f.releases(ctx); err != nil {
 		return nil, err
 	}
-	if strict && objects.Cluster.DeletionTimestamp.IsZero() {
+	if !strict {
+		return objects, nil
+	}
+	if err := checkEdits(ctx, all); err != nil {
+		return nil, err
+	}
+	if objects.Cluster.DeletionTimestamp.IsZero() {
 		if err := f.complete(objects, all.clusterSeen != nil); err != nil {
 			return nil, err
 		}
 	}
 	return objects, nil
+}
+
+// checkEdits errs if a person has edited a definition in a way that Replace would refuse.
+func checkEdits(ctx context.Context, all *found) error {
+	invalid := &InvalidError{}
+	check := func(object, seen client.Object) {
+		if seen != nil && sameSpec(object, seen) {
+			return
+		}
+		if err := admit.Check(ctx, object, seen); err != nil {
+			invalid.Problems = append(invalid.Problems, Problem{object, err})
+		}
+	}
+	if seen := all.clusterSeen; seen != nil {
+		check(all.cluster, seen)
+	} else {
+		check(all.cluster, nil)
+	}
+	for _, group := range sorted(all.groups) {
+		if seen := all.groupsSeen[group.Name]; seen != nil {
+			check(group, seen)
+		} else {
+			check(group, nil)
+		}
+	}
+	if len(invalid.Problems) > 0 {
+		return invalid
+	}
+	return nil
 }
 
 // find reads the files of a cluster.
@@ -212,6 +250,9 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		return object, err
 	}
 	where := s.where(name)
+	if err := cutOff(name, where, data); err != nil {
+		return object, err
+	}
 	set, err := manifest.Read([]manifest.Source{{Name: where, Reader: bytes.NewReader(data)}}, manifest.Options{})
 	if err != nil {
 		if strings.Contains(err.Error(), "this is not YAML") {
@@ -231,5 +272,62 @@ func readObject[T client.Object](ctx context.Context, s store, name string) (obj
 		}
 		return object, tree.Problem{File: where, Message: fmt.Sprintf("one %s is wanted, and there is %s: keep each object in a file of its own", kind, strings.Join(got, ", "))}
 	}
+	if field := unsaid(objects[0]); field != "" {
+		return object, tree.Problem{
+			File: where, Line: set.Manifests[0].Line, Path: field,
+			Message: "this is missing; if nobody has edited the file, it was left half written: restore it from Git or a backup",
+		}
+	}
 	return objects[0], nil
+}
+
+// halfWritten says of a definition that is no YAML what may have happened.
+func halfWritten(err error) error {
+	if problems, ok := errors.AsType[tree.Problems](err); ok {
+		problems = slices.Clone(problems)
+		for i := range problems {
+			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
+		}
+		return problems
+	}
+	return err
+}
+
+// cutOff errs if a file that people do not write lacks its end.
+func cutOff(name, where string, data []byte) error {
+	_, inCluster, _ := strings.Cut(name, "/")
+	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {
+		return nil
+	}
+	return tree.Problem{
+		File: where, Line: max(1, bytes.Count(data, []byte("\n"))),
+		Message: "the file ends too soon, it was left half written: restore it from Git or a backup",
+	}
+}
+
+// unsaid returns a field that every object of its kind has and this one lacks, or "".
+func unsaid(object client.Object) string {
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		switch {
+		case o.Spec.Release == "":
+			return "spec.release"
+		case o.Spec.Region == "":
+			return "spec.region"
+		case o.Spec.Network.CIDR == "" && o.Spec.Network.VPC == "":
+			return "spec.network"
+		}
+	case *v1alpha1.InstanceGroup:
+		switch {
+		case o.Spec.Cluster == "":
+			return "spec.cluster"
+		case o.Spec.MaxSize == 0:
+			return "spec.maxSize"
+		}
+	case *v1alpha1.Release:
+		if o.Spec.Kubernetes == "" {
+			return "spec.kubernetes"
+		}
+	}
+	return ""
 }

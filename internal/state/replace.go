@@ -239,8 +239,8 @@ func (t *there) releaseNames(objects []client.Object) []string {
 	return slices.Compact(names)
 }
 
-// carryOut writes what was prepared. A cluster's own file comes last, and its keys before: one that can be seen has all
-// it needs, and one whose writing was interrupted is written again by the same command.
+// carryOut writes what was prepared. The file of a cluster that is new comes last, and its keys before: one that can be
+// seen has all it needs, and one whose writing was interrupted is written again by the same command.
 func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]Change, error) {
 	changes := make([]Change, len(writings))
 	for _, clusters := range []bool{false, true} {
@@ -254,7 +254,7 @@ func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]C
 					return nil, err
 				}
 			}
-			action, err := f.writeDefinition(ctx, w)
+			action, err := f.writeDefinition(ctx, w, t)
 			if err != nil {
 				return nil, err
 			}
@@ -264,7 +264,7 @@ func (f *files) carryOut(ctx context.Context, writings []writing, t *there) ([]C
 	return changes, nil
 }
 
-func (f *files) writeDefinition(ctx context.Context, w writing) (Action, error) {
+func (f *files) writeDefinition(ctx context.Context, w writing, t *there) (Action, error) {
 	content, err := manifest.Definition(w.object)
 	if err != nil {
 		return "", err
@@ -275,12 +275,52 @@ func (f *files) writeDefinition(ctx context.Context, w writing) (Action, error) 
 		if err != nil {
 			return "", err
 		}
-		if reflect.DeepEqual(old, content) {
-			return Unchanged, nil
-		}
 		action = Changed
+		if reflect.DeepEqual(old, content) {
+			action = Unchanged
+		}
 	}
-	return action, f.write(ctx, w.file, content)
+	if action != Unchanged {
+		text, err := manifest.Write(content)
+		if err != nil {
+			return "", err
+		}
+		if err := f.store.write(ctx, w.file, text); err != nil {
+			return "", err
+		}
+	}
+	return action, f.accept(ctx, w.object, t)
+}
+
+// accept notes that a definition was checked, so that whoever loads it next need not check it again.
+func (f *files) accept(ctx context.Context, object client.Object, t *there) error {
+	switch o := object.(type) {
+	case *v1alpha1.Cluster:
+		c := o.DeepCopy()
+		c.Namespace = f.namespaceOf(c.Namespace)
+		seen := t.clusters[c.Name].clusterSeen
+		if seen == nil || sameSpec(c, seen) {
+			return nil // establish has noted it
+		}
+		c.Status = seen.Status
+		f.know(c, seen)
+		return f.save(ctx, c.Name, c)
+	case *v1alpha1.InstanceGroup:
+		all := t.clusters[o.Spec.Cluster]
+		g := o.DeepCopy()
+		g.Namespace = f.namespaceOf(g.Namespace)
+		switch seen := all.groupsSeen[g.Name]; {
+		case seen == nil:
+			g.UID, g.Generation, g.CreationTimestamp = newUID(), 1, *f.now()
+		case sameSpec(g, seen):
+			return nil
+		default:
+			g.Status = seen.Status
+			f.know(g, seen)
+		}
+		return f.save(ctx, g.Spec.Cluster, g)
+	}
+	return nil
 }
 
 // establish gives a cluster that is new its identity and its keys. What an interrupted run has left of them is kept.

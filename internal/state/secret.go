@@ -48,12 +48,15 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		return nil, err
 	}
 	where := f.store.where(name)
+	if err := cutOff(name, where, data); err != nil {
+		return nil, err
+	}
 	documents, err := tree.Parse(where, data)
 	if err != nil {
-		return nil, halfWritten(err)
+		return nil, err
 	}
 	if len(documents) != 1 {
-		return nil, tree.Problem{File: where, Message: fmt.Sprintf("a Secret is wanted, and there are %d documents: it was left half written; restore it from a backup", len(documents))}
+		return nil, tree.Problem{File: where, Message: fmt.Sprintf("one Secret is wanted, and there are %d documents: restore the file from a backup", len(documents))}
 	}
 	file := &secretFile{}
 	if err := tree.Decode(documents[0], file); err != nil {
@@ -81,18 +84,6 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 		secret.Data[key] = value
 	}
 	return secret, nil
-}
-
-// halfWritten says of a file that is no YAML what may have happened, since it is not one that people write.
-func halfWritten(err error) error {
-	if problems, ok := errors.AsType[tree.Problems](err); ok {
-		problems = slices.Clone(problems)
-		for i := range problems {
-			problems[i].Message += "; if nobody has edited it, it was left half written: restore it from Git or a backup"
-		}
-		return problems
-	}
-	return err
 }
 
 // authoritySuffixes are those of the Secrets without which a cluster has no keys.
