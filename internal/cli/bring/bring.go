@@ -5,6 +5,7 @@ package bring
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -25,14 +26,16 @@ type Flags struct {
 	// NodeupDir is where the programs are that machines boot with.
 	NodeupDir string
 
+	poll    time.Duration
 	verbose bool
 	logging logging.Flags
 }
 
-// Add gives the command the flags --nodeup-dir, --verbose and those of logging.
+// Add gives the command the flags --nodeup-dir, --poll, --verbose and those of logging.
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
+	set.DurationVar(&f.poll, "poll", 0, "how often AWS is looked at while something changes there (default: 5s)")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "write what the controllers log to standard error, in place of progress")
 	f.logging.Add(set)
 }
@@ -59,6 +62,6 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 	return engine.Run(ctx, engine.Options{
 		State: in, Cluster: cluster.Name, Goal: goal, Purpose: cmd.Name(), NodeupDir: f.NodeupDir,
 		AWS:     awsapi.Options{UserAgent: "aws-operator/" + version.String()},
-		Observe: printer.Observe, Logger: logger, Clock: clk,
+		Observe: printer.Observe, Logger: logger, Clock: clk, Poll: f.poll,
 	})
 }

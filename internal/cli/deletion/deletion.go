@@ -1,0 +1,108 @@
+// Package deletion is the verb that deletes clusters: delete.
+package deletion
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/bring"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete",
+		Short: "Delete clusters",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(clusterCommand())
+	return cmd
+}
+
+type options struct {
+	state   flags.State
+	confirm flags.Confirm
+	output  flags.Output
+	bring   bring.Flags
+}
+
+func clusterCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Show what a cluster's deletion would remove, and with --yes do it",
+		Long: `Show every resource of a cluster that its deletion would remove, by type, name and ID:
+those of its stacks, and those that the cluster made in AWS by itself, such as load
+balancers of its Services. Then what is kept, and why. With --yes do it, wait until all
+is gone, and remove the cluster from the state.
+
+Interrupted, the same command goes on. Volumes of claims are kept unless spec.volumePolicy
+is Delete. In a management cluster the operator does the work.`,
+		Example: `  aws-operator delete cluster demo --state ./state
+  aws-operator delete cluster demo --state ./state --yes`,
+		Args:              cobra.ExactArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+		ValidArgsFunction: o.state.CompleteCluster,
+	}
+	o.state.Add(cmd)
+	o.confirm.Add(cmd)
+	o.output.Add(cmd, flags.FormatTable, flags.FormatJSON, flags.FormatYAML, flags.FormatName)
+	o.bring.Add(cmd)
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, name string) error {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	in, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	objects, err := in.Load(ctx, name)
+	if err != nil {
+		return err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{Region: objects.Cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+	if err != nil {
+		return err
+	}
+	found, err := list(ctx, clients, objects)
+	if err != nil {
+		return err
+	}
+	if err := o.output.Print(cmd.OutOrStdout(), found, tableOf(found)); err != nil {
+		return err
+	}
+	if !o.confirm.Yes {
+		cmd.PrintErrf("Nothing has been removed. To delete cluster %s, add --yes.\n", name)
+		return nil
+	}
+	return o.remove(cmd, in, objects)
+}
+
+// remove deletes a cluster and waits until it is gone.
+func (o *options) remove(cmd *cobra.Command, in *state.State, objects *state.Objects) error {
+	cluster := objects.Cluster
+	if management := in.Kubernetes(); management != nil {
+		if err := management.Delete(cmd.Context(), cluster); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete cluster %s: %w", cluster.Name, err)
+		}
+	}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
+	if err := o.bring.To(cmd, in, key, engine.Gone); err != nil {
+		return err
+	}
+	cmd.PrintErrf("Cluster %s is gone.\n", cluster.Name)
+	return nil
+}

@@ -1,0 +1,141 @@
+package deletion
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// resource is something in AWS that a deletion concerns.
+type resource struct {
+	// Stack is the stack that it is in; empty if the cluster made it by itself.
+	Stack string `json:"stack,omitempty"`
+	// Type is its type in CloudFormation's words.
+	Type string `json:"type"`
+	// Name is what it is called in its stack.
+	Name string `json:"name,omitempty"`
+	// ID is what AWS calls it.
+	ID string `json:"id"`
+	// Kept says why it stays; empty if it is removed.
+	Kept string `json:"kept,omitempty"`
+}
+
+// list returns all that a deletion would remove, then what it keeps.
+func list(ctx context.Context, clients *awsapi.Clients, objects *state.Objects) ([]resource, error) {
+	cluster := objects.Cluster
+	target := live.TargetOf(clients, cluster)
+	all := []resource{}
+	for _, status := range stacks(objects) {
+		found, err := inStack(ctx, clients.CloudFormation(target), status)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	cleaner := cleanup.New(clients, operator.DefaultClusterName, clock.RealClock{}, logr.Discard())
+	beside, err := cleaner.List(ctx, cluster, target)
+	if err != nil {
+		return nil, fmt.Errorf("find what the cluster made in AWS by itself: %w", err)
+	}
+	for _, one := range beside {
+		if !slices.ContainsFunc(all, func(r resource) bool { return r.ID == one.ID }) {
+			all = append(all, resource{Type: one.Type, ID: one.ID, Kept: one.Kept})
+		}
+	}
+	all = append(all, existing(cluster)...)
+	slices.SortStableFunc(all, func(a, b resource) int { return cmp.Compare(min(len(a.Kept), 1), min(len(b.Kept), 1)) })
+	return all, nil
+}
+
+// stacks are those that the objects know of, in the order in which they go.
+func stacks(objects *state.Objects) []v1alpha1.StackStatus {
+	var all []v1alpha1.StackStatus
+	for _, group := range objects.Groups {
+		if group.Status.Stack != nil {
+			all = append(all, *group.Status.Stack)
+		}
+	}
+	own := slices.Clone(objects.Cluster.Status.Stacks)
+	slices.Reverse(own)
+	return append(all, own...)
+}
+
+// inStack lists the resources of a stack, the stack itself at last; none if it was never made, or is gone.
+func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.StackStatus) ([]resource, error) {
+	var known stack.Record
+	if status.Record != nil {
+		if err := json.Unmarshal(status.Record.Raw, &known); err != nil {
+			return nil, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+		}
+	}
+	if known.StackID == "" {
+		return nil, nil
+	}
+	var found []resource
+	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &known.StackID})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil && awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "does not exist") {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the resources of stack %s: %w", status.Name, awsapi.Explain(err))
+		}
+		for i := range page.StackResourceSummaries {
+			one := &page.StackResourceSummaries[i]
+			if one.ResourceStatus == types.ResourceStatusDeleteComplete {
+				continue
+			}
+			found = append(found, resource{
+				Stack: status.Name, Type: aws.ToString(one.ResourceType), Name: aws.ToString(one.LogicalResourceId), ID: aws.ToString(one.PhysicalResourceId),
+			})
+		}
+	}
+	slices.Reverse(found)
+	return append(found, resource{Stack: status.Name, Type: "AWS::CloudFormation::Stack", Name: status.Name, ID: known.StackID}), nil
+}
+
+// existing is what of others' the cluster uses.
+func existing(cluster *v1alpha1.Cluster) []resource {
+	const kept = "it was there before the cluster; only the cluster's tags are removed"
+	var all []resource
+	if id := cluster.Spec.Network.VPC; id != "" {
+		all = append(all, resource{Type: "AWS::EC2::VPC", ID: id, Kept: kept})
+	}
+	for _, subnet := range cluster.Spec.Network.Subnets {
+		all = append(all, resource{Type: "AWS::EC2::Subnet", ID: subnet.ID, Kept: kept})
+	}
+	return all
+}
+
+// tableOf shows resources to people.
+func tableOf(found []resource) flags.Table {
+	table := flags.Table{Columns: []string{"ACTION", "TYPE", "NAME", "ID", "STACK", "WHY"}}
+	for _, one := range found {
+		action := "remove"
+		if one.Kept != "" {
+			action = "keep"
+		}
+		table.Rows = append(table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.ID, "-"), cmp.Or(one.Stack, "-"), one.Kept})
+		table.Names = append(table.Names, one.Type+"/"+one.ID)
+	}
+	return table
+}

@@ -1,0 +1,158 @@
+package cleanup
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/route53"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+)
+
+// Found is something that a cluster made in AWS beside its stacks.
+type Found struct {
+	// Type is its type in CloudFormation's words, ID what AWS calls it.
+	Type, ID string
+	// Kept says why a deletion leaves it; empty if it is removed.
+	Kept string
+}
+
+// List returns what a deletion of the cluster would find beside its stacks, as things are now: by the same search, in which nothing is
+// removed. It errs when AWS cannot be asked.
+func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) ([]Found, error) {
+	h := c.hunt(cluster, target)
+	if h.vpc == "" {
+		return nil, nil
+	}
+	seen := &seen{}
+	h.ec2, h.balancers = spareEC2{h.ec2, seen}, spareBalancers{h.balancers, seen}
+	h.classic, h.records = spareClassic{h.classic, seen}, spareRecords{h.records, seen}
+	steps := []func(context.Context) error{h.classicBalancers, h.loadBalancers, h.targetGroups, h.interfaces, h.groups, h.volumes, h.names}
+	if !h.keepSnapshots {
+		steps = append(steps, func(ctx context.Context) error { return h.snapshots(ctx, cluster) })
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, awsapi.Explain(err)
+		}
+	}
+	for _, id := range h.waits { // What is in use goes when its user has gone.
+		seen.note(typeOf(id), id)
+	}
+	kept, err := h.expected(ctx)
+	if err != nil {
+		return nil, awsapi.Explain(err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		why := "volumes of claims stay: spec.volumePolicy is not " + string(v1alpha1.VolumesDelete)
+		if strings.HasPrefix(id, "snap-") {
+			why = "the annotation " + KeepSnapshotsAnnotation + " keeps snapshots of etcd"
+		}
+		seen.found = append(seen.found, Found{Type: typeOf(id), ID: id, Kept: why})
+	}
+	return seen.found, nil
+}
+
+// typeOf reads the type of something of EC2 from its ID.
+func typeOf(id string) string {
+	prefix, _, _ := strings.Cut(id, "-")
+	return map[string]string{
+		"eni": "AWS::EC2::NetworkInterface", "sg": "AWS::EC2::SecurityGroup", "vol": "AWS::EC2::Volume", "snap": "AWS::EC2::Snapshot",
+	}[prefix]
+}
+
+// seen is what would have been removed.
+type seen struct{ found []Found }
+
+func (s *seen) note(resourceType, id string) {
+	if one := (Found{Type: resourceType, ID: id}); !slices.Contains(s.found, one) {
+		s.found = append(s.found, one)
+	}
+}
+
+// spareEC2 finds what a search would remove, and removes nothing; as the others do.
+type spareEC2 struct {
+	awsapi.Leftovers
+
+	seen *seen
+}
+
+// DeleteNetworkInterface notes it.
+func (s spareEC2) DeleteNetworkInterface(_ context.Context, in *ec2.DeleteNetworkInterfaceInput, _ ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error) {
+	s.seen.note("AWS::EC2::NetworkInterface", aws.ToString(in.NetworkInterfaceId))
+	return &ec2.DeleteNetworkInterfaceOutput{}, nil
+}
+
+// DeleteSecurityGroup notes it.
+func (s spareEC2) DeleteSecurityGroup(_ context.Context, in *ec2.DeleteSecurityGroupInput, _ ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error) {
+	s.seen.note("AWS::EC2::SecurityGroup", aws.ToString(in.GroupId))
+	return &ec2.DeleteSecurityGroupOutput{}, nil
+}
+
+// RevokeSecurityGroupIngress does nothing: the rule goes with what it lets in.
+func (s spareEC2) RevokeSecurityGroupIngress(context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error) {
+	return &ec2.RevokeSecurityGroupIngressOutput{}, nil
+}
+
+// DeleteVolume notes it.
+func (s spareEC2) DeleteVolume(_ context.Context, in *ec2.DeleteVolumeInput, _ ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error) {
+	s.seen.note("AWS::EC2::Volume", aws.ToString(in.VolumeId))
+	return &ec2.DeleteVolumeOutput{}, nil
+}
+
+// DeleteSnapshot notes it.
+func (s spareEC2) DeleteSnapshot(_ context.Context, in *ec2.DeleteSnapshotInput, _ ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error) {
+	s.seen.note("AWS::EC2::Snapshot", aws.ToString(in.SnapshotId))
+	return &ec2.DeleteSnapshotOutput{}, nil
+}
+
+type spareBalancers struct {
+	awsapi.LoadBalancers
+
+	seen *seen
+}
+
+// DeleteLoadBalancer notes it.
+func (s spareBalancers) DeleteLoadBalancer(_ context.Context, in *elbv2.DeleteLoadBalancerInput, _ ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error) {
+	s.seen.note("AWS::ElasticLoadBalancingV2::LoadBalancer", aws.ToString(in.LoadBalancerArn))
+	return &elbv2.DeleteLoadBalancerOutput{}, nil
+}
+
+// DeleteTargetGroup notes it.
+func (s spareBalancers) DeleteTargetGroup(_ context.Context, in *elbv2.DeleteTargetGroupInput, _ ...func(*elbv2.Options)) (*elbv2.DeleteTargetGroupOutput, error) {
+	s.seen.note("AWS::ElasticLoadBalancingV2::TargetGroup", aws.ToString(in.TargetGroupArn))
+	return &elbv2.DeleteTargetGroupOutput{}, nil
+}
+
+type spareClassic struct {
+	awsapi.ClassicLoadBalancers
+
+	seen *seen
+}
+
+// DeleteLoadBalancer notes it.
+func (s spareClassic) DeleteLoadBalancer(_ context.Context, in *elb.DeleteLoadBalancerInput, _ ...func(*elb.Options)) (*elb.DeleteLoadBalancerOutput, error) {
+	s.seen.note("AWS::ElasticLoadBalancing::LoadBalancer", aws.ToString(in.LoadBalancerName))
+	return &elb.DeleteLoadBalancerOutput{}, nil
+}
+
+type spareRecords struct {
+	awsapi.Records
+
+	seen *seen
+}
+
+// ChangeResourceRecordSets notes the names.
+func (s spareRecords) ChangeResourceRecordSets(_ context.Context, in *route53.ChangeResourceRecordSetsInput, _ ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error) {
+	for _, change := range in.ChangeBatch.Changes {
+		s.seen.note("AWS::Route53::RecordSet", aws.ToString(change.ResourceRecordSet.Name))
+	}
+	return &route53.ChangeResourceRecordSetsOutput{}, nil
+}
