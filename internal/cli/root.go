@@ -20,9 +20,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cli/rollingupdate"
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
+	"github.com/aws-operator/aws-operator/internal/cli/validate"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 )
 
@@ -77,7 +79,7 @@ object and into a ConfigMap.`,
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
 		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
-		render.Command(), update.Command(),
+		render.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
 		version.Command(),
 	)
 	return root

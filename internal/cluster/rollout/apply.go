@@ -16,6 +16,7 @@ func (e *Engine) do(ctx context.Context, group *Group, w *seen, a *Action) error
 	api, name := e.options.AutoScaling(group.Target), group.AutoScalingGroup
 	switch a.Kind {
 	case Remember:
+		e.change(group, func(past *recent) { past.stopped = a.Memory.Stopped })
 		return named(putTag(ctx, api, name, TagMemory, a.Memory.encode(), false), "note how far the roll is on Auto Scaling group %s", name)
 	case Forget:
 		return named(dropTag(ctx, api, name, TagMemory), "note on Auto Scaling group %s that the roll is over", name)

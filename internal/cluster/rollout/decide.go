@@ -176,7 +176,7 @@ func (p *planner) begin() *Decision {
 		return &Decision{State: Done, Why: "No machine needs to be replaced."}
 	case m == nil:
 		m = &Memory{Attempt: p.settings.Attempt, Started: p.now, Desired: p.Desired, Suspended: p.toSuspend()}
-		return act(fmt.Sprintf("%d of %d machines are to be replaced.", len(p.old), len(p.Instances)), remember(m))
+		return act(fmt.Sprintf("%d of %s to be replaced.", len(p.old), count(len(p.Instances), "machine")), remember(m))
 	case m.Attempt == p.settings.Attempt:
 		return nil
 	}
@@ -292,7 +292,7 @@ func (p *planner) finished() *Decision {
 	if d := p.letBack(); d != nil {
 		return d
 	}
-	return &Decision{State: Done, Actions: []Action{{Kind: Forget}}, Why: fmt.Sprintf("All %s are of the new shape.", count(len(p.settled), "machine"))}
+	return &Decision{State: Done, Actions: []Action{{Kind: Forget}}, Why: count(len(p.settled), "machine") + " of the new shape, and none of another."}
 }
 
 // settling waits until new machines are launched, and their nodes have been Ready for the pause.

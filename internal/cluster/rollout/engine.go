@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,8 +83,10 @@ type recent struct {
 	launched, ended map[string]time.Time
 	cancelled       map[string]bool
 	// released machines are let go already.
-	released map[string]bool
-	validation      Validation
+	released   map[string]bool
+	validation Validation
+	// stopped says why it stopped, whole: on the group is only as much as fits there.
+	stopped string
 }
 
 // New returns an engine.
@@ -146,6 +149,9 @@ func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 		d := Decide(&w.World, &group.Settings, e.options.Clock.Now())
 		result := resultOf(w, group, &d)
 		result.Did = did
+		if whole := e.recent(group).stopped; result.State == Stopped && strings.HasPrefix(whole, strings.TrimSuffix(result.Why, cutMark)) {
+			result.Why = whole
+		}
 		if len(d.Actions) == 0 {
 			return result, nil
 		}

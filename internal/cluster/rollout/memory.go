@@ -91,13 +91,15 @@ func (m *Memory) encode() string {
 	return toTag.Replace(v.Encode())
 }
 
+// cutMark ends what was cut.
+const cutMark = "…"
+
 // cut shortens a text to a number of bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	const mark = "…"
-	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
+	return strings.ToValidUTF8(text[:most-len(cutMark)], "") + cutMark
 }
 
 // decode reads a tag's value. It errs for what encode did not write.
