@@ -1,0 +1,151 @@
+// Package apply is the verb that makes clusters what manifests, or the state, say.
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/aws-operator/aws-operator/internal/cli/bring"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/cli/flags"
+	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
+	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const kindCluster = "cluster"
+
+type options struct {
+	manifests manifests.Flags
+	state     flags.State
+	confirm   flags.Confirm
+	bring     bring.Flags
+
+	detailed bool
+}
+
+// Command returns the verb.
+func Command() *cobra.Command {
+	o := options{manifests: manifests.Flags{Optional: true}}
+	cmd := &cobra.Command{
+		Use:   "apply [cluster NAME] [-f FILE …]",
+		Short: "Make clusters what manifests, or the state, say",
+		Long: `Make clusters what manifests say, through CloudFormation: show what would happen and, with
+--yes, put the manifests into the state, do it, and wait until the clusters are ready.
+Without -f that is done with what the state holds.
+
+With the state in a folder or a bucket, the operator's own controllers run in this
+process until they are done; all that they do is written to the state at once, so
+that after an interruption the same command goes on. With --state k8s the manifests are
+applied to the management cluster, whose operator is followed.
+
+A change that fails is undone by CloudFormation; the command then says why and exits
+with 1. Changes of clusters with updatePolicy Manual wait for approval, as in a management
+cluster.`,
+		Example: `  aws-operator apply -f demo.yaml
+  aws-operator apply -f demo.yaml --yes
+
+  # What the folder says, as a pipeline does it after a merge:
+  aws-operator apply --state ./state --yes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
+				return nil
+			}
+			return errors.New("name one cluster, as apply cluster NAME, or none for all that the files, or the state, hold")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return []string{kindCluster}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return o.state.CompleteCluster(cmd, args[1:], typed)
+		},
+	}
+	o.manifests.Add(cmd)
+	o.state.Add(cmd)
+	o.confirm.Add(cmd)
+	o.bring.Add(cmd)
+	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "without --yes, exit with 2 when there are changes")
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, args []string) error {
+	set := &manifest.Set{}
+	if o.manifests.Given() {
+		var err error
+		if set, err = o.manifests.Read(cmd); err != nil {
+			return err
+		}
+	}
+	in, err := o.state.Open(cmd)
+	if err != nil {
+		return err
+	}
+	names, err := planverb.Names(cmd.Context(), set, in, args)
+	if err != nil {
+		return err
+	}
+	changes := false
+	for _, name := range names {
+		p, err := planverb.One(cmd.Context(), set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName})
+		if err != nil {
+			return err
+		}
+		if err := planverb.Show(cmd.OutOrStdout(), p); err != nil {
+			return err
+		}
+		changes = changes || !p.Empty()
+	}
+	if !o.confirm.Yes {
+		return o.pending(cmd, changes)
+	}
+	if len(set.Manifests) > 0 {
+		replaced, err := replace.Into(cmd.Context(), in, set)
+		if err != nil {
+			return err
+		}
+		if err := replace.Report(cmd, in, replaced); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := o.ready(cmd, in, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pending ends a command that was not told to do it.
+func (o *options) pending(cmd *cobra.Command, changes bool) error {
+	cmd.PrintErrln("Nothing has been changed. To do it, add --yes.")
+	if changes && o.detailed {
+		return exit.Changes()
+	}
+	return nil
+}
+
+// ready brings one cluster to be ready.
+func (o *options) ready(cmd *cobra.Command, in *state.State, name string) error {
+	objects, err := in.Load(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	key := types.NamespacedName{Namespace: objects.Cluster.Namespace, Name: name}
+	if err := o.bring.To(cmd, in, key, engine.Ready); err != nil {
+		return err
+	}
+	if objects, err = in.Load(cmd.Context(), name); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Cluster %s is ready at %s.\n", name, objects.Cluster.Status.Endpoint)
+	return err
+}
