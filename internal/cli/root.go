@@ -11,19 +11,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/create"
+	"github.com/aws-operator/aws-operator/internal/cli/deletion"
 	"github.com/aws-operator/aws-operator/internal/cli/demo"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
+	"github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/render"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/rollingupdate"
 	"github.com/aws-operator/aws-operator/internal/cli/simulator"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
+	"github.com/aws-operator/aws-operator/internal/cli/upgrade"
 	"github.com/aws-operator/aws-operator/internal/cli/validate"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 )
@@ -79,8 +83,8 @@ object and into a ConfigMap.`,
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
 		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
-		render.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
-		version.Command(),
+		render.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
+		upgrade.Command(), deletion.Command(), version.Command(),
 	)
 	return root
 }
