@@ -111,8 +111,16 @@ func (w *world) start() {
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	w.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
+		// A manager that is stopped while it starts turns round and round until all have started (controller-runtime's
+		// runnableGroup.Start), and lets no virtual time pass in which they could.
+		select {
+		case <-mgr.Elected():
+			cancel()
+			err = <-done
+		case err = <-done:
+			cancel()
+		}
+		if err != nil {
 			w.t.Errorf("the operator ended badly: %v", err)
 		}
 	})
