@@ -108,9 +108,14 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 func (w *world) try(e *edit, seen map[string]bool) {
 	w.t.Helper()
 	w.edit("demo", func(c *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup) { e.change(c, groups[0]) })
-	made := w.plan("demo")
+	made := w.planWith("demo", plan.Options{ChangeSets: true})
 	if made.Empty() {
 		w.t.Fatal("the plan says that nothing changes")
+	}
+	for i := range made.Stacks {
+		if s := &made.Stacks[i]; len(s.Differences) > 0 {
+			w.t.Errorf("CloudFormation's change set says otherwise of stack %s: %s", s.Name, s.Differences)
+		}
 	}
 	w.apply("demo")
 	happened := w.events(seen)

@@ -202,6 +202,9 @@ func (d *draft) find(architecture v1alpha1.Architecture) (string, error) {
 	return file.Hash, nil
 }
 
+// notKnownYet begins what stands for an output of the base stack that it is only going to have.
+const notKnownYet = "known once stack"
+
 // base plans the base stack, whose outputs the others stand on.
 func (d *draft) base(ctx context.Context) error {
 	c := d.in.Cluster
@@ -224,7 +227,7 @@ func (d *draft) base(ctx context.Context) error {
 				known = ""
 			}
 		}
-		d.outputs[name] = cmp.Or(known, "(known once stack "+d.model.StackName+" has its output "+name+")")
+		d.outputs[name] = cmp.Or(known, "("+notKnownYet+" "+d.model.StackName+" has its output "+name+")")
 	}
 	return nil
 }
@@ -351,6 +354,9 @@ func (d *draft) circumstances(p *Plan) {
 	}
 	if d.isDeployed() && c.Spec.ControlPlane.RestoreSnapshot != "" && p.Stacks[0].Action != None {
 		d.note("etcd's volumes are made of snapshot %s: the machines of all slots are deleted before and made anew, and the API does not answer meanwhile.", c.Spec.ControlPlane.RestoreSnapshot)
+	}
+	if len(d.model.Slots) == 1 && slices.ContainsFunc(p.Rolls, func(r Roll) bool { return r.What == RollControlPlane }) {
+		d.note("The control plane has one slot: the API does not answer while its machine is replaced.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.stays())) {
 		d.note("%s of stack %s gets a new launch template, by which only machines are made that come later: nobody replaces those that there are.", id, p.Stacks[0].Name)
