@@ -1,0 +1,61 @@
+package replace
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func run(t *testing.T, in string, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	cmd := Command()
+	cmd.SetArgs(args)
+	cmd.SetIn(strings.NewReader(in))
+	cmd.SetOut(&o)
+	cmd.SetErr(&e)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.ExecuteContext(t.Context())
+	return o.String(), e.String(), err
+}
+
+func TestManifestsOfKopsAreKeptAsOurs(t *testing.T) {
+	const kops = "../../kops/testdata/private.kops.yaml"
+	dir := filepath.Join(t.TempDir(), "state")
+	if _, _, err := run(t, "", "-f", kops, "--strict", "--state", dir); err == nil {
+		t.Error("what is lost is accepted although --strict was given")
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("something was written: %v", err)
+	}
+	out, errOut, err := run(t, "", "-f", kops, "--state", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, ": created\n") || !strings.HasPrefix(out, "Cluster ") || !strings.Contains(out, "InstanceGroup ") {
+		t.Errorf("said %s", out)
+	}
+	if !strings.Contains(errOut, "warning: "+kops) || !strings.Contains(errOut, "Keep them safe") {
+		t.Errorf("of what is lost is said:\n%s", errOut)
+	}
+	again, _, err := run(t, "", "-f", kops, "--state", dir)
+	if err != nil || strings.Contains(again, "created") || strings.Contains(again, "changed\n") && !strings.Contains(again, "unchanged") {
+		t.Errorf("the same again: %s, %v", again, err)
+	}
+}
+
+func TestManifestsComeFromStandardInputAsWell(t *testing.T) {
+	const release = `{"apiVersion": "cluster-operator.aws/v1alpha1", "kind": "Release", "metadata": {"name": "v1.36.3-acme.1"},
+"spec": {"kubernetes": "v1.36.3", "resourceSet": "1.1.0", "images": {"amd64": {"parameter": "/images/acme"}}}}`
+	dir := t.TempDir()
+	out, _, err := run(t, release, "-f", "-", "--state", dir)
+	if err != nil || out != "Release v1.36.3-acme.1: created\n" {
+		t.Errorf("%s, %v", out, err)
+	}
+	out, _, err = run(t, strings.Replace(release, "/images/acme", "/images/other", 1), "-f", "-", "--state", dir)
+	if err == nil || !strings.Contains(err.Error(), "images of a release cannot change: make a new one") || out != "" {
+		t.Errorf("%s, %v", out, err)
+	}
+}
