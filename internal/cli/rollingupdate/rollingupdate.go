@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/klog/v2"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
@@ -126,6 +128,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	klog.SetLogger(logr.Discard()) // What client-go says of connections that end is no news to people.
 	ctx := cmd.Context()
 	from, err := o.state.Open(cmd)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -87,6 +89,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 
 // open begins a session with the cluster of that name in the state.
 func (o *options) open(ctx context.Context, cmd *cobra.Command, name string) (*live.Session, error) {
+	klog.SetLogger(logr.Discard()) // What client-go says of connections that end is no news to people.
 	from, err := o.state.Open(cmd)
 	if err != nil {
 		return nil, err

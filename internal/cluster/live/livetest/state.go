@@ -1,0 +1,37 @@
+package livetest
+
+import (
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+// State puts the cluster's definition and keys into a folder, and the account into the environment of this process, as a person at a
+// terminal has them. It returns the folder.
+func (w *World) State() string {
+	w.t.Helper()
+	for key, value := range map[string]string{
+		"AWS_ENDPOINT_URL": w.Endpoint, "AWS_REGION": Region, "AWS_ACCESS_KEY_ID": Account, "AWS_SECRET_ACCESS_KEY": Secret,
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+	} {
+		w.t.Setenv(key, value)
+	}
+	dir := filepath.Join(w.t.TempDir(), "state")
+	s, err := state.Open(w.t.Context(), dir, state.Options{})
+	w.must(err)
+	objects := []client.Object{w.Cluster.DeepCopy()}
+	for _, g := range w.Groups {
+		objects = append(objects, g.DeepCopy())
+	}
+	_, err = s.Replace(w.t.Context(), objects)
+	w.must(err)
+	unlock, err := s.Lock(w.t.Context(), w.Cluster.Name, "test")
+	w.must(err)
+	for _, secret := range w.Secrets {
+		w.must(s.Save(w.t.Context(), w.Cluster.Name, secret))
+	}
+	w.must(unlock())
+	return dir
+}
