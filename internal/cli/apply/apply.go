@@ -2,18 +2,23 @@
 package apply
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/bring"
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/manifests"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/engine"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -95,6 +100,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	}
 	changes := false
 	for _, name := range names {
+		if err := refuseOthers(cmd.Context(), set, in, name); err != nil {
+			return err
+		}
 		p, err := planverb.One(cmd.Context(), set, in, name, plan.Options{NodeupDir: o.bring.NodeupDir, Operator: operator.DefaultClusterName})
 		if err != nil {
 			return err
@@ -120,6 +128,40 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		if err := o.ready(cmd, in, name); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// refuseOthers errs if Terraform made the cluster: a second one of its name would be made beside it.
+func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
+	var cluster *v1alpha1.Cluster
+	objects, err := in.Load(ctx, name)
+	if _, missing := errors.AsType[*state.NotFoundError](err); err != nil && !missing {
+		return err
+	}
+	if err == nil {
+		cluster = objects.Cluster
+	}
+	for _, one := range manifest.Objects[*v1alpha1.Cluster](set) {
+		if cluster == nil && one.Name == name {
+			cluster = one.DeepCopy()
+			cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
+		}
+	}
+	if cluster == nil {
+		return err
+	}
+	clients, err := awsapi.New(ctx, awsapi.Options{Region: cluster.Spec.Region, UserAgent: "aws-operator/" + version.String()})
+	if err != nil {
+		return err
+	}
+	others, err := bring.ByOthers(ctx, clients, cluster)
+	if err != nil {
+		return err
+	}
+	if others {
+		return fmt.Errorf("cluster %s was made by Terraform, and CloudFormation would make a second one beside it; change it with "+
+			"aws-operator update cluster %s --target terraform --out DIR, then terraform apply", name, name)
 	}
 	return nil
 }

@@ -46,7 +46,10 @@ balancers of its Services. Then what is kept, and why. With --yes do it, wait un
 is gone, and remove the cluster from the state.
 
 Interrupted, the same command goes on. Volumes of claims are kept unless spec.volumePolicy
-is Delete. In a management cluster the operator does the work.`,
+is Delete. In a management cluster the operator does the work.
+
+Of a cluster that Terraform made, load balancers of its Services are taken down and the
+state is removed; the rest is for terraform destroy.`,
 		Example: `  aws-operator delete cluster demo --state ./state
   aws-operator delete cluster demo --state ./state --yes`,
 		Args:              cobra.ExactArgs(1),
@@ -84,11 +87,32 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.output.Print(cmd.OutOrStdout(), found, tableOf(found)); err != nil {
 		return err
 	}
+	others, err := bring.ByOthers(ctx, clients, objects.Cluster)
+	if err != nil {
+		return err
+	}
+	if others {
+		cmd.PrintErrf("Cluster %s was made by Terraform, and terraform destroy removes it. Before that, the cluster has to take down "+
+			"the load balancers of its Services, which Terraform does not know: delete has it do so, and removes the cluster from the state.\n", name)
+	}
 	if !o.confirm.Yes {
 		cmd.PrintErrf("Nothing has been removed. To delete cluster %s, add --yes.\n", name)
 		return nil
 	}
-	return o.remove(cmd, in, objects)
+	if others {
+		if err := takeDown(cmd, clients, objects); err != nil {
+			return err
+		}
+	}
+	if err := o.remove(cmd, in, objects); err != nil {
+		return err
+	}
+	if others {
+		cmd.PrintErrf("Cluster %s is removed from the state. Now: terraform destroy.\n", name)
+		return nil
+	}
+	cmd.PrintErrf("Cluster %s is gone.\n", name)
+	return nil
 }
 
 // remove deletes a cluster and waits until it is gone.
@@ -100,9 +124,5 @@ func (o *options) remove(cmd *cobra.Command, in *state.State, objects *state.Obj
 		}
 	}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	if err := o.bring.To(cmd, in, key, engine.Gone); err != nil {
-		return err
-	}
-	cmd.PrintErrf("Cluster %s is gone.\n", cluster.Name)
-	return nil
+	return o.bring.To(cmd, in, key, engine.Gone)
 }
