@@ -24,6 +24,7 @@ type flags struct {
 	manifests manifests.Flags
 	state     clusterflags.State
 	facts     facts
+	confirm   clusterflags.Confirm
 
 	target, out, layout string
 	omitProvider        bool
@@ -33,13 +34,17 @@ type flags struct {
 func clusterCommand() *cobra.Command {
 	f := flags{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
-		Use:   "cluster NAME --target terraform --out DIR [--state STATE | -f FILE …]",
-		Short: "Write a cluster as Terraform configuration",
-		Long: `Write a cluster as a configuration for Terraform (1.5 or later) and its provider
-hashicorp/aws (5.81 or later): kubernetes.tf, and what it reads below data/NAME. The
-resources are those that the operator would make by CloudFormation, by the same model.
-AWS is not asked, and nothing but files below --out is written. Files there that are
-the cluster's and no longer part of it are removed; those of others are never touched.
+		Use:   "cluster NAME [--target terraform --out DIR] [--state STATE | -f FILE …]",
+		Short: "Bring a cluster to what its manifests say, or write it as Terraform configuration",
+		Long: `With --target cloudformation, which is the default without --out, do what aws-operator
+apply does for one cluster: show what would happen and, with --yes, do it.
+
+With --target terraform write the cluster as a configuration for Terraform (1.5 or later)
+and its provider hashicorp/aws (5.81 or later): kubernetes.tf, and what it reads below
+data/NAME. The resources are those that the operator would make by CloudFormation, by
+the same model. AWS is not asked, and nothing but files below --out is written. Files
+there that are the cluster's and no longer part of it are removed; those of others are
+never touched.
 
 The cluster, its instance groups, releases and keys are read from the state, where
 aws-operator replace puts them. The keys are files below data/NAME/secrets that only
@@ -60,6 +65,10 @@ terraform apply makes new versions of launch templates and replaces no machine.`
   aws-operator update cluster demo --state ./state --target terraform --out .
   terraform init && terraform plan
 
+  # By CloudFormation: what would happen, and then that
+  aws-operator update cluster demo --state ./state
+  aws-operator update cluster demo --state ./state --yes
+
   # A file for each stack, within a module that has its own provider:
   aws-operator update cluster demo --target terraform --out modules/demo --layout stack --no-provider
 
@@ -71,6 +80,7 @@ terraform apply makes new versions of launch templates and replaces no machine.`
 	}
 	f.manifests.Add(cmd)
 	f.state.Add(cmd)
+	f.confirm.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&f.target, "target", "", "who makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
@@ -86,9 +96,11 @@ terraform apply makes new versions of launch templates and replaces no machine.`
 func (f *flags) run(cmd *cobra.Command, name string) error {
 	switch target := cmp.Or(f.target, map[bool]string{true: targetCloudFormation, false: targetTerraform}[f.out == ""]); {
 	case target == targetCloudFormation:
-		return fmt.Errorf("a cluster is brought to its manifests by CloudFormation with aws-operator apply; for Terraform give --target %s and --out", targetTerraform)
+		return cloudFormation(cmd, name)
 	case target != targetTerraform:
 		return fmt.Errorf("--target %s is not known; give %s or %s", f.target, targetTerraform, targetCloudFormation)
+	case f.confirm.Yes:
+		return errors.New("--yes goes with --target " + targetCloudFormation + ": nothing but files below --out is written for Terraform")
 	case f.out == "":
 		return errors.New("name the folder to write the configuration to with --out")
 	}

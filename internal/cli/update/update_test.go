@@ -3,6 +3,7 @@ package update
 import (
 	"bytes"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
 const examples = "../../../examples/clusters/"
@@ -235,11 +237,45 @@ func TestAFileThatOthersMayReadIsMadeItsOwnersAgain(t *testing.T) {
 	}
 }
 
-func TestWithoutATargetItIsSaidHowToChooseOne(t *testing.T) {
+// alone runs the verb without a target.
+func alone(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	cmd := Command()
-	cmd.SetArgs([]string{"cluster", "minimal", "-f", examples + "minimal-public.yaml"})
+	var out bytes.Buffer
+	cmd.SetArgs(append([]string{"cluster"}, args...))
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "--target terraform and --out") {
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestWithoutATargetItIsCloudFormationsAndNothingHappensUnasked(t *testing.T) {
+	sim := simulator.New(simulator.Options{Account: "123456789012", Region: "eu-central-1"})
+	t.Cleanup(sim.Close)
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "x", "AWS_PROFILE": ""} {
+		t.Setenv(name, value)
+	}
+	programs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(programs, "nodeup-linux-amd64"), []byte("nodeup"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := alone(t, "minimal", "--state", kept(t, "minimal-public"), "--nodeup-dir", programs)
+	if err != nil || !strings.Contains(out, "AWS::EC2::VPC") || !strings.Contains(out, "--yes") {
+		t.Errorf("it says %v\n%s", err, out)
+	}
+	if sim.Calls()["cloudformation/CreateStack"] > 0 {
+		t.Error("a stack was made")
+	}
+}
+
+func TestFlagsOfTheOtherTargetAreRefused(t *testing.T) {
+	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil || !strings.Contains(err.Error(), "--layout goes with --target terraform") {
+		t.Errorf("it says %v", err)
+	}
+	if _, err := run(t, minimal(t.TempDir(), "--yes")...); err == nil || !strings.Contains(err.Error(), "--yes goes with --target cloudformation") {
 		t.Errorf("it says %v", err)
 	}
 }

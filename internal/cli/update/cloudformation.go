@@ -1,0 +1,40 @@
+package update
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/aws-operator/aws-operator/internal/cli/apply"
+)
+
+// cloudFormation brings the cluster to what the state, or the files, say as aws-operator apply does: it is told what this command
+// was told. It errs on a flag that is Terraform's.
+func cloudFormation(cmd *cobra.Command, name string) error {
+	to := apply.Command()
+	args := []string{"cluster", name}
+	var foreign error
+	cmd.Flags().Visit(func(given *pflag.Flag) {
+		switch many, ok := given.Value.(pflag.SliceValue); {
+		case given.Name == "target":
+		case to.Flags().Lookup(given.Name) == nil:
+			foreign = fmt.Errorf("--%s goes with --target %s", given.Name, targetTerraform)
+		case ok:
+			for _, one := range many.GetSlice() {
+				args = append(args, "--"+given.Name+"="+one)
+			}
+		default:
+			args = append(args, "--"+given.Name+"="+given.Value.String())
+		}
+	})
+	if foreign != nil {
+		return foreign
+	}
+	to.SetArgs(args)
+	to.SetIn(cmd.InOrStdin())
+	to.SetOut(cmd.OutOrStdout())
+	to.SetErr(cmd.ErrOrStderr())
+	to.SilenceErrors, to.SilenceUsage = true, true
+	return to.ExecuteContext(cmd.Context())
+}
