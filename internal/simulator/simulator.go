@@ -80,6 +80,7 @@ type Simulator struct {
 	instances *ec2.Service
 	network   *vpc.Service
 	names     *route53.Service
+	providers map[string]resource.Provider
 	ctx       context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
@@ -139,6 +140,7 @@ func New(o Options) *Simulator {
 			maps.Copy(providers, b.Providers())
 		}
 	}
+	s.providers = providers
 	parts = append(parts, cloudformation.New(cloudformation.Options{
 		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
@@ -219,6 +221,16 @@ func (s *Simulator) Network() *vpc.Service { return s.network }
 
 // Names returns the simulated Route 53.
 func (s *Simulator) Names() *route53.Service { return s.names }
+
+// Read returns the live properties of a resource of a CloudFormation type, in that type's form, whoever made it: what drift detection
+// looks at. The physical ID is what Ref gives. The error is a [*resource.Error], with the code NotFound when it is not there.
+func (s *Simulator) Read(ctx context.Context, account, region, kind, physicalID string) (map[string]any, error) {
+	p := s.providers[kind]
+	if p == nil {
+		return nil, resource.Errorf(resource.InvalidRequest, "The simulator backs no %s.", kind)
+	}
+	return p.Read(ctx, resource.Request{Account: account, Region: region, PhysicalID: physicalID})
+}
 
 // Calls returns how many API calls were made so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }

@@ -54,6 +54,8 @@ type Configuration struct {
 	Files map[string][]byte
 	// Folder holds the data files, and nothing else: data/CLUSTER.
 	Folder string
+	// Resources are the stacks' resources and what became of them, by stack and logical ID.
+	Resources []Resource
 	// Secrets are files that are nobody else's to read, by their paths below [Configuration.SecretsFolder]. Terraform uploads
 	// them; neither its state nor a plan has their contents.
 	Secrets map[string][]byte
@@ -62,6 +64,14 @@ type Configuration struct {
 	// Elsewhere are the keys in the cluster's bucket that machines need and that are not in the configuration, since they were
 	// not given.
 	Elsewhere []string
+}
+
+// Resource is a resource of a CloudFormation stack, and what it became.
+type Resource struct {
+	// Stack, LogicalID and Type are CloudFormation's.
+	Stack, LogicalID, Type string
+	// Address is that of the main resource in Terraform, Ref the attribute of it that Ref gives.
+	Address, Ref string
 }
 
 // SecretsFolder is where the secrets are, and nothing else; they are not for Git.
@@ -137,6 +147,12 @@ func Cluster(in Input) (*Configuration, error) {
 	}
 	maps.Copy(files, m.files)
 	made := &Configuration{Files: files, Folder: m.folder, Secrets: m.secrets, Elsewhere: elsewhere(&in)}
+	for _, s := range m.scopes {
+		for _, id := range slices.Sorted(maps.Keys(s.resources)) {
+			of := s.resources[id]
+			made.Resources = append(made.Resources, Resource{s.stack.Name, id, s.stack.Template.Resources[id].Type, of.address, of.row.ref})
+		}
+	}
 	for _, a := range slices.Sorted(maps.Keys(programs)) {
 		made.Programs = append(made.Programs, programs[a])
 	}
