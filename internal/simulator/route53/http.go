@@ -41,6 +41,7 @@ func (s *Service) routes() (*http.ServeMux, map[string]string) {
 	}))
 	add("GET hostedzonecount", "GetHostedZoneCount", serve(s, 0, s.getHostedZoneCount, nil))
 	add("GET hostedzone/{id}", "GetHostedZone", serve(s, 0, s.getHostedZone, func(q *http.Request, in *route53.GetHostedZoneInput) { in.Id = id(q) }))
+	add("GET hostedzone/{id}/dnssec", "GetDNSSEC", serve(s, 0, s.getDNSSEC, func(q *http.Request, in *route53.GetDNSSECInput) { in.HostedZoneId = id(q) }))
 	add("DELETE hostedzone/{id}", "DeleteHostedZone", serve(s, 0, s.deleteHostedZone, func(q *http.Request, in *route53.DeleteHostedZoneInput) { in.Id = id(q) }))
 	add("POST hostedzone/{id}", "UpdateHostedZoneComment", serve(s, 0, s.updateComment, func(q *http.Request, in *route53.UpdateHostedZoneCommentInput) {
 		in.Id = id(q)

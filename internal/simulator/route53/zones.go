@@ -121,6 +121,20 @@ func (s *Service) getHostedZone(account string, in *route53.GetHostedZoneInput) 
 	return out, nil
 }
 
+// getDNSSEC says that a zone is not signed: the simulator signs none. Of private zones AWS refuses to say anything.
+// https://docs.aws.amazon.com/Route53/latest/APIReference/API_GetDNSSEC.html and
+// https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/dns-configuring-dnssec.html
+func (s *Service) getDNSSEC(account string, in *route53.GetDNSSECInput) (*route53.GetDNSSECOutput, error) {
+	z, err := s.find(account, in.HostedZoneId)
+	if err != nil {
+		return nil, err
+	}
+	if z.private {
+		return nil, wire.Errorf("InvalidArgument", "Operation is unsupported for private hosted zones.")
+	}
+	return &route53.GetDNSSECOutput{KeySigningKeys: []types.KeySigningKey{}, Status: &types.DNSSECStatus{ServeSignature: aws.String("NOT_SIGNING")}}, nil
+}
+
 // removeZone deletes a zone that has no records but those every zone has.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
 func (s *Service) removeZone(z *zone) error {
