@@ -47,8 +47,8 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 	k.cluster.mu.Lock()
 	until := k.cluster.tokenUntil
 	k.cluster.mu.Unlock()
-	if left := until.Sub(now) - tokenLife/2; left > 0 {
-		return left, nil
+	if renewal := until.Add(-tokenLife / 2); now.Before(renewal) {
+		return renewal.Sub(now), nil
 	}
 	token, err := pki.NewToken()
 	if err != nil {
