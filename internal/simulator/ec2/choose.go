@@ -33,9 +33,9 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ids := slices.Collect(maps.Keys(c.items))
+	tags := s.tags(r.Place)
+	var ids []string
 	if len(c.ids) > 0 {
-		ids = nil
 		for _, id := range c.ids {
 			if _, ok := c.items[id]; !ok {
 				return nil, nil, c.missing(id)
@@ -45,7 +45,11 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 			}
 		}
 	}
-	tags := s.tags(r.Place)
+	if candidates, narrowed := tags.Narrow(c.filters); len(c.ids) == 0 && narrowed {
+		ids = slices.DeleteFunc(candidates, func(id string) bool { _, ok := c.items[id]; return !ok })
+	} else if len(c.ids) == 0 {
+		ids = slices.Collect(maps.Keys(c.items))
+	}
 	if len(c.filters) > 0 {
 		ids = slices.DeleteFunc(ids, func(id string) bool { return !passes(c.items[id], tags.Of(id)) })
 	}

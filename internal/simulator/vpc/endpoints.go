@@ -192,7 +192,7 @@ func (r *region) setRoutes(e *endpoint, tables []string) {
 	if e.kind != types.VpcEndpointTypeGateway {
 		return
 	}
-	for _, t := range r.routeTables.byID {
+	for _, t := range e.vpc.tables {
 		t.routes = slices.DeleteFunc(t.routes, func(x route) bool { return x.byEndpoint && x.gateway == e.id })
 		if slices.Contains(tables, t.id) {
 			t.routes = append(t.routes, route{destination: e.list(r), gateway: e.id, byEndpoint: true})

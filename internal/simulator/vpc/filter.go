@@ -45,7 +45,7 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 		c := one{name: name}
 		c.tag, c.isTag = strings.CutPrefix(name, "tag:")
 		for _, value := range filter.Values {
-			if strings.ContainsAny(value, `*?\`) {
+			if strings.ContainsAny(value, special) {
 				c.patterns = append(c.patterns, wildcards(value))
 			} else {
 				c.plain = append(c.plain, value)
@@ -93,6 +93,9 @@ func (c *one) passes(value string) bool {
 	return slices.Contains(c.plain, value) ||
 		slices.ContainsFunc(c.patterns, func(want *regexp.Regexp) bool { return want.MatchString(value) })
 }
+
+// special are the characters of a filter's value that are not meant as they are.
+const special = `*?\`
 
 // wildcards makes a pattern of a filter's value: * is any characters, ? is one,
 // a backslash makes either plain.

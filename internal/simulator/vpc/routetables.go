@@ -44,6 +44,7 @@ func (t *routeTable) isMain() bool {
 func (r *region) newRouteTable(v *vpc, tags map[string]string) *routeTable {
 	t := &routeTable{named: r.newID("rtb", types.ResourceTypeRouteTable, tags), vpc: v}
 	r.routeTables.byID[t.id] = t
+	v.tables = append(v.tables, t)
 	return t
 }
 
@@ -73,8 +74,13 @@ func (r *region) removeRouteTable(id *string) error {
 	for _, e := range r.endpoints.byID {
 		e.routeTables = slices.DeleteFunc(e.routeTables, func(id string) bool { return id == t.id })
 	}
-	drop(r, r.routeTables, t)
+	r.dropRouteTable(t)
 	return nil
+}
+
+func (r *region) dropRouteTable(t *routeTable) {
+	t.vpc.tables = slices.DeleteFunc(t.vpc.tables, func(o *routeTable) bool { return o == t })
+	drop(r, r.routeTables, t)
 }
 
 func (r *region) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
@@ -84,10 +90,7 @@ func (r *region) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRou
 // tableOf returns the route table that a subnet uses: its own or the main one.
 func (r *region) tableOf(n *subnet) *routeTable {
 	var main *routeTable
-	for _, t := range r.routeTables.byID {
-		if t.vpc != n.vpc {
-			continue
-		}
+	for _, t := range n.vpc.tables {
 		for _, a := range t.associations {
 			if a.subnet == n {
 				return t
@@ -121,7 +124,7 @@ func (r *region) associate(tableID, subnetID *string) (*association, error) {
 	if n.vpc != t.vpc {
 		return nil, wire.Errorf("InvalidParameterValue", "route table %s and subnet %s belong to different networks", t.id, n.id)
 	}
-	if r.routeTables.has(func(o *routeTable) bool {
+	if slices.ContainsFunc(t.vpc.tables, func(o *routeTable) bool {
 		return slices.ContainsFunc(o.associations, func(a association) bool { return a.subnet == n })
 	}) {
 		return nil, wire.Errorf("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.id)

@@ -95,7 +95,7 @@ type region struct {
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),

@@ -94,9 +94,10 @@ func describe[T item, O any](r *region, t table[T], w wanted, fields Fields[T], 
 	if err != nil {
 		return nil, nil, err
 	}
-	all := t.sorted()
-	if len(w.ids) > 0 {
-		all = all[:0]
+	var all []T
+	candidates, narrowed := r.tags.Narrow(w.filters)
+	switch {
+	case len(w.ids) > 0:
 		for _, id := range w.ids {
 			x, err := t.get(&id)
 			if err != nil {
@@ -104,6 +105,14 @@ func describe[T item, O any](r *region, t table[T], w wanted, fields Fields[T], 
 			}
 			all = append(all, x)
 		}
+	case narrowed:
+		for _, id := range candidates {
+			if x, ok := t.byID[id]; ok {
+				all = append(all, x)
+			}
+		}
+	default:
+		all = t.sorted()
 	}
 	found := slices.DeleteFunc(all, func(x T) bool { return !pass(x, r.tags.Of(x.ident())) })
 	page, next, err := Page(found, T.ident, w.max, w.token)

@@ -20,7 +20,12 @@ import (
 type Tags struct {
 	mu  sync.RWMutex
 	ids map[string]*tagged
+	// having are the ids by what they are tagged with, so that nobody has to look at all of a region.
+	having map[tag]map[string]struct{}
 }
+
+// tag is a key with its value.
+type tag struct{ key, value string }
 
 // tagged is what an id has. Its map is never changed, only replaced, so that it can
 // be read without the lock.
@@ -37,14 +42,39 @@ func (t *Tags) Register(id string, kind types.ResourceType, tags map[string]stri
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ids[id] = &tagged{kind: kind, tags: c}
+	t.ids[id] = &tagged{kind: kind}
+	t.give(id, c)
+}
+
+// give gives an id these tags and no others. The caller holds the lock, and changes the map no more.
+func (t *Tags) give(id string, tags map[string]string) {
+	e := t.ids[id]
+	for key, value := range e.tags {
+		if of := t.having[tag{key, value}]; len(of) > 1 {
+			delete(of, id)
+		} else {
+			delete(t.having, tag{key, value})
+		}
+	}
+	e.tags = tags
+	for key, value := range tags {
+		of := t.having[tag{key, value}]
+		if of == nil {
+			of = map[string]struct{}{}
+			t.having[tag{key, value}] = of
+		}
+		of[id] = struct{}{}
+	}
 }
 
 // Forget forgets an id and its tags.
 func (t *Tags) Forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.ids, id)
+	if _, ok := t.ids[id]; ok {
+		t.give(id, nil)
+		delete(t.ids, id)
+	}
 }
 
 // Get returns a copy of the tags of an id.
@@ -80,8 +110,9 @@ func (t *Tags) Set(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
-		e.tags = maps.Clone(e.tags)
-		maps.Copy(e.tags, tags)
+		all := maps.Clone(e.tags)
+		maps.Copy(all, tags)
+		t.give(id, all)
 	}
 }
 
@@ -89,9 +120,10 @@ func (t *Tags) Set(id string, tags map[string]string) {
 func (t *Tags) Replace(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e, ok := t.ids[id]; ok {
-		e.tags = map[string]string{}
-		maps.Copy(e.tags, tags)
+	if _, ok := t.ids[id]; ok {
+		all := map[string]string{}
+		maps.Copy(all, tags)
+		t.give(id, all)
 	}
 }
 
@@ -100,10 +132,11 @@ func (t *Tags) Delete(id string, keys ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
-		e.tags = maps.Clone(e.tags)
+		left := maps.Clone(e.tags)
 		for _, key := range keys {
-			delete(e.tags, key)
+			delete(left, key)
 		}
+		t.give(id, left)
 	}
 }
 
@@ -117,6 +150,33 @@ func (t *Tags) Kind(id string) (types.ResourceType, bool) {
 		return "", false
 	}
 	return e.kind, true
+}
+
+// Narrow returns the ids that can pass filters on tags at all, those of a resource of any kind among them; false if none of the filters
+// names the value of a tag, so that all can.
+func (t *Tags) Narrow(filters []types.Filter) (ids []string, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	fewest := -1
+	for i := range filters {
+		key, isTag := strings.CutPrefix(aws.ToString(filters[i].Name), "tag:")
+		if !isTag || slices.ContainsFunc(filters[i].Values, func(value string) bool { return strings.ContainsAny(value, special) }) {
+			continue
+		}
+		count := 0
+		for _, value := range filters[i].Values {
+			count += len(t.having[tag{key, value}])
+		}
+		if fewest >= 0 && count >= fewest {
+			continue
+		}
+		fewest, ids = count, nil
+		for _, value := range filters[i].Values {
+			ids = slices.AppendSeq(ids, maps.Keys(t.having[tag{key, value}]))
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), fewest >= 0
 }
 
 // Having returns the ids, sorted, that have a tag of that key, and of that value

@@ -2,6 +2,7 @@ package vpc
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,8 @@ type vpc struct {
 	tenancy                        types.Tenancy
 	dnsSupport, dnsHostnames, nuam bool
 	options                        *dhcpOptions
+	// tables are its route tables.
+	tables []*routeTable
 }
 
 // block is a range of addresses of a VPC.
@@ -118,15 +121,13 @@ func (r *region) removeVPC(id *string) error {
 		r.gateways.has(func(g *gateway) bool { return g.vpc == v }) ||
 		r.egress.has(func(g *egressGateway) bool { return g.vpc == v }) ||
 		r.endpoints.has(func(e *endpoint) bool { return e.vpc == v }) ||
-		r.routeTables.has(func(t *routeTable) bool { return t.vpc == v && !t.isMain() }) ||
+		slices.ContainsFunc(v.tables, func(t *routeTable) bool { return !t.isMain() }) ||
 		r.groups.has(func(g *group) bool { return g.vpc == v && g.name != defaultName })
 	if busy {
 		return depends("vpc", v.id)
 	}
-	for _, t := range r.routeTables.sorted() {
-		if t.vpc == v {
-			drop(r, r.routeTables, t)
-		}
+	for _, t := range slices.Clone(v.tables) {
+		r.dropRouteTable(t)
 	}
 	for _, g := range r.groups.sorted() {
 		if g.vpc == v {
