@@ -2,7 +2,6 @@
 package validate
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -75,7 +74,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if o.wait < 0 || o.interval <= 0 {
 		return fmt.Errorf("--wait %s and --interval %s cannot be: give times of more than 0s", o.wait, o.interval)
 	}
-	session, err := o.open(cmd.Context(), cmd, name)
+	session, err := o.open(cmd, name)
 	if err != nil {
 		return err
 	}
@@ -88,7 +87,8 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 }
 
 // open begins a session with the cluster of that name in the state.
-func (o *options) open(ctx context.Context, cmd *cobra.Command, name string) (*live.Session, error) {
+func (o *options) open(cmd *cobra.Command, name string) (*live.Session, error) {
+	ctx := cmd.Context()
 	klog.SetLogger(logr.Discard()) // What client-go says of connections that end is no news to people.
 	from, err := o.state.Open(cmd)
 	if err != nil {

@@ -23,17 +23,11 @@ const mostDescribed = 20
 // loadBalancer finds the API's load balancer by the target group of the slots, or, where no slot has one, by its tags.
 func (f *finder) loadBalancer(ctx context.Context) error {
 	api := f.clients.LoadBalancerReader(f.found.Target)
-	in := &elbv2.DescribeLoadBalancersInput{}
-	if f.target != "" {
-		out, err := api.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{TargetGroupArns: []string{f.target}})
-		if err != nil && awsapi.Code(err) != "TargetGroupNotFound" {
-			return fmt.Errorf("look at the API's target group: %w", err)
-		}
-		if err == nil && len(out.TargetGroups) > 0 {
-			in.LoadBalancerArns = out.TargetGroups[0].LoadBalancerArns
-		}
+	arns, err := f.forwarding(ctx, api)
+	if err != nil {
+		return err
 	}
-	tagged := len(in.LoadBalancerArns) == 0
+	in := &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: arns}
 	for {
 		out, err := api.DescribeLoadBalancers(ctx, in)
 		if awsapi.Code(err) == "LoadBalancerNotFound" {
@@ -43,7 +37,7 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 			return fmt.Errorf("look at the API's load balancer: %w", err)
 		}
 		some := out.LoadBalancers
-		if tagged {
+		if len(arns) == 0 {
 			if some, err = f.ours(ctx, api, some); err != nil {
 				return err
 			}
@@ -57,6 +51,24 @@ func (f *finder) loadBalancer(ctx context.Context) error {
 		if in.Marker = out.NextMarker; aws.ToString(in.Marker) == "" {
 			return nil
 		}
+	}
+}
+
+// forwarding returns the ARNs of the load balancers that forward to the slots, none if no slot is known.
+func (f *finder) forwarding(ctx context.Context, api awsapi.LoadBalancerReader) ([]string, error) {
+	if f.target == "" {
+		return nil, nil
+	}
+	out, err := api.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{TargetGroupArns: []string{f.target}})
+	switch {
+	case awsapi.Code(err) == "TargetGroupNotFound":
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look at the API's target group: %w", err)
+	case len(out.TargetGroups) == 0:
+		return nil, nil
+	default:
+		return out.TargetGroups[0].LoadBalancerArns, nil
 	}
 }
 

@@ -100,7 +100,7 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	if err != nil {
 		return nil, err.Error()
 	}
-	connection, err := s.connections.Connect(s.Key(), kubeconfig)
+	connection, err := s.connections.Connect(s.Key(), kubeconfig) //nolint:contextcheck // the connection outlives the call
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -12,7 +12,7 @@ import (
 // terminal has them. It returns the folder.
 func (w *World) State() string {
 	w.t.Helper()
-	for key, value := range map[string]string{
+	for key, value := range map[string]string{ //nolint:gosec // credentials of the simulator
 		"AWS_ENDPOINT_URL": w.Endpoint, "AWS_REGION": Region, "AWS_ACCESS_KEY_ID": Account, "AWS_SECRET_ACCESS_KEY": Secret,
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {

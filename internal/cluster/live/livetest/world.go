@@ -43,8 +43,9 @@ import (
 )
 
 const (
-	// Region is where clusters are, Account whose they are.
-	Region  = "eu-central-1"
+	// Region is where clusters are.
+	Region = "eu-central-1"
+	// Account is whose they are.
 	Account = "123456789012"
 	// Secret is the secret key of its credentials, whose access key is the account.
 	Secret = "secret"
@@ -68,7 +69,7 @@ type Options struct {
 
 // World is a cluster in a simulated account.
 type World struct {
-	t testing.TB
+	t *testing.T
 	// Cluster, Groups and Secrets are the cluster's definition and its keys.
 	Cluster *v1alpha1.Cluster
 	Groups  []*v1alpha1.InstanceGroup
@@ -91,7 +92,7 @@ type World struct {
 }
 
 // New makes a cluster and waits until its nodes are Ready and workers can join.
-func New(t testing.TB, options Options) *World {
+func New(t *testing.T, options Options) *World {
 	t.Helper()
 	if options.Slots == 0 {
 		options.Slots = 3
@@ -321,7 +322,7 @@ func (w *World) join() {
 			Type:       bootstrapapi.SecretTypeBootstrapToken,
 			StringData: map[string]string{
 				bootstrapapi.BootstrapTokenIDKey: token.ID(), bootstrapapi.BootstrapTokenSecretKey: token.Secret(),
-				bootstrapapi.BootstrapTokenExpirationKey:       time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+				bootstrapapi.BootstrapTokenExpirationKey:       clock.RealClock{}.Now().Add(time.Hour).UTC().Format(time.RFC3339),
 				bootstrapapi.BootstrapTokenUsageAuthentication: "true",
 			},
 		}, metav1.CreateOptions{})
@@ -385,7 +386,8 @@ func (w *World) Older(than time.Duration) error {
 	w.must(err)
 	for _, reservation := range out.Reservations {
 		for i := range reservation.Instances {
-			if since := time.Since(aws.ToTime(reservation.Instances[i].LaunchTime)); since <= than {
+			since := clock.RealClock{}.Since(aws.ToTime(reservation.Instances[i].LaunchTime))
+			if since <= than {
 				return fmt.Errorf("%s is %s old", aws.ToString(reservation.Instances[i].InstanceId), since)
 			}
 		}
