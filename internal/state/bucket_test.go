@@ -120,7 +120,8 @@ func TestNobodyOverwritesWhatAnotherHasWrittenMeanwhile(t *testing.T) {
 
 func TestAWriteWhoseAnswerIsLostHasHappened(t *testing.T) {
 	w := newS3(t)
-	defer w.faults.Add(fault.Rule{Service: "s3", Operation: "PutObject", Skip: 1, Times: 2,
+	defer w.faults.Add(fault.Rule{
+		Service: "s3", Operation: "PutObject", Skip: 1, Times: 2,
 		Code: "InternalError", Message: "We encountered an internal error.", Status: 500, AfterEffect: true,
 	})()
 	s := open(t, inBucket)
@@ -195,7 +196,7 @@ func TestObjectsAreEncryptedWithTheKeyThatIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	actions(t, s, demo)
-	for _, object := range strings.Fields(w.keys(t)) {
+	for object := range strings.FieldsSeq(w.keys(t)) {
 		head, err := w.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("acme-clusters"), Key: &object})
 		if err != nil || head.ServerSideEncryption != types.ServerSideEncryptionAwsKms || !strings.Contains(aws.ToString(head.SSEKMSKeyId), "alias/clusters") {
 			t.Errorf("%s: %+v, %v", object, head, err)
@@ -210,9 +211,11 @@ func TestWhatS3RefusesIsSaidInOneSentence(t *testing.T) {
 		want               string
 	}{
 		"credentials that have expired": {inBucket, "ExpiredToken", "The provided token has expired.", 400, "The AWS credentials have expired; renew them"},
-		"a permission that is missing": {inBucket, "AccessDenied",
+		"a permission that is missing": {
+			inBucket, "AccessDenied",
 			"User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:ListBucket on resource: \"arn:aws:s3:::acme-clusters\" because no identity-based policy allows the s3:ListBucket action",
-			403, "arn:aws:iam::123456789012:user/ada lacks the permission s3:ListBucket"},
+			403, "arn:aws:iam::123456789012:user/ada lacks the permission s3:ListBucket",
+		},
 		"a bucket that there is not":   {"s3://nobodys-bucket/x", "", "", 0, "there is no bucket nobodys-bucket"},
 		"a bucket of another region":   {inBucket, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", 301, "set AWS_REGION"},
 		"a reference without a bucket": {"s3:///x", "", "", 0, "names no bucket"},

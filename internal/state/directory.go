@@ -175,7 +175,7 @@ func (d *directory) lock(_ context.Context, cluster string, h Holder) (func() er
 	}
 	text, err := yaml.Marshal(h)
 	if err == nil {
-		err = os.WriteFile(path, text, fileMode) //nolint:gosec // Everybody may know who holds it.
+		err = os.WriteFile(path, text, fileMode)
 	}
 	unlock := func() error {
 		err := os.Remove(path)

@@ -32,18 +32,26 @@ const (
 // store keeps files by names with slashes. Each is written as a whole or not at all. The error for a file that is not
 // there is fs.ErrNotExist.
 type store interface {
+	reader
+	writer
+}
+
+type reader interface {
 	// clusters returns the names of the folders that hold a cluster, sorted.
 	clusters(ctx context.Context) ([]string, error)
 	// list returns the names of the files in a folder and below, sorted.
 	list(ctx context.Context, folder string) ([]string, error)
 	read(ctx context.Context, name string) ([]byte, error)
+	// where is what people call a file.
+	where(name string) string
+}
+
+type writer interface {
 	write(ctx context.Context, name string, data []byte) error
 	// remove removes a file; one that is not there is removed already.
 	remove(ctx context.Context, name string) error
 	// lock keeps others from changing a cluster. The error is a *LockedError if somebody else does.
 	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
-	// where is what people call a file.
-	where(name string) string
 }
 
 // files keeps clusters in files.

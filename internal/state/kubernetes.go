@@ -129,7 +129,7 @@ func (m *management) load(ctx context.Context, cluster string, secrets bool) (*O
 
 // replace lets the API server check all objects before it changes any.
 func (m *management) replace(ctx context.Context, objects []client.Object) ([]Change, error) {
-	if _, err := clustersOf(objects); err != nil {
+	if _, err := clustersOf(ctx, objects); err != nil {
 		return nil, err
 	}
 	invalid := &InvalidError{}
@@ -162,7 +162,7 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 		object.SetNamespace(cmp.Or(object.GetNamespace(), m.namespace))
 	}
 	words := "write " + kindAndName(object)
-	old, _ := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object) // a pointer to the same type
+	old, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem())) // a pointer to the same type
 	err := m.api.Get(ctx, client.ObjectKeyFromObject(object), old)
 	if apierrors.IsNotFound(err) {
 		object.SetResourceVersion("")

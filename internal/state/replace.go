@@ -37,7 +37,7 @@ func (f *files) replace(ctx context.Context, given []client.Object) (changes []C
 		objects[i], _ = object.DeepCopyObject().(client.Object) // a copy is of the same type
 		f.setNamespace(objects[i])
 	}
-	names, err := clustersOf(objects)
+	names, err := clustersOf(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (f *files) there(ctx context.Context, names []string) (*there, error) {
 }
 
 // clustersOf returns the names of all clusters that objects are of, sorted.
-func clustersOf(objects []client.Object) ([]string, error) {
+func clustersOf(ctx context.Context, objects []client.Object) ([]string, error) {
 	names, invalid := map[string]bool{}, &InvalidError{}
 	for _, object := range objects {
 		name := ""
@@ -98,7 +98,7 @@ func clustersOf(objects []client.Object) ([]string, error) {
 			continue
 		}
 		if !clusterName.MatchString(name) {
-			if err := admit.Check(context.Background(), object, nil); err != nil {
+			if err := admit.Check(ctx, object, nil); err != nil {
 				invalid.Problems = append(invalid.Problems, Problem{object, err})
 				continue
 			}
@@ -122,7 +122,9 @@ func (f *files) prepare(ctx context.Context, objects []client.Object, t *there) 
 		w.old, w.there = t.old(object)
 		err := admit.Check(ctx, object, w.old)
 		if err == nil {
-			err = f.goesTogether(object, objects, t)
+			if err = f.goesTogether(object, objects, t); err != nil {
+				err = fmt.Errorf("%s %s: %w", manifest.Kind(object), object.GetName(), err)
+			}
 		}
 		if err == nil {
 			w.file, err = fileOf(clusterOf(object), object)
@@ -190,10 +192,10 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 		})
 		all := t.clusters[o.Spec.Cluster]
 		if !given && all.cluster == nil {
-			return fmt.Errorf("InstanceGroup %s: spec.cluster: there is no cluster %s in the state; give its manifest as well", o.Name, o.Spec.Cluster)
+			return fmt.Errorf("spec.cluster: there is no cluster %s in the state; give its manifest as well", o.Spec.Cluster)
 		}
 		if seen := all.groupsSeen[o.Name]; seen != nil && !seen.DeletionTimestamp.IsZero() {
-			return fmt.Errorf("InstanceGroup %s: it is being deleted: finish that, and make it anew then", o.Name)
+			return errors.New("it is being deleted: finish that, and make it anew then")
 		}
 	}
 	return nil
@@ -203,19 +205,19 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	known := t.releaseNames(objects)
 	all := t.clusters[c.Name]
 	if !slices.Contains(known, c.Spec.Release) {
-		return fmt.Errorf("Cluster %s: spec.release: there is no release %s; take one of %s, or give its manifest as well", c.Name, c.Spec.Release, strings.Join(known, ", "))
+		return fmt.Errorf("spec.release: there is no release %s; take one of %s, or give its manifest as well", c.Spec.Release, strings.Join(known, ", "))
 	}
 	if want := f.options.Namespace; want != "" && c.Namespace != want {
-		return fmt.Errorf("Cluster %s: metadata.namespace is %s, and --namespace %s: give only one of them", c.Name, c.Namespace, want)
+		return fmt.Errorf("metadata.namespace is %s, and --namespace %s: give only one of them", c.Namespace, want)
 	}
 	if seen := all.clusterSeen; seen != nil && !seen.DeletionTimestamp.IsZero() {
-		return fmt.Errorf("Cluster %s: it is being deleted: finish that with aws-operator delete cluster %s --yes, and make it anew then", c.Name, c.Name)
+		return fmt.Errorf("it is being deleted: finish that with aws-operator delete cluster %s --yes, and make it anew then", c.Name)
 	}
 	if all.cluster == nil {
 		return nil
 	}
 	if was, is := f.namespaceOf(all.cluster.Namespace), f.namespaceOf(c.Namespace); was != is {
-		return fmt.Errorf("Cluster %s: metadata.namespace cannot change from %s to %s, since what is in AWS is tagged with it", c.Name, was, is)
+		return fmt.Errorf("metadata.namespace cannot change from %s to %s, since what is in AWS is tagged with it", was, is)
 	}
 	if all.clusterSeen != nil {
 		return f.complete(&Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}, true)

@@ -40,11 +40,19 @@ type State struct {
 
 // keeper is one way to keep clusters.
 type keeper interface {
+	shower
+	changer
+}
+
+type shower interface {
 	client() client.WithWatch
 	clusters(ctx context.Context) ([]string, error)
 	releases(ctx context.Context) ([]*v1alpha1.Release, error)
 	// load returns what there is; with strict, what is incomplete is an error, and Secrets are among it.
 	load(ctx context.Context, cluster string, strict bool) (*Objects, error)
+}
+
+type changer interface {
 	replace(ctx context.Context, objects []client.Object) ([]Change, error)
 	lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	save(ctx context.Context, cluster string, object client.Object) error

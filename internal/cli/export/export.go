@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -190,14 +191,8 @@ func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
 
 // add puts all that is given into a kubeconfig, in place of what has the same names.
 func add(into, given *clientcmdapi.Config) {
-	for key, value := range given.Clusters {
-		into.Clusters[key] = value
-	}
-	for key, value := range given.AuthInfos {
-		into.AuthInfos[key] = value
-	}
-	for key, value := range given.Contexts {
-		into.Contexts[key] = value
-	}
+	maps.Copy(into.Clusters, given.Clusters)
+	maps.Copy(into.AuthInfos, given.AuthInfos)
+	maps.Copy(into.Contexts, given.Contexts)
 	into.CurrentContext = given.CurrentContext
 }

@@ -117,7 +117,7 @@ func TestTheOneThatWasMadeIsGivenOutUnlessAnotherLifetimeIsAskedFor(t *testing.T
 func TestAFileIsItsOwnersOnly(t *testing.T) {
 	_, dir := kept(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil { //nolint:gosec // it is to be narrowed
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run(t, "--state", dir, "--out", path)

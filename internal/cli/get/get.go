@@ -62,7 +62,7 @@ func command(k kind) *cobra.Command {
 		Aliases: append([]string{k.singular}, k.aliases...),
 		Short:   k.short,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.state.Add(cmd)
 	o.output.Add(cmd)

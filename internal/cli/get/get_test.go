@@ -8,11 +8,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const manifests = `apiVersion: cluster-operator.aws/v1alpha1
@@ -84,6 +83,7 @@ func run(t *testing.T, args ...string) string {
 
 func TestWhatTheStateHoldsIsShown(t *testing.T) {
 	dir := kept(t)
+	//nolint:dupword // a release is called as its version of Kubernetes
 	for name, test := range map[string]struct {
 		args []string
 		want string
