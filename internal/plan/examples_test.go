@@ -3,6 +3,10 @@ package plan_test
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
 // What was just made is what is planned, for every example; and knowing so costs few calls.
@@ -32,5 +36,33 @@ func TestRightAfterCreationThereAreNoChanges(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What a new cluster consists of, without asking anybody.
+func TestCreationsArePlannedOffline(t *testing.T) {
+	files, err := filepath.Glob("../../examples/clusters/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		objects := example(t, filepath.Base(path))
+		for _, c := range clustersOf(objects) {
+			t.Run(c.Name, func(t *testing.T) {
+				in := plan.Input{}
+				var groups []*v1alpha1.InstanceGroup
+				for _, o := range objects {
+					if g, ok := o.(*v1alpha1.InstanceGroup); ok && g.Spec.Cluster == c.Name {
+						groups = append(groups, g)
+					}
+				}
+				in.Overlay(c, groups, nil)
+				made, err := plan.Of(t.Context(), in, plan.Options{Operator: operator.DefaultClusterName, AccountID: account, NodeupDir: nodeupFolder(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				goldenText(t, "create-"+c.Name+".txt", text(t, made))
+			})
+		}
 	}
 }

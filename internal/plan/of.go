@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,6 +144,9 @@ func (d *draft) resolve(ctx context.Context) error {
 	return nil
 }
 
+// builtinReleases reads those that come with the operator once; they are not changed.
+var builtinReleases = sync.OnceValues(release.Builtin)
+
 // release returns the Release of a name.
 func (d *draft) release(name string) (*v1alpha1.Release, error) {
 	for _, one := range d.in.Releases {
@@ -150,7 +154,7 @@ func (d *draft) release(name string) (*v1alpha1.Release, error) {
 			return one, nil
 		}
 	}
-	builtin, err := release.Builtin()
+	builtin, err := builtinReleases()
 	if err != nil {
 		return nil, fmt.Errorf("read the built-in releases: %w", err)
 	}
