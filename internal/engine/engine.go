@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,7 +101,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer r.api.Close()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	r.config = &rest.Config{Host: "http://state", Transport: direct{r.keeper.through(r.api.Trusted(), end)}, QPS: -1}
+	r.config = restOf(r.keeper.through(r.api.Trusted(), end))
 	if err := r.load(ctx); err != nil {
 		return err
 	}
@@ -112,6 +113,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	return r.follow(ctx, end, mgr)
+}
+
+// restOf reaches a handler of this process.
+func restOf(handler http.Handler) *rest.Config {
+	return &rest.Config{Host: "http://state", Transport: direct{handler}, QPS: -1}
 }
 
 // apiVersion is the version of Kubernetes whose API is served: that of the client libraries.
@@ -277,7 +283,10 @@ func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.
 	if err == nil && r.Goal == Gone {
 		return r.keeper.removeAll(ctx)
 	}
-	return errors.Join(err, r.keeper.flush(ctx))
+	if failed := r.keeper.flush(ctx); !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // errEnded is why the controllers stop when the run is over.

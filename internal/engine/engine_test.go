@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
 // A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing is left of it in AWS or the state.
@@ -90,5 +91,55 @@ func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	w.must(w.run(w.options(engine.Gone)))
 	if left := w.stacks(); len(left) > 0 {
 		t.Errorf("stacks are left: %v", left)
+	}
+}
+
+// A run ends with one sentence when nothing can go on without a person: nobody retries, and nothing but what is written is done.
+func TestARunEndsWhenAPersonMustAct(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(w *world, o *engine.Options)
+		want    string
+	}{
+		"the state cannot be written": {
+			func(w *world, _ *engine.Options) { w.state.fail = errors.New("the disk is full") }, "the disk is full",
+		},
+		"somebody else changes the cluster": {
+			func(w *world, _ *engine.Options) { w.state.locked = "rolling-update" }, "it is locked for rolling-update",
+		},
+		"the release is not known": {
+			func(w *world, _ *engine.Options) {
+				edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Release = "v9" })
+			}, `Cluster demo: There is no Release "v9"`,
+		},
+		"the cluster is paused": {
+			func(w *world, _ *engine.Options) {
+				edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Paused = true })
+			}, "Cluster demo: It is paused",
+		},
+		"the credentials have expired": {
+			func(w *world, _ *engine.Options) {
+				w.faults.Add(fault.Rule{Service: "sts", Operation: "GetCallerIdentity", Code: "ExpiredToken", Status: 403, Message: "The security token included in the request is expired"})
+			}, "expired",
+		},
+		"a permission is missing": {
+			func(w *world, _ *engine.Options) {
+				w.faults.Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Deny: true})
+			}, "cloudformation:CreateStack",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			o := w.options(engine.Ready)
+			c.prepare(w, &o)
+			err := w.run(o)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the run ends with %v, not with one line about %q", err, c.want)
+			}
+			if stacks := w.stacks(); len(stacks) > 0 {
+				t.Errorf("there are stacks %v", stacks)
+			}
+		})
 	}
 }

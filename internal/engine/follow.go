@@ -140,6 +140,7 @@ func (f *follower) watchOnce(ctx context.Context, list client.ObjectList, note f
 		return // Whatever is wrong is told by the next look; Events may be forbidden.
 	}
 	defer watcher.Stop()
+	f.wake() // What changed before is not heard of.
 	for {
 		select {
 		case <-ctx.Done():
