@@ -23,11 +23,12 @@ func main() {
 	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
 	groups := flag.Int("groups", 200, "how many groups are rolled")
 	nodes := flag.Int("nodes", 10, "how many nodes each of them has")
+	boot := flag.Duration("boot", 45*time.Second, "how long the machines boot that are rolled")
 	dir := flag.String("profiles", "", "the folder to write Go profiles of the clusters' measurements into; none by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, groups: *groups, nodes: *nodes, only: *only, profiles: *dir}
+	b := &bench{binary: *binary, objects: *objects, many: *many, some: *some, fleet: *fleet, groups: *groups, nodes: *nodes, boot: *boot, only: *only, profiles: *dir}
 	err := b.run(ctx)
 	if printErr := b.report.write(os.Stdout); err == nil {
 		err = printErr
@@ -45,6 +46,7 @@ type bench struct {
 	objects, many int
 	some, fleet   int
 	groups, nodes int
+	boot          time.Duration
 	only          string
 	profiles      string
 	report        report

@@ -22,9 +22,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
-// What played machines and pods take while a roll is measured: long enough to be seen, short enough to wait for.
+// What played pods take while a roll is measured: long enough to be seen, short enough to wait for.
 const (
-	bootTime = 2 * time.Second
 	podStart = time.Second
 	podStop  = 500 * time.Millisecond
 )
@@ -33,11 +32,12 @@ const (
 const rolled = "bench"
 
 // roll measures how n groups of m nodes each, with a Deployment and a budget of one unavailable for each group, are rolled at once,
-// and what the operator adds to what draining, booting and AWS take.
+// and what the operator adds to what draining, booting and AWS take. Two processors that play everything set the pace when machines boot
+// in no time; the default is about what EC2 and a kubelet take.
 func (b *bench) roll(ctx context.Context, n, m int) error {
 	progress(fmt.Sprintf("%d groups of %d played machines, to be rolled", n, m))
 	t := newTrace(m)
-	host := fake.New(fake.Options{BootTime: bootTime, PodStart: podStart, PodStop: podStop, Observe: t.observe})
+	host := fake.New(fake.Options{BootTime: b.boot, PodStart: podStart, PodStop: podStop, Observe: t.observe})
 	w, err := newWorld(ctx, b.binary, simulator.Options{
 		Machines: host, Patience: time.Second, Events: t.hear,
 		Quotas: map[vpc.Quota]int{vpc.VPCs: 1, vpc.InternetGateways: 1, vpc.ElasticAddresses: 3, vpc.NATGateways: 1, elbv2.LoadBalancers: 1},
