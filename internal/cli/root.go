@@ -18,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/export"
 	"github.com/aws-operator/aws-operator/internal/cli/get"
+	"github.com/aws-operator/aws-operator/internal/cli/graph"
 	"github.com/aws-operator/aws-operator/internal/cli/local"
 	"github.com/aws-operator/aws-operator/internal/cli/operator"
 	"github.com/aws-operator/aws-operator/internal/cli/plan"
@@ -83,7 +84,7 @@ object and into a ConfigMap.`,
 	root.AddCommand(
 		operator.Command(), local.Command(), demo.Command(), simulator.Command(),
 		template.Command(), create.Command(), replace.Command(), get.Command(), export.Command(),
-		render.Command(), plan.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
+		render.Command(), plan.Command(), graph.Command(), apply.Command(), update.Command(), rollingupdate.Command(), validate.Command(),
 		upgrade.Command(), deletion.Command(), version.Command(),
 	)
 	return root

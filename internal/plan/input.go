@@ -1,12 +1,16 @@
 package plan
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -45,4 +49,44 @@ func (in *Input) Overlay(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceG
 		next.Spec, next.Labels, next.Annotations = group.Spec, group.Labels, group.Annotations
 		in.Groups[i] = next
 	}
+}
+
+// Read returns a cluster as the state has it, with what the manifests say, which may also be all there is of it. It errs with a
+// *state.NotFoundError where neither knows the cluster.
+func Read(ctx context.Context, set *manifest.Set, from *state.State, name string) (Input, error) {
+	in := Input{}
+	objects, err := from.Load(ctx, name)
+	missing, isMissing := errors.AsType[*state.NotFoundError](err)
+	switch {
+	case err == nil:
+		in = From(objects)
+	case !isMissing:
+		return Input{}, err
+	}
+	clusters := manifest.Objects[*v1alpha1.Cluster](set)
+	i := slices.IndexFunc(clusters, func(c *v1alpha1.Cluster) bool { return c.Name == name })
+	var cluster *v1alpha1.Cluster
+	switch {
+	case i >= 0:
+		cluster = clusters[i]
+		cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
+	case isMissing:
+		return Input{}, missing
+	}
+	var groups []*v1alpha1.InstanceGroup
+	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
+		if g.Spec.Cluster == name {
+			g.Namespace = cmp.Or(g.Namespace, state.DefaultNamespace)
+			groups = append(groups, g)
+		}
+	}
+	if isMissing {
+		releases, err := from.Releases(ctx)
+		if err != nil {
+			return Input{}, err
+		}
+		in.Releases = releases
+	}
+	in.Overlay(cluster, groups, manifest.Objects[*v1alpha1.Release](set))
+	return in, nil
 }

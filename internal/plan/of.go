@@ -64,6 +64,8 @@ type draft struct {
 	subjects []Subject
 	pending  []pending
 	notes    []string
+	// alone is true when nothing is compared: the stacks are only rendered.
+	alone bool
 }
 
 // pending is a subject whose deployed side is to be asked for.
@@ -102,6 +104,35 @@ func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	d.circumstances(p)
 	p.Notes = d.notes
 	return p, nil
+}
+
+// OutputMark begins what stands for an output of the base stack in the parameters of stacks that were only rendered ([Render]); the
+// output's name follows.
+const OutputMark = "output:"
+
+// Render renders the stacks of a cluster and compares them with nothing: the base stack, slots and groups in their order. Parameters
+// that are outputs of the base stack say which ([OutputMark]). It errs as [Of] does.
+func Render(ctx context.Context, in Input, o Options) ([]Subject, error) {
+	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir), alone: true}
+	if len(d.in.CACertificate) == 0 {
+		d.in.CACertificate = placeholderCA
+	}
+	if o.Clients != nil {
+		d.target = live.TargetOf(o.Clients, in.Cluster)
+	}
+	if err := d.resolve(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.base(ctx); err != nil {
+		return nil, err
+	}
+	for name := range d.outputs {
+		d.outputs[name] = OutputMark + name
+	}
+	if err := d.slots(); err != nil {
+		return nil, err
+	}
+	return d.subjects, d.groups()
 }
 
 func (d *draft) note(format string, args ...any) {
@@ -334,7 +365,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	switch {
 	case goes && s.Same: // What was rendered is what is deployed.
 		s.Deployed, s.Same = sideOf(s.Wanted), false
-	case there && !s.Same:
+	case there && !s.Same && !d.alone:
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: known.StackID})
 	}
 	if goes {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []s
 
 // one plans one cluster.
 func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State, name string, clients map[string]*awsapi.Clients) (*plan.Plan, error) {
-	in, err := inputOf(ctx, set, from, name)
+	in, err := plan.Read(ctx, set, from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -102,44 +101,5 @@ func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State,
 	}
 	made := o.plan
 	made.Clients = clients[region]
-	return plan.Of(ctx, *in, made)
-}
-
-// inputOf returns a cluster as the state has it, with what the manifests say.
-func inputOf(ctx context.Context, set *manifest.Set, from *state.State, name string) (*plan.Input, error) {
-	in := plan.Input{}
-	objects, err := from.Load(ctx, name)
-	missing, isMissing := errors.AsType[*state.NotFoundError](err)
-	switch {
-	case err == nil:
-		in = plan.From(objects)
-	case !isMissing:
-		return nil, err
-	}
-	clusters := manifest.Objects[*v1alpha1.Cluster](set)
-	i := slices.IndexFunc(clusters, func(c *v1alpha1.Cluster) bool { return c.Name == name })
-	var cluster *v1alpha1.Cluster
-	switch {
-	case i >= 0:
-		cluster = clusters[i]
-		cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
-	case isMissing:
-		return nil, missing
-	}
-	var groups []*v1alpha1.InstanceGroup
-	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
-		if g.Spec.Cluster == name {
-			g.Namespace = cmp.Or(g.Namespace, state.DefaultNamespace)
-			groups = append(groups, g)
-		}
-	}
-	if isMissing {
-		releases, err := from.Releases(ctx)
-		if err != nil {
-			return nil, err
-		}
-		in.Releases = releases
-	}
-	in.Overlay(cluster, groups, manifest.Objects[*v1alpha1.Release](set))
-	return &in, nil
+	return plan.Of(ctx, in, made)
 }
