@@ -223,13 +223,14 @@ func (s *Simulator) Network() *vpc.Service { return s.network }
 func (s *Simulator) Names() *route53.Service { return s.names }
 
 // Read returns the live properties of a resource of a CloudFormation type, in that type's form, whoever made it: what drift detection
-// looks at. The physical ID is what Ref gives. The error is a [*resource.Error], with the code NotFound when it is not there.
-func (s *Simulator) Read(ctx context.Context, account, region, kind, physicalID string) (map[string]any, error) {
+// looks at. The request says where it is, its physical ID, which Ref gives, and for types that are not found by that alone those of its
+// properties that are. The error is a [*resource.Error], with the code NotFound when it is not there.
+func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (map[string]any, error) {
 	p := s.providers[kind]
 	if p == nil {
 		return nil, resource.Errorf(resource.InvalidRequest, "The simulator backs no %s.", kind)
 	}
-	return p.Read(ctx, resource.Request{Account: account, Region: region, PhysicalID: physicalID})
+	return p.Read(ctx, r)
 }
 
 // Calls returns how many API calls were made so far, by "service/Operation".

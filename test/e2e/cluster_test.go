@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/aws-operator/aws-operator/examples"
+	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
 const (
@@ -128,7 +129,7 @@ func (c *cloud) allowRole(objects []*unstructured.Unstructured) {
 func (c *cloud) inventory(as string) []string {
 	c.t.Helper()
 	var there []string
-	for _, line := range inventory(c.t, c.config(as)) {
+	for _, line := range inventory.Of(c.t, c.config(as)) {
 		if !strings.HasPrefix(line, "stack aws-operator-events") {
 			there = append(there, line)
 		}

@@ -2,20 +2,26 @@ package terraform
 
 import (
 	"bytes"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+	"github.com/aws-operator/aws-operator/internal/state"
 )
 
 const (
@@ -112,4 +118,48 @@ func example(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// use has commands reach the cloud, as people do, by the environment.
+func (c *cloud) use() {
+	for _, variable := range c.environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		c.t.Setenv(name, value)
+	}
+}
+
+// keysOf returns a line of each private key that a state holds.
+func (c *cloud) keysOf(dir string) []string {
+	c.t.Helper()
+	from, err := state.Open(c.t.Context(), dir, state.Options{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	objects, err := from.Load(c.t.Context(), "demo")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var lines []string
+	for _, secret := range objects.Secrets {
+		lines = append(lines, strings.Split(string(secret.Data[corev1.TLSPrivateKeyKey]), "\n")[1])
+	}
+	return lines
+}
+
+// token returns what workers join with.
+func (c *cloud) token() string {
+	c.t.Helper()
+	client := s3.NewFromConfig(c.config(), func(o *s3.Options) { o.UsePathStyle = true })
+	found, err := client.GetObject(c.t.Context(), &s3.GetObjectInput{
+		Bucket: aws.String(model.BucketName("demo", account, region)), Key: aws.String(model.KeyToken),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = found.Body.Close() }()
+	content, err := io.ReadAll(found.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(content)
 }

@@ -1,18 +1,28 @@
 package terraform
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
+	"github.com/aws-operator/aws-operator/internal/cli/validate"
+	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// TestWorkflow goes the way of those who keep their clusters in Git, command for command.
+// TestWorkflow goes the way of those who keep their clusters in Git, command for command: their own network, a cluster in it by
+// Terraform alone, and back to nothing.
 func TestWorkflow(t *testing.T) {
 	c := newCloud(t)
+	c.use()
+	c.resolve()
 	network := c.in(example(t, "1-prerequisites"))
+	before := inventory.Of(t, c.config())
 	network.apply()
 	network.unchanged()
 
@@ -27,9 +37,29 @@ func TestWorkflow(t *testing.T) {
 	cluster.run("fmt", "-check", "-recursive", "-no-color")
 	cluster.run("validate", "-no-color")
 	cluster.apply()
+	c.command(validate.Command(), "cluster", "demo", "--state", state, "--wait", "2m", "--interval", "1s")
+	c.knowsNoSecret(cluster, state)
+	// Who plans has not got the keys.
+	if err := os.RemoveAll(filepath.Join(dir, "data/demo/secrets")); err != nil {
+		t.Fatal(err)
+	}
 	cluster.unchanged()
-	t.Log(cluster.run("output", "-json"))
 
 	cluster.destroy()
+	network.unchanged()
 	network.destroy()
+	if diff := cmp.Diff(before, inventory.Of(t, c.config())); diff != "" {
+		t.Errorf("something is left (-before +after):\n%s", diff)
+	}
+}
+
+// knowsNoSecret looks for the cluster's keys, and the token that its workers join with, in Terraform's state.
+func (c *cloud) knowsNoSecret(p *terraform, state string) {
+	c.t.Helper()
+	known := p.run("state", "pull")
+	for _, secret := range append(c.keysOf(state), c.token()) {
+		if secret == "" || strings.Contains(known, secret) {
+			c.t.Errorf("a secret of %d letters is in Terraform's state, or there is none", len(secret))
+		}
+	}
 }

@@ -1,4 +1,5 @@
-package e2e
+// Package inventory lists all there is in an account of AWS, for tests that leave nothing behind.
+package inventory
 
 import (
 	"context"
@@ -23,10 +24,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// inventory is everything there is in an account and region, as "kind id", sorted. What AWS itself shows for a while
+// Of returns everything there is in an account and region, as "kind id", sorted. What AWS itself shows for a while
 // after it is gone (terminated instances, keys that wait for their deletion, deleted stacks and gateways) is not there, nor
 // are the keys that AWS makes for itself when a service first encrypts something.
-func inventory(t *testing.T, config aws.Config) []string {
+func Of(t testing.TB, config aws.Config) []string {
 	t.Helper()
 	i := &inventorist{ctx: t.Context(), t: t}
 	i.network(ec2.NewFromConfig(config))
@@ -39,7 +40,7 @@ func inventory(t *testing.T, config aws.Config) []string {
 
 type inventorist struct {
 	ctx   context.Context //nolint:containedctx // one test's
-	t     *testing.T
+	t     testing.TB
 	found []string
 }
 

@@ -1,0 +1,309 @@
+package terraform
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/apply"
+	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cli/update"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/simulator/resource"
+	"github.com/aws-operator/aws-operator/internal/state"
+	mapping "github.com/aws-operator/aws-operator/internal/terraform"
+)
+
+// difference is one that is meant.
+type difference struct {
+	// kind and property are where it is, as patterns; logicalID too, if it is not empty.
+	kind, logicalID, property string
+	// why is for readers.
+	why string
+}
+
+// allowed are the differences between a cluster of CloudFormation's and one of Terraform's.
+var allowed = []difference{
+	{"AWS::IAM::Role", "", `Policies\[boot\]\..*`, "Where no operator runs beside the cluster its slots keep the token that workers join with, in the bucket."},
+	{"AWS::EC2::LaunchTemplate", "", `LaunchTemplateData\.UserData`, "It has the hash of the bundle, and that says where the token is."},
+	{"AWS::AutoScaling::AutoScalingGroup", "", `DesiredCapacity`, "Neither sets it; both groups are at it."},
+	{"AWS::AutoScaling::AutoScalingGroup", "", `InstanceLifecyclePolicy.*`, "Version 5 of the provider has no argument for it; our own engine does not end a machine that it could not drain."},
+}
+
+// TestCloudFormationAndTerraformMakeTheSameCluster makes a cluster in two accounts of the same manifest, by the one and by the
+// other, and compares all resources, property by property, as CloudFormation would read them.
+func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
+	c := newCloud(t)
+	manifest := local(t, "private-three-slots")
+	const name, other = "private", "210987654321"
+
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "state")
+	c.command(replace.Command(), "-f", manifest, "--state", kept)
+	c.command(update.Command(), "cluster", name, "--state", kept, "--target", "terraform", "--out", dir, "--nodeup-dir", programs(t))
+	applied := c.in(dir)
+	applied.apply()
+
+	c.use()
+	t.Setenv("AWS_ACCESS_KEY_ID", other)
+	t.Log(c.command(apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes"))
+
+	resources := resourcesOf(t, kept, name)
+	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(other, resources)
+	used := map[int]bool{}
+	for i, r := range resources {
+		want, got := flat(byCloudFormation[i]), flat(byTerraform[i])
+		keys := maps.Clone(want)
+		maps.Copy(keys, got)
+		for _, property := range slices.Sorted(maps.Keys(keys)) {
+			if want[property] == got[property] {
+				continue
+			}
+			if at := meant(r, property); at >= 0 {
+				used[at] = true
+				continue
+			}
+			t.Errorf("%s/%s (%s): %s\n  CloudFormation: %s\n  Terraform:      %s", r.Stack, r.LogicalID, r.Type, property, want[property], got[property])
+		}
+	}
+	for i, d := range allowed {
+		if !used[i] {
+			t.Errorf("there is no difference any more in %s of %s: take it off the list", d.property, d.kind)
+		}
+	}
+	t.Logf("compared %d resources", len(resources))
+}
+
+// local returns the file of an example with a release without charts, which would be fetched from the Internet.
+func local(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../examples/clusters", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := environment.LocalRelease(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := of.Name
+	of.Name, of.APIVersion, of.Kind = "v1.36.3-test.1", "cluster-operator.aws/v1alpha1", "Release"
+	text = []byte(strings.ReplaceAll(string(text), "release: "+before, "release: v1.36.3-test.1"))
+	extra, err := yaml.Marshal(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), name+".yaml")
+	write(t, file, string(text)+"\n---\n"+string(extra))
+	return file
+}
+
+// meant returns which of the allowed differences one is, -1 for none.
+func meant(r mapping.Resource, property string) int {
+	return slices.IndexFunc(allowed, func(d difference) bool {
+		return d.kind == r.Type && (d.logicalID == "" || d.logicalID == r.LogicalID) && regexp.MustCompile("^(?:"+d.property+")$").MatchString(property)
+	})
+}
+
+// resourcesOf returns what a cluster of a state consists of.
+func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
+	t.Helper()
+	from, err := state.Open(t.Context(), dir, state.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := from.Load(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partition, suffix := model.Partition(objects.Cluster.Spec.Region)
+	cluster, err := model.Resolve(model.Input{
+		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: partition, DNSSuffix: suffix, Alone: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := mapping.Input{
+		Cluster: cluster, CACertificate: []byte("-"), Nodeup: map[v1alpha1.Architecture]string{v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32)},
+	}
+	for _, secret := range objects.Secrets {
+		if secret.Name == name+pki.SuffixCA {
+			in.CACertificate = secret.Data[corev1.TLSCertKey]
+		}
+	}
+	for _, g := range objects.Groups {
+		group, err := model.ResolveGroup(cluster, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Groups = append(in.Groups, group)
+	}
+	made, err := mapping.Cluster(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Resources
+}
+
+// byTerraform returns the properties of the resources that Terraform made.
+func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
+	c.t.Helper()
+	var shown struct {
+		Values struct {
+			RootModule struct {
+				Resources []struct {
+					Address string
+					Values  map[string]any
+				}
+			} `json:"root_module"`
+		}
+	}
+	if err := json.Unmarshal([]byte(p.run("show", "-json")), &shown); err != nil {
+		c.t.Fatal(err)
+	}
+	values := map[string]map[string]any{}
+	for _, r := range shown.Values.RootModule.Resources {
+		values[r.Address] = r.Values
+	}
+	ids := make([]string, len(resources))
+	for i, r := range resources {
+		of := values[r.Address]
+		if of == nil {
+			c.t.Fatalf("Terraform made no %s", r.Address)
+		}
+		switch r.Type {
+		case "AWS::EC2::Route":
+			ids[i] = fmt.Sprint(of["route_table_id"], "|", of["destination_cidr_block"])
+		case "AWS::EC2::VPCGatewayAttachment":
+			ids[i] = fmt.Sprint("IGW|", of["vpc_id"])
+		default:
+			ids[i] = fmt.Sprint(of[r.Ref])
+		}
+	}
+	return c.read(account, resources, ids)
+}
+
+// byCloudFormation returns the properties of the resources that CloudFormation made.
+func (c *cloud) byCloudFormation(in string, resources []mapping.Resource) []any {
+	c.t.Helper()
+	config := c.config()
+	config.Credentials = credentials.NewStaticCredentialsProvider(in, "test", "")
+	client := cloudformation.NewFromConfig(config)
+	known := map[string]map[string]string{}
+	ids := make([]string, len(resources))
+	for i, r := range resources {
+		if known[r.Stack] == nil {
+			out, err := client.DescribeStackResources(c.t.Context(), &cloudformation.DescribeStackResourcesInput{StackName: &r.Stack})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			known[r.Stack] = map[string]string{}
+			for _, one := range out.StackResources {
+				known[r.Stack][aws.ToString(one.LogicalResourceId)] = aws.ToString(one.PhysicalResourceId)
+			}
+		}
+		ids[i] = known[r.Stack][r.LogicalID]
+	}
+	return c.read(in, resources, ids)
+}
+
+// made are the IDs that AWS makes up for what is no resource of its own.
+var made = regexp.MustCompile(`eipalloc-[0-9a-f]+|127\.\d+\.\d+\.\d+`)
+
+// read returns the properties of resources, in which other resources are called by their logical IDs.
+func (c *cloud) read(in string, resources []mapping.Resource, ids []string) []any {
+	c.t.Helper()
+	var names []string
+	for i, r := range resources {
+		if len(ids[i]) > 3 && r.Type != "AWS::S3::BucketPolicy" && r.Type != "AWS::Route53::RecordSet" && r.Type != "AWS::KMS::Alias" {
+			names = append(names, ids[i]+"\x00{"+r.Stack+"/"+r.LogicalID+"}")
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may be part of another
+	var pairs []string
+	for _, name := range names {
+		id, label, _ := strings.Cut(name, "\x00")
+		pairs = append(pairs, id, label)
+	}
+	labels := strings.NewReplacer(append(pairs, in, "{account}")...)
+	all := make([]any, len(resources))
+	for i, r := range resources {
+		request := resource.Request{Account: in, Region: region, PhysicalID: ids[i], StackName: r.Stack, LogicalID: r.LogicalID}
+		properties, err := c.simulator.Read(c.t.Context(), r.Type, request)
+		if err != nil {
+			c.t.Errorf("read %s/%s (%s, %s) in %s: %v", r.Stack, r.LogicalID, r.Type, ids[i], in, err)
+			continue
+		}
+		text, err := json.Marshal(properties)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		clean := made.ReplaceAllString(labels.Replace(string(text)), "{made up}")
+		if err := json.Unmarshal([]byte(clean), &all[i]); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// flat returns the values of properties by their paths. What has a key of its own in a list goes by that.
+func flat(properties any) map[string]string {
+	all := map[string]string{}
+	flatten("", properties, all)
+	return all
+}
+
+func flatten(path string, value any, into map[string]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			flatten(strings.TrimPrefix(path+"."+key, "."), inner, into)
+		}
+	case []any:
+		texts := make([]string, len(v))
+		for i, inner := range v {
+			text, _ := json.Marshal(inner)
+			texts[i] = string(text)
+		}
+		slices.Sort(texts)
+		for i, text := range texts {
+			var inner any
+			_ = json.Unmarshal([]byte(text), &inner)
+			name := fmt.Sprint(i)
+			if of, ok := inner.(map[string]any); ok {
+				for _, key := range []string{"Key", "PolicyName", "LifecycleHookName", "Sid", "ResourceType"} {
+					if text, ok := of[key].(string); ok {
+						name = text
+						break
+					}
+				}
+			}
+			if strings.HasPrefix(name, "aws:") { // CloudFormation's own tags
+				continue
+			}
+			flatten(path+"["+name+"]", inner, into)
+		}
+	case string:
+		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil && strings.HasPrefix(string(decoded), "#!") {
+			v = string(decoded)
+		}
+		into[path] = v
+	default:
+		into[path] = fmt.Sprint(v)
+	}
+}
