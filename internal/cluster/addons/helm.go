@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"io"
 	"log/slog"
 	"os"
@@ -131,13 +132,25 @@ func (h *helm) load(wanted *Chart, options *action.ChartPathOptions) (chart.Char
 	options.Version, options.RepoURL = wanted.Version, wanted.Repository
 	path, err := options.LocateChart(wanted.Chart, h.settings)
 	if err != nil {
-		return nil, fmt.Errorf("fetch chart %s %s: %w", wanted.Chart, wanted.Version, err)
+		return nil, fmt.Errorf("fetch chart %s %s from %s: %w", wanted.Chart, wanted.Version, wanted.Repository, unreachable(err))
 	}
 	loaded, err := loader.Load(path)
 	if err != nil {
 		return nil, fmt.Errorf("read chart %s %s: %w", wanted.Chart, wanted.Version, err)
 	}
 	return loaded, nil
+}
+
+// unreachable returns why a repository cannot be reached, without Helm's and the client's words around it, which name it again; any
+// other error as it is.
+func unreachable(err error) error {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("look up %s: %s", unknown.Name, unknown.Err) //nolint:errorlint // its own text has more, such as the server that was asked
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return failed
+	}
+	return err
 }
 
 func labels(wanted *Chart) map[string]string {
