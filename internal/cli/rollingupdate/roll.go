@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,14 +74,17 @@ func (u *update) roll(ctx context.Context) error {
 
 // checkAPI errs if nodes must be known and are not, or new machines of instance groups could not join.
 func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
-	asked, workers := false, false
+	asked, workers, away := false, false, false
 	for _, t := range groups {
+		away = away || t.Role == rollout.RoleControlPlane && s.rolling(t.Name)
 		asked = asked || !t.CloudOnly
 		workers = workers || t.Role == rollout.RoleWorker && !t.CloudOnly
 	}
 	switch {
 	case !asked:
 		return nil
+	case s.silent != "" && away && s.connection != nil:
+		return nil // It comes back when the slot does that an earlier run has ended.
 	case s.silent != "":
 		return fmt.Errorf("the API of cluster %s does not answer: %s. Nothing was changed; --cloudonly goes by AWS alone and drains no node",
 			u.cluster.Name, strings.TrimSuffix(s.silent, "."))
@@ -93,6 +97,11 @@ func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error
 			u.cluster.Name, leastTokenLife)
 	}
 	return nil
+}
+
+// rolling reports whether a roll of a group is under way.
+func (s *scene) rolling(group string) bool {
+	return slices.ContainsFunc(s.rows, func(row rollout.Row) bool { return row.Name == group && row.Status == "Rolling" })
 }
 
 func (u *update) slots() int { return int(model.SpecOf(u.cluster).ControlPlane.Replicas) }

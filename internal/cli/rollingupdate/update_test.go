@@ -23,42 +23,28 @@ func group(name string, least, most int32) *v1alpha1.InstanceGroup {
 	return &v1alpha1.InstanceGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.InstanceGroupSpec{MinSize: least, MaxSize: most}}
 }
 
-// log is what a run prints, and wakes who waits for words in it.
+// log is what a run prints.
 type log struct {
-	mu     sync.Mutex
-	text   bytes.Buffer
-	waited map[string]chan struct{}
+	mu   sync.Mutex
+	text bytes.Buffer
+	// most is after how many lines end is called; never if it is zero.
+	most int
+	end  func()
 }
 
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.text.Write(p)
-	for words, found := range l.waited {
-		if strings.Contains(l.text.String(), words) {
-			close(found)
-			delete(l.waited, words)
-		}
+	if l.most--; l.most == 0 {
+		l.end()
 	}
-	return len(p), nil
+	return l.text.Write(p)
 }
 
 func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
-}
-
-// shows returns what is closed once the words were printed.
-func (l *log) shows(words string) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waited == nil {
-		l.waited = map[string]chan struct{}{}
-	}
-	found := make(chan struct{})
-	l.waited[words] = found
-	return found
 }
 
 // newUpdate is a run of the command by somebody who has just started it.
@@ -139,26 +125,42 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 
 func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := livetest.New(t, livetest.Options{Slots: 1, Groups: []*v1alpha1.InstanceGroup{group("workers", 3, 4)}, Terraform: true})
-	before := machinesOf(w, "workers")
-	w.MoveOn("workers")
-	for _, at := range []string{"must be drained", "must end"} {
-		ctx, kill := context.WithCancel(t.Context())
-		roll, text := newUpdate(w, choice{groups: []string{"workers"}})
-		reached := text.shows(at)
-		go func() { <-reached; kill() }()
-		if err := roll.roll(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(text.String(), "Run the same command again to go on.") {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if !w.Group("workers").Rolling {
-			t.Errorf("nothing is noted on the group when it was killed where a node %s", at)
-		}
+	// A run is killed when it has told so many lines, at most so many times.
+	const lines, most = 5, 30
+	for name, test := range map[string]struct {
+		slots  int32
+		groups []string
+	}{
+		"of an instance group":  {1, []string{"workers"}},
+		"of slots":              {3, slotNames},
+		"of the only slot":      {1, slotNames[:1]},
+		"of a slot and workers": {1, []string{"control-plane-0", "workers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // As above.
+			w := livetest.New(t, livetest.Options{Slots: test.slots, Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true})
+			before := machinesOf(w, test.groups...)
+			w.MoveOn(test.groups...)
+			killed := 0
+			for ; ; killed++ {
+				ctx, kill := context.WithCancel(t.Context())
+				roll, text := newUpdate(w, choice{groups: test.groups})
+				text.most, text.end = lines, kill
+				err := roll.roll(ctx)
+				kill()
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, context.Canceled) || !strings.Contains(text.String(), "Run the same command again to go on.") || killed == most {
+					t.Fatalf("killed %d times: %v\n%s", killed, err, text)
+				}
+			}
+			if killed < 2 {
+				t.Errorf("it was killed only %d times", killed)
+			}
+			renewed(t, w, before, test.groups...)
+		})
 	}
-	roll, text := newUpdate(w, choice{})
-	if err := roll.roll(t.Context()); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	renewed(t, w, before, "workers")
 }
 
 func TestOnlyWhatWasChosenIsRolled(t *testing.T) {

@@ -25,6 +25,8 @@ type Options struct {
 	Secrets []*corev1.Secret
 	// Validity is how long the certificate holds that the API is opened with; an hour unless set.
 	Validity time.Duration
+	// Patience is how long it is waited at first for an API that does not answer; 15 seconds unless set.
+	Patience time.Duration
 	// Clock is the real one unless set.
 	Clock clock.Clock
 	// Resolve looks up the addresses of the API's name; this machine's resolver unless set.
@@ -34,8 +36,8 @@ type Options struct {
 }
 
 const (
-	// connectTimeout is how long the first look waits for the API.
-	connectTimeout = 15 * time.Second
+	// patience is how long it is waited for an API unless told otherwise.
+	patience = 15 * time.Second
 	// resolveTimeout bounds looking up a name.
 	resolveTimeout = 10 * time.Second
 	// validity is how long certificates hold unless told otherwise.
@@ -61,6 +63,9 @@ func Open(options Options) *Session {
 	}
 	if options.Validity == 0 {
 		options.Validity = validity
+	}
+	if options.Patience == 0 {
+		options.Patience = patience
 	}
 	s := &Session{options: options, connections: workload.New(workload.Options{Clock: options.Clock, Config: options.Workload})}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,7 +110,7 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 		return nil, err.Error()
 	}
 	s.connection, s.server = connection, server
-	_ = Await(ctx, connection, connectTimeout) // Whoever asks it is told.
+	_ = Await(ctx, connection, s.options.Patience) // Whoever asks it is told.
 	return connection, ""
 }
 

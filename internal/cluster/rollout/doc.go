@@ -15,7 +15,8 @@
 //  5. The last ones go without replacement, as many as the group had grown by: its capacity is what it was.
 //
 // A machine ends by name, never by making the group smaller, so that Auto Scaling has no choice which one: it ends after its node was
-// drained, or, where a lifecycle hook holds it while somebody drains it, by ending it.
+// drained, or, where a lifecycle hook holds it while somebody drains it, by ending it. Where nobody answers hooks, the roll does
+// ([Settings.AnswerHooks]).
 //
 // # When it does not go well
 //

@@ -28,6 +28,7 @@ type play struct {
 	// stuck drains never end by themselves.
 	stuck    bool
 	scarce   bool // nothing is launched
+	unsure   bool // what the capacity should be in the end
 	log      []string
 	problems []string
 	// each, if not nil, is called after each action and each time that passed.

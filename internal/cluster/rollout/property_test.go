@@ -94,10 +94,9 @@ func (p *play) disturb(wish int) int {
 			p.end(i, "spot")
 		}
 	case 1: // somebody resizes the group
+		// While the group is bigger than it was, nobody can tell whose change it is, nor what it should be in the end.
 		m := p.world.Memory
-		if m.From != 0 || m.Surge != 0 || len(m.Ending) > 0 {
-			return wish // Within the surge nobody could tell whose change it is.
-		}
+		p.unsure = p.unsure || m.From != 0 || m.Surge != 0 || len(m.Ending) > 0
 		wish = p.world.Min + p.rand.IntN(p.world.Max-p.world.Min+1)
 		p.resize(wish, "somebody")
 	case 2: // another edit
@@ -134,6 +133,9 @@ func (p *play) anyActive() *rollout.Instance {
 // check complains if the end is not as it should be.
 func (p *play) check(wish int, autoscaled bool) {
 	p.pass(10 * time.Minute)
+	if p.unsure {
+		wish = min(max(p.world.Desired, p.world.Min), p.world.Max)
+	}
 	if p.world.Desired != wish || p.active() != wish {
 		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.world.Desired, wish)
 	}

@@ -68,7 +68,7 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	return &Cluster{
 		key: key, config: config, core: core, transport: transport, owner: owner,
 		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
-		done: make(chan struct{}), nodes: map[string]Node{}, problem: "it was not asked yet",
+		done: make(chan struct{}), nodes: map[string]Node{}, problem: "it has not answered yet",
 	}, nil
 }
 

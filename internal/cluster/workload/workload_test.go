@@ -95,7 +95,7 @@ func TestUnreachable(t *testing.T) {
 		if reachable {
 			t.Fatal("nothing listens there")
 		}
-		if problem != "" && problem != "it was not asked yet" {
+		if problem != "" && problem != "it has not answered yet" {
 			return
 		}
 		select {

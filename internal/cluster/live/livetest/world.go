@@ -336,7 +336,7 @@ func (w *World) join() {
 
 // Session begins to look at the cluster; the test ends it, or its end does.
 func (w *World) Session() *live.Session {
-	s := live.Open(live.Options{Clients: w.Clients, Cluster: w.Cluster, Groups: w.Groups, Secrets: w.Secrets})
+	s := live.Open(live.Options{Clients: w.Clients, Cluster: w.Cluster, Groups: w.Groups, Secrets: w.Secrets, Patience: 3 * time.Second})
 	w.t.Cleanup(s.Close)
 	return s
 }
