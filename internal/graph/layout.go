@@ -44,9 +44,14 @@ func layoutOf(g *Graph) *layout {
 func (l *layout) place(g *Graph, s Stack, x, y int) box {
 	columns := columnsOf(g, s)
 	frame := box{x: x, y: y}
+	tallest := 0
+	for _, column := range columns {
+		tallest = max(tallest, len(column))
+	}
 	for i, column := range columns {
+		top := y + titleSpace + padding + (tallest-len(column))*(boxHeight+gapY)/2 // in the middle
 		for j, n := range column {
-			at := box{x + padding + i*(boxWidth+gapX), y + titleSpace + padding + j*(boxHeight+gapY), boxWidth, boxHeight}
+			at := box{x + padding + i*(boxWidth+gapX), top + j*(boxHeight+gapY), boxWidth, boxHeight}
 			l.nodes[n.key()] = at
 			frame.w, frame.h = max(frame.w, at.x+at.w+padding-x), max(frame.h, at.y+at.h+padding-y)
 		}

@@ -48,7 +48,7 @@ type Timeline struct {
 // pauseWithin is how long nothing may happen within one operation on a cluster: the operator goes on with the next stack sooner.
 const pauseWithin = 2 * time.Minute
 
-// LastOperation returns the last operation from the events of a cluster's stacks: the last one of the newest stack, and of each other
+// LastOperation returns the last operation from the events of a cluster's stacks, those of one stack in their order: the last one of the newest stack, and of each other
 // stack if it was no more than two minutes apart.
 func LastOperation(name string, events []Event) *Timeline {
 	byStack := map[string][]Event{}

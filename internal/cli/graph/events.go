@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,9 +58,11 @@ func nameOf(id string) string {
 	return id
 }
 
-// eventsOf reads a stack's events, the newest first, back to the beginning of its last operation.
+// eventsOf reads a stack's events since the beginning of its last operation, in their order. AWS tells the newest first, and some of
+// them have one time.
 func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]graph.Event, error) {
 	var events []graph.Event
+	defer func() { slices.Reverse(events) }()
 	pages := cloudformation.NewDescribeStackEventsPaginator(client, &cloudformation.DescribeStackEventsInput{StackName: &id})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)

@@ -1,0 +1,127 @@
+package graph_test
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli/graph"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/state"
+)
+
+const minimal = "../../../examples/clusters/minimal-public.yaml"
+
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := graph.Command()
+	var out bytes.Buffer
+	cmd.SetArgs(append([]string{"cluster"}, args...))
+	cmd.SetOut(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestAClusterIsDrawnFromItsManifests(t *testing.T) {
+	for format, want := range map[string]string{"": "flowchart LR", "mermaid": "flowchart LR", "dot": "digraph \"minimal\"", "svg": "<svg "} {
+		args := []string{"minimal", "-f", minimal, "--state", t.TempDir(), "--aws-account-id", "123456789012"}
+		if format != "" {
+			args = append(args, "-o", format)
+		}
+		if out, err := run(t, args...); err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "APILoadBalancer") {
+			t.Errorf("-o %s prints %.200s (%v)", format, out, err)
+		}
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a cluster that is not there":    {[]string{"other", "--state", dir}, "there is no cluster other"},
+		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is not known"},
+		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is not known"},
+		"events of what is not made yet": {[]string{"minimal", "-f", minimal, "--state", dir, "--events"}, "nothing of cluster minimal was made yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := run(t, test.args...); err == nil || out != "" || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("it prints %s and errs with %v", out, err)
+			}
+		})
+	}
+}
+
+// The last operation of a stack is drawn from CloudFormation's events, not those before.
+func TestTheLastOperationIsDrawn(t *testing.T) {
+	simulated := simulator.New(simulator.Options{Account: "123456789012", Region: "eu-central-1"})
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(func() {
+		simulated.Close()
+		server.Close()
+	})
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	api := cloudformation.NewFromConfig(aws.Config{
+		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("123456789012", "secret", ""),
+	})
+	body := func(more string) *string {
+		return aws.String("Resources:\n  First: {Type: AWS::SNS::Topic}\n" + more)
+	}
+	made, err := api.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("demo"), TemplateBody: body("")})
+	must(t, err)
+	in := &cloudformation.DescribeStacksInput{StackName: made.StackId}
+	must(t, cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
+	}).Wait(t.Context(), in, time.Minute))
+	_, err = api.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")})
+	must(t, err)
+	must(t, cloudformation.NewStackUpdateCompleteWaiter(api, func(o *cloudformation.StackUpdateCompleteWaiterOptions) {
+		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
+	}).Wait(t.Context(), in, time.Minute))
+
+	dir := t.TempDir()
+	keeps, err := state.Open(t.Context(), dir, state.Options{})
+	must(t, err)
+	cluster := &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
+		Spec: v1alpha1.ClusterSpec{
+			Release: "v1.36.3", Region: "eu-central-1",
+			Network: v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}},
+		},
+	}
+	_, err = keeps.Replace(t.Context(), []client.Object{cluster})
+	must(t, err)
+	objects, err := keeps.Load(t.Context(), "demo")
+	must(t, err)
+	objects.Cluster.Status.Stacks = []v1alpha1.StackStatus{{Name: "demo", Record: &runtime.RawExtension{Raw: []byte(`{"stackID":"` + aws.ToString(made.StackId) + `"}`)}}}
+	must(t, keeps.Save(t.Context(), "demo", objects.Cluster))
+
+	out, err := run(t, "demo", "--state", dir, "--events")
+	if err != nil || !strings.HasPrefix(out, "Cluster demo: update") || !strings.Contains(out, "  Second ") || strings.Contains(out, "First") {
+		t.Errorf("it draws (%v)\n%s", err, out)
+	}
+	if out, err = run(t, "demo", "--state", dir, "--events", "-o", "svg"); err != nil || !strings.HasPrefix(out, "<svg ") {
+		t.Errorf("it draws (%v)\n%s", err, out)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
