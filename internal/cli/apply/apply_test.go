@@ -272,6 +272,9 @@ func (s *terminal) deleteAll(before []string) {
 			s.t.Errorf("the volume of a claim is not kept: %s", line)
 		}
 	}
+	if strings.Count(out, "keep ") != 1 {
+		s.t.Errorf("more is kept than the volume of the claim:\n%s", out)
+	}
 	if !strings.Contains(out, *volume.VolumeId) || !strings.Contains(errOut, "add --yes") || !slices.Equal(s.there(), made) {
 		s.t.Errorf("delete without --yes shows\n%s\n%s", out, errOut)
 	}

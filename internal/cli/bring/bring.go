@@ -3,6 +3,8 @@
 package bring
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -42,7 +44,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 
 // To brings a cluster of a state to a goal and shows how far it is: by the engine, or, when the state is a management
 // cluster, by the operator there, which is followed. It errs as [engine.Run] and [engine.Follow] do.
-func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal engine.Goal) error {
+func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal engine.Goal) (err error) {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	logger, out := logr.Discard(), cmd.ErrOrStderr()
 	if f.verbose {
@@ -55,7 +57,12 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 		klog.SetLogger(logger) // Whose words would tear the block apart.
 	}
 	printer := progress.New(out, clk)
-	defer printer.Close()
+	defer func() {
+		printer.Close()
+		if errors.Is(err, context.Canceled) {
+			cmd.PrintErrln("What was begun is written down, and AWS finishes it by itself. The same command goes on.")
+		}
+	}()
 	if management := in.Kubernetes(); management != nil {
 		return engine.Follow(ctx, engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk})
 	}

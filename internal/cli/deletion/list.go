@@ -135,7 +135,9 @@ func tableOf(found []resource) flags.Table {
 			action = "keep"
 		}
 		table.Rows = append(table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.ID, "-"), cmp.Or(one.Stack, "-"), one.Kept})
-		table.Names = append(table.Names, one.Type+"/"+one.ID)
+		if one.Kept == "" {
+			table.Names = append(table.Names, one.Type+"/"+one.ID)
+		}
 	}
 	return table
 }

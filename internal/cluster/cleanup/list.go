@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
@@ -50,6 +51,9 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 	if err != nil {
 		return nil, awsapi.Explain(err)
 	}
+	if err := h.forgetDisks(ctx, kept); err != nil {
+		return nil, awsapi.Explain(err)
+	}
 	for _, id := range slices.Sorted(maps.Keys(kept)) {
 		why := "volumes of claims stay: spec.volumePolicy is not " + string(v1alpha1.VolumesDelete)
 		if strings.HasPrefix(id, "snap-") {
@@ -58,6 +62,23 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 		seen.found = append(seen.found, Found{Type: typeOf(id), ID: id, Kept: why})
 	}
 	return seen.found, nil
+}
+
+// forgetDisks takes out the volumes that go with their machines.
+func (h *hunt) forgetDisks(ctx context.Context, volumes map[string]bool) error {
+	pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{
+		h.owned(), filter("attachment.delete-on-termination", "true"),
+	}})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err //nolint:wrapcheck // explained by the caller
+		}
+		for i := range page.Volumes {
+			delete(volumes, aws.ToString(page.Volumes[i].VolumeId))
+		}
+	}
+	return nil
 }
 
 // typeOf reads the type of something of EC2 from its ID.
