@@ -127,6 +127,9 @@ func ownRolling(t *target) error {
 		b.set("value", text(t.stack.Tags[key]))
 		b.set("propagate_at_launch", raw("true"))
 	}
+	// CloudFormation's default, where the provider's is 300:
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-autoscaling-autoscalinggroup.html
+	t.block.set("health_check_grace_period", raw("0"))
 	// Machines are waited for by their nodes, as with CloudFormation, not by Terraform.
 	t.block.set("wait_for_capacity_timeout", text("0"))
 	t.block.one("lifecycle").set("ignore_changes", raw("[desired_capacity]"))

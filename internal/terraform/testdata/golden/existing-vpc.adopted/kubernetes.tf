@@ -713,6 +713,7 @@ data "aws_ssm_parameter" "adopted_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "adopted_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -894,6 +895,7 @@ data "aws_ssm_parameter" "adopted_control_plane_1_image_id" {
 }
 
 resource "aws_autoscaling_group" "adopted_control_plane_1" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1075,6 +1077,7 @@ data "aws_ssm_parameter" "adopted_control_plane_2_image_id" {
 }
 
 resource "aws_autoscaling_group" "adopted_control_plane_2" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1256,6 +1259,7 @@ data "aws_ssm_parameter" "adopted_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "adopted_workers" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 4
   min_size                  = 2

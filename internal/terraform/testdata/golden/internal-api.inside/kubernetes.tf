@@ -938,6 +938,7 @@ data "aws_ssm_parameter" "inside_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "inside_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1119,6 +1120,7 @@ data "aws_ssm_parameter" "inside_control_plane_1_image_id" {
 }
 
 resource "aws_autoscaling_group" "inside_control_plane_1" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1300,6 +1302,7 @@ data "aws_ssm_parameter" "inside_control_plane_2_image_id" {
 }
 
 resource "aws_autoscaling_group" "inside_control_plane_2" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1481,10 +1484,11 @@ data "aws_ssm_parameter" "inside_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "inside_workers" {
-  health_check_type = "EC2"
-  max_size          = 4
-  min_size          = 2
-  name_prefix       = "inside-workers-AutoScalingGroup-"
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 4
+  min_size                  = 2
+  name_prefix               = "inside-workers-AutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.inside_private_subnet_eu_central_1a.id,
     aws_subnet.inside_private_subnet_eu_central_1b.id,

@@ -764,6 +764,7 @@ data "aws_ssm_parameter" "minimal_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "minimal_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -945,10 +946,11 @@ data "aws_ssm_parameter" "minimal_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "minimal_workers" {
-  health_check_type = "EC2"
-  max_size          = 3
-  min_size          = 2
-  name_prefix       = "minimal-workers-AutoScalingGroup-"
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 3
+  min_size                  = 2
+  name_prefix               = "minimal-workers-AutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.minimal_public_subnet_eu_central_1a.id,
     aws_subnet.minimal_public_subnet_eu_central_1b.id,

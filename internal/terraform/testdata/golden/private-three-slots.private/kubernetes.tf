@@ -32,10 +32,11 @@ data "aws_ssm_parameter" "private_bastion_image_id" {
 }
 
 resource "aws_autoscaling_group" "private_bastion_auto_scaling_group" {
-  health_check_type = "EC2"
-  max_size          = 1
-  min_size          = 1
-  name_prefix       = "private-BastionAutoScalingGroup-"
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 1
+  min_size                  = 1
+  name_prefix               = "private-BastionAutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.private_public_subnet_eu_central_1a.id,
     aws_subnet.private_public_subnet_eu_central_1b.id,
@@ -1225,6 +1226,7 @@ data "aws_ssm_parameter" "private_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "private_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1425,6 +1427,7 @@ data "aws_ssm_parameter" "private_control_plane_1_image_id" {
 }
 
 resource "aws_autoscaling_group" "private_control_plane_1" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1625,6 +1628,7 @@ data "aws_ssm_parameter" "private_control_plane_2_image_id" {
 }
 
 resource "aws_autoscaling_group" "private_control_plane_2" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1825,10 +1829,11 @@ data "aws_ssm_parameter" "private_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "private_workers" {
-  health_check_type = "EC2"
-  max_size          = 9
-  min_size          = 3
-  name_prefix       = "private-workers-AutoScalingGroup-"
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 9
+  min_size                  = 3
+  name_prefix               = "private-workers-AutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.private_private_subnet_eu_central_1a.id,
     aws_subnet.private_private_subnet_eu_central_1b.id,

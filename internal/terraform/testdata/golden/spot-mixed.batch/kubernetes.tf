@@ -847,6 +847,7 @@ data "aws_ssm_parameter" "batch_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "batch_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1028,11 +1029,12 @@ data "aws_ssm_parameter" "batch_spot_image_id" {
 }
 
 resource "aws_autoscaling_group" "batch_spot" {
-  capacity_rebalance = true
-  health_check_type  = "EC2"
-  max_size           = 20
-  min_size           = 2
-  name_prefix        = "batch-spot-AutoScalingGroup-"
+  capacity_rebalance        = true
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 20
+  min_size                  = 2
+  name_prefix               = "batch-spot-AutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.batch_private_subnet_eu_central_1a.id,
     aws_subnet.batch_private_subnet_eu_central_1b.id,

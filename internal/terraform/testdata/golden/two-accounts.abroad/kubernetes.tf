@@ -754,6 +754,7 @@ data "aws_ssm_parameter" "abroad_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "abroad_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -935,6 +936,7 @@ data "aws_ssm_parameter" "abroad_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "abroad_workers" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 2
   min_size                  = 1

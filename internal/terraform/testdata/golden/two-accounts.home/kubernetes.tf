@@ -745,6 +745,7 @@ data "aws_ssm_parameter" "home_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "home_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -926,6 +927,7 @@ data "aws_ssm_parameter" "home_workers_image_id" {
 }
 
 resource "aws_autoscaling_group" "home_workers" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 2
   min_size                  = 1

@@ -867,6 +867,7 @@ data "aws_ssm_parameter" "mixed_control_plane_0_image_id" {
 }
 
 resource "aws_autoscaling_group" "mixed_control_plane_0" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 1
   min_size                  = 1
@@ -1048,10 +1049,11 @@ data "aws_ssm_parameter" "mixed_general_image_id" {
 }
 
 resource "aws_autoscaling_group" "mixed_general" {
-  health_check_type = "EC2"
-  max_size          = 6
-  min_size          = 2
-  name_prefix       = "mixed-general-AutoScalingGroup-"
+  health_check_grace_period = 0
+  health_check_type         = "EC2"
+  max_size                  = 6
+  min_size                  = 2
+  name_prefix               = "mixed-general-AutoScalingGroup-"
   vpc_zone_identifier = [
     aws_subnet.mixed_private_subnet_eu_central_1a.id,
     aws_subnet.mixed_private_subnet_eu_central_1b.id,
@@ -1241,6 +1243,7 @@ data "aws_ssm_parameter" "mixed_database_image_id" {
 }
 
 resource "aws_autoscaling_group" "mixed_database" {
+  health_check_grace_period = 0
   health_check_type         = "EC2"
   max_size                  = 2
   min_size                  = 1
