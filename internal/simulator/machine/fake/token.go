@@ -64,7 +64,9 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		Data: map[string][]byte{
 			bootstrapapi.BootstrapTokenIDKey: []byte(token.ID()), bootstrapapi.BootstrapTokenSecretKey: []byte(token.Secret()),
-			bootstrapapi.BootstrapTokenExpirationKey: []byte(until.UTC().Format(time.RFC3339)),
+			bootstrapapi.BootstrapTokenExpirationKey:       []byte(until.UTC().Format(time.RFC3339)),
+			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte("system:bootstrappers:kubeadm:default-node-token"),
 		},
 	})
 	if err != nil {
