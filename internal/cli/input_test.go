@@ -114,19 +114,20 @@ type refusal struct {
 }
 
 func manifest(old, with string) func(*testing.T) {
-	return func(t *testing.T) { replaced(t, "demo.yml", old, with) }
+	return func(t *testing.T) { t.Helper(); replaced(t, "demo.yml", old, with) }
 }
 
 func kept(file, old, with string) func(*testing.T) {
-	return func(t *testing.T) { replaced(t, filepath.Join("state/demo", file), old, with) }
+	return func(t *testing.T) { t.Helper(); replaced(t, filepath.Join("state/demo", file), old, with) }
 }
 
 func half(file string) func(*testing.T) {
-	return func(t *testing.T) { truncated(t, filepath.Join("state/demo", file)) }
+	return func(t *testing.T) { t.Helper(); truncated(t, filepath.Join("state/demo", file)) }
 }
 
 func missing(file string) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Helper()
 		if err := os.Remove(filepath.Join("state/demo", file)); err != nil {
 			t.Fatal(err)
 		}
@@ -146,9 +147,10 @@ func refusals() map[string]refusal {
 		"a release that there is not": {make: manifest("v1.36.3", "v1.29.0"), args: replace, want: "there is no release v1.29.0; take one of v1.", lines: 2},
 		"a group of no cluster":       {make: manifest("cluster: demo", "cluster: demi"), args: replace, want: "there is no cluster demi in the state; give its manifest as well", lines: 2},
 		"a kind that is not kept": {make: func(t *testing.T) {
+			t.Helper()
 			put(t, "demo.yml", "apiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: a}\n")
 		}, args: replace, want: "SQSQueue a: the state holds Clusters, InstanceGroups and Releases", lines: 2},
-		"a file without a manifest":          {make: func(t *testing.T) { put(t, "demo.yml", "# nothing yet\n") }, args: replace, want: "there is no manifest in the files"},
+		"a file without a manifest":          {make: func(t *testing.T) { t.Helper(); put(t, "demo.yml", "# nothing yet\n") }, args: replace, want: "there is no manifest in the files"},
 		"a file that is not there":           {args: []string{"replace", "-f", "nowhere.yml"}, want: "nowhere.yml"},
 		"a file that is no YAML":             {make: manifest("spec:", "spec: ["), args: replace, want: "demo.yml, document 1, line"},
 		"no file":                            {args: []string{"replace"}, want: `required flag(s) "filename" not set`},
@@ -165,8 +167,8 @@ func refusals() map[string]refusal {
 		"a cluster without an address":       {make: awsRefuses("AccessDenied", "User: arn:aws:iam::123456789012:user/ada is not authorized to perform: autoscaling:DescribeAutoScalingGroups", http.StatusForbidden), args: []string{"export", "kubeconfig", "demo"}, want: "user/ada lacks the permission autoscaling:DescribeAutoScalingGroups"},
 		"a state that is a file":             {args: []string{"replace", "-f", "demo.yml", "--state=demo.yml"}, want: "demo.yml"},
 		"a definition half written":          {make: half("cluster.yaml"), args: look, want: "state/demo/cluster.yaml, line 1: spec.release: this is missing"},
-		"a definition of nothing":            {make: func(t *testing.T) { put(t, "state/demo/cluster.yaml", "") }, args: look, want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted"},
-		"a definition of another kind":       {make: func(t *testing.T) { put(t, "state/demo/cluster.yaml", demoWorkers) }, args: look, want: "one Cluster is wanted, and there is InstanceGroup workers"},
+		"a definition of nothing":            {make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", "") }, args: look, want: "state/demo/cluster.yaml: the file is empty, and a Cluster is wanted"},
+		"a definition of another kind":       {make: func(t *testing.T) { t.Helper(); put(t, "state/demo/cluster.yaml", demoWorkers) }, args: look, want: "one Cluster is wanted, and there is InstanceGroup workers"},
 		"a definition with an unknown field": {make: kept("cluster.yaml", "release:", "relaese:"), args: look, want: "state/demo/cluster.yaml, document 1, line 11: spec.relaese: there is no such field; did you mean release?"},
 		"a definition of another version":    {make: kept("instancegroups/workers.yaml", "v1alpha1", "v2"), args: look, want: "state/demo/instancegroups/workers.yaml, document 1, line 1: apiVersion: this version is not known"},
 		"a definition of another name":       {make: kept("cluster.yaml", "name: demo", "name: other"), args: look, want: "the cluster is called other, and its folder demo"},
@@ -184,7 +186,7 @@ func refusals() map[string]refusal {
 		"a bucket, and no permission":                 {make: awsRefuses("AccessDenied", "User: arn:aws:iam::123456789012:user/ada is not authorized to perform: s3:PutObject on resource: x", http.StatusForbidden), args: []string{"replace", "-f", "demo.yml", "--state=s3://acme/x"}, want: "user/ada lacks the permission s3:PutObject"},
 		"a bucket, and no credentials":                {make: withoutCredentials, args: []string{"get", "clusters", "--state=s3://acme/x"}, want: "There are no AWS credentials"},
 		"a bucket, and no region":                     {make: withoutRegion, args: []string{"get", "clusters", "--state=s3://acme/x"}, want: "region"},
-		"a management cluster that is not known":      {make: func(t *testing.T) { t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) }, args: []string{"get", "clusters", "--state=k8s"}, want: "no management cluster is known: set KUBECONFIG"},
+		"a management cluster that is not known":      {make: func(t *testing.T) { t.Helper(); t.Setenv("KUBECONFIG", "none"); t.Setenv("HOME", t.TempDir()) }, args: []string{"get", "clusters", "--state=k8s"}, want: "no management cluster is known: set KUBECONFIG"},
 		"a management cluster that is not there":      {make: unreachable, args: []string{"get", "clusters", "--state=k8s"}, want: "cannot list clusters in the management cluster"},
 	})
 	return all
@@ -193,6 +195,7 @@ func refusals() map[string]refusal {
 // awsRefuses makes AWS answer every call with an error, in S3's and in the Query protocol's form.
 func awsRefuses(code, message string, status int) func(*testing.T) {
 	return func(t *testing.T) {
+		t.Helper()
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
 			form := `<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>`
@@ -208,6 +211,7 @@ func awsRefuses(code, message string, status int) func(*testing.T) {
 
 // awsAt leads the SDK somewhere, with credentials.
 func awsAt(t *testing.T, endpoint string) {
+	t.Helper()
 	for key, value := range map[string]string{
 		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
@@ -217,18 +221,21 @@ func awsAt(t *testing.T, endpoint string) {
 }
 
 func withoutCredentials(t *testing.T) {
+	t.Helper()
 	awsAt(t, "http://127.0.0.1:1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 }
 
 func withoutRegion(t *testing.T) {
+	t.Helper()
 	awsAt(t, "http://127.0.0.1:1")
 	t.Setenv("AWS_REGION", "")
 	t.Setenv("AWS_DEFAULT_REGION", "")
 }
 
 func unreachable(t *testing.T) {
+	t.Helper()
 	put(t, "kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n")
 	t.Setenv("KUBECONFIG", "kubeconfig")
 }
@@ -236,6 +243,7 @@ func unreachable(t *testing.T) {
 func TestBadInputGetsOneClearMessageAndChangesNothing(t *testing.T) {
 	for name, test := range refusals() {
 		t.Run(name, func(t *testing.T) {
+			t.Helper()
 			dir := workspace(t)
 			if test.make != nil {
 				test.make(t)
