@@ -203,12 +203,8 @@ func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
 			return fmt.Errorf("make the namespace %s: %w", cluster.Namespace, err)
 		}
 	}
-	if conditioned, ok := object.(operatorkit.Conditioned); ok {
-		object, ok = object.DeepCopyObject().(client.Object)
-		conditioned, _ = object.(operatorkit.Conditioned)
-		if ok {
-			unseen(object, conditioned)
-		}
+	if conditioned, ok := object.(operatorkit.Conditioned); ok { // It is this run's own: it was just read.
+		unseen(object, conditioned)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

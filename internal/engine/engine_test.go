@@ -56,7 +56,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-// A run that is interrupted wherever it is is gone on with by the next.
+// A run that is interrupted, wherever that is, is gone on with by the next.
 func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

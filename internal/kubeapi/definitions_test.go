@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +58,7 @@ func TestDefinitions(t *testing.T) {
 	other := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
 	t.Cleanup(other.Close)
 	answer := httptest.NewRecorder()
-	other.Trusted().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+schema.GroupVersion(v1alpha1.GroupVersion).String()+"/clusters", http.NoBody))
+	other.Trusted().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("another API serves the kind as well: %d", answer.Code)
 	}

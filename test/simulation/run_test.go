@@ -45,10 +45,10 @@ func TestSimulation(t *testing.T) {
 		count = min(count, 20)
 	}
 	if os.Getenv("SIMULATION_SEED") != "" { // Alone, unless it is said how many.
-		first, count = uint64(number(t, "SIMULATION_SEED", 0)), number(t, "SIMULATION_RUNS", 1) //nolint:gosec // Seeds are small.
+		first, count = uint64(number(t, "SIMULATION_SEED", 0)), number(t, "SIMULATION_RUNS", 1)
 	}
 	nodeup := nodeupFiles(t)
-	for seed := first; seed < first+uint64(count); seed++ { //nolint:gosec // So are their numbers.
+	for seed := first; seed < first+uint64(count); seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { simulate(t, seed, nodeup) })

@@ -42,7 +42,7 @@ type planned struct {
 
 // draw makes a scenario of a seed.
 func draw(seed uint64) *scenario {
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // It is to be the same each time.
+	r := rand.New(rand.NewPCG(seed, 0))
 	s := &scenario{seed: seed, random: r, slots: 3, release: newRelease}
 	if r.IntN(4) == 0 {
 		s.slots = 1

@@ -66,7 +66,7 @@ cluster.`,
 			}
 			return errors.New("name one cluster, as apply cluster NAME, or none for all that the files, or the state, hold")
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE: o.run,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return []string{kindCluster}, cobra.ShellCompDirectiveNoFileComp
@@ -115,14 +115,8 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if !o.confirm.Yes {
 		return o.pending(cmd, changes)
 	}
-	if len(set.Manifests) > 0 {
-		replaced, err := replace.Into(cmd.Context(), in, set)
-		if err != nil {
-			return err
-		}
-		if err := replace.Report(cmd, in, replaced); err != nil {
-			return err
-		}
+	if err := put(cmd, in, set); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if err := o.ready(cmd, in, name); err != nil {
@@ -164,6 +158,18 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 			"aws-operator update cluster %s --target terraform --out DIR, then terraform apply", name, name)
 	}
 	return nil
+}
+
+// put puts what was read into the state, if anything was.
+func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
+	if len(set.Manifests) == 0 {
+		return nil
+	}
+	replaced, err := replace.Into(cmd.Context(), in, set)
+	if err != nil {
+		return err
+	}
+	return replace.Report(cmd, in, replaced)
 }
 
 // pending ends a command that was not told to do it.

@@ -116,20 +116,17 @@ func names(all []*v1alpha1.Release) string {
 // show tells which releases a cluster can move to.
 func show(out io.Writer, cluster *v1alpha1.Cluster, next []*v1alpha1.Release, to *v1alpha1.Release) error {
 	runs := cmp.Or(cluster.Status.Release, cluster.Spec.Release)
-	text := fmt.Sprintf("Cluster %s runs release %s. ", cluster.Name, runs)
-	switch {
-	case len(next) == 0:
-		text += "There is none to move to.\n"
-	default:
-		text += "It can move to:\n"
-		for _, one := range next {
-			mark := " "
-			if one == to {
-				mark = "*"
-			}
-			text += fmt.Sprintf("%s %s (Kubernetes %s)\n", mark, one.Name, one.Spec.Kubernetes)
-		}
+	lines := []string{fmt.Sprintf("Cluster %s runs release %s. It can move to:", cluster.Name, runs)}
+	if len(next) == 0 {
+		lines[0] = fmt.Sprintf("Cluster %s runs release %s. There is none to move to.", cluster.Name, runs)
 	}
-	_, err := io.WriteString(out, text+"\n")
+	for _, one := range next {
+		mark := " "
+		if one == to {
+			mark = "*"
+		}
+		lines = append(lines, fmt.Sprintf("%s %s (Kubernetes %s)", mark, one.Name, one.Spec.Kubernetes))
+	}
+	_, err := fmt.Fprintf(out, "%s\n\n", strings.Join(lines, "\n"))
 	return err
 }
