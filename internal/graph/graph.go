@@ -80,37 +80,45 @@ func Of(name string, stacks []*render.Stack) *Graph {
 
 func (g *Graph) stack(s, base *render.Stack, edges map[[2]string]Edge) {
 	made := Stack{Name: s.Name}
-	node := func(s *render.Stack, id string) Node {
-		return Node{Stack: s.Name, LogicalID: id, Type: s.Template.Resources[id].Type}
-	}
 	for _, id := range slices.Sorted(maps.Keys(s.Template.Resources)) {
-		from, r := node(s, id), s.Template.Resources[id]
+		from := nodeOf(s, id)
 		made.Nodes = append(made.Nodes, from)
-		need := func(to Node, kind Kind) {
-			key := [2]string{from.key(), to.key()}
-			if known, ok := edges[key]; from != to && (!ok || known.Kind == DependsOn) {
-				edges[key] = Edge{From: from, To: to, Kind: kind}
-			}
-		}
-		for _, use := range plan.Uses(r.Properties) {
-			switch {
-			case s.Template.Resources[use.Target] != nil && use.Attribute != "":
-				need(node(s, use.Target), GetAtt)
-			case s.Template.Resources[use.Target] != nil:
-				need(node(s, use.Target), Ref)
-			case s != base:
-				for _, to := range behind(base.Template, strings.TrimPrefix(s.Parameters[use.Target], plan.OutputMark)) {
-					need(node(base, to), Output)
-				}
-			}
-		}
-		for _, to := range r.DependsOn {
-			if s.Template.Resources[to] != nil {
-				need(node(s, to), DependsOn)
+		for _, e := range needs(s, base, from) {
+			key := [2]string{e.From.key(), e.To.key()}
+			if known, ok := edges[key]; e.From != e.To && (!ok || known.Kind == DependsOn) {
+				edges[key] = e
 			}
 		}
 	}
 	g.Stacks = append(g.Stacks, made)
+}
+
+func nodeOf(s *render.Stack, id string) Node {
+	return Node{Stack: s.Name, LogicalID: id, Type: s.Template.Resources[id].Type}
+}
+
+// needs returns all that a resource of a stack needs.
+func needs(s, base *render.Stack, from Node) []Edge {
+	var found []Edge
+	r := s.Template.Resources[from.LogicalID]
+	for _, use := range plan.Uses(r.Properties) {
+		switch {
+		case s.Template.Resources[use.Target] != nil && use.Attribute != "":
+			found = append(found, Edge{from, nodeOf(s, use.Target), GetAtt})
+		case s.Template.Resources[use.Target] != nil:
+			found = append(found, Edge{from, nodeOf(s, use.Target), Ref})
+		case s != base:
+			for _, to := range behind(base.Template, strings.TrimPrefix(s.Parameters[use.Target], plan.OutputMark)) {
+				found = append(found, Edge{from, nodeOf(base, to), Output})
+			}
+		}
+	}
+	for _, to := range r.DependsOn {
+		if s.Template.Resources[to] != nil {
+			found = append(found, Edge{from, nodeOf(s, to), DependsOn})
+		}
+	}
+	return found
 }
 
 // behind returns the resources that an output is of; none if there is no such output.

@@ -90,15 +90,20 @@ func LastOperation(name string, events []Event) *Timeline {
 	return whole
 }
 
-// operationOf returns the last operation of one stack, whose events are in order.
-func operationOf(events []Event) *Timeline {
-	begin := -1
-	for i := range events {
+// beginOf returns where the last operation of a stack begins, -1 if there is none.
+func beginOf(events []Event) int {
+	for i := range slices.Backward(events) {
 		e := &events[i]
 		if e.ofStack() && slices.Contains([]string{"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "IMPORT_IN_PROGRESS"}, e.Status) {
-			begin = i
+			return i
 		}
 	}
+	return -1
+}
+
+// operationOf returns the last operation of one stack, whose events are in order.
+func operationOf(events []Event) *Timeline {
+	begin := beginOf(events)
 	made := &Timeline{}
 	if begin < 0 {
 		return made

@@ -69,7 +69,7 @@ func slotsRoll(slots []string) Roll {
 	n := len(slots)
 	return Roll{
 		What: RollControlPlane, Machines: n, Order: slots, BatchSize: 1, Batches: n, By: byCloudFormation,
-		AtLeast: Duration(time.Duration(n) * BootAtLeast), AtMost: Duration(time.Duration(n) * (slotPauseTime + slotDrainTime)),
+		AtLeast: times(n, BootAtLeast), AtMost: times(n, slotPauseTime+slotDrainTime),
 		Assumes: fmt.Sprintf("each new machine serves %s after its launch, and draining the old one takes no time", words(BootAtLeast)),
 	}
 }
@@ -86,11 +86,10 @@ func groupRoll(s *Subject, upTo bool) Roll {
 		}
 	}
 	one.Batches += (left + one.BatchSize - 1) / one.BatchSize
-	batches := time.Duration(one.Batches)
 	if !upTo {
-		one.AtLeast = Duration(batches * (BootAtLeast + r.Pause))
+		one.AtLeast = times(one.Batches, BootAtLeast+r.Pause)
 	}
-	one.AtMost = Duration(batches * (r.SignalTimeout + r.DrainTimeout))
+	one.AtMost = times(one.Batches, r.SignalTimeout+r.DrainTimeout)
 	if upTo {
 		one.Assumes = "those stay that are of a type and in a subnet that are still wanted"
 		return one
@@ -102,6 +101,8 @@ func groupRoll(s *Subject, upTo bool) Roll {
 	one.Assumes = strings.Join(append(assumes, "draining takes no time"), ", ")
 	return one
 }
+
+func times(n int, d time.Duration) Duration { return Duration(int64(n) * int64(d)) }
 
 // words writes a time as people do: 1m30s, 2h.
 func words(d time.Duration) string {

@@ -9,11 +9,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
-func text(t testing.TB, p *plan.Plan) string {
-	t.Helper()
+func text(tb testing.TB, p *plan.Plan) string {
+	tb.Helper()
 	var out bytes.Buffer
 	if err := plan.Print(&out, p, false); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return out.String()
 }

@@ -45,28 +45,28 @@ type world struct {
 	state    *state.State
 }
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	w := &world{t: t, nodeup: nodeupFolder(t)}
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	w := &world{t: tb, nodeup: nodeupFolder(tb)}
 	w.sim = simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
 	server := httptest.NewServer(w.sim.Handler())
 	w.endpoint = server.URL
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		w.sim.Close()
 		server.Close()
 	})
 	var err error
-	w.state, err = state.Open(t.Context(), t.TempDir(), state.Options{})
+	w.state, err = state.Open(tb.Context(), tb.TempDir(), state.Options{})
 	w.must(err)
 	return w
 }
 
-func nodeupFolder(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
+func nodeupFolder(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	for _, architecture := range []string{"amd64", "arm64"} {
 		if err := os.WriteFile(filepath.Join(dir, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return dir
@@ -155,15 +155,15 @@ func (w *world) put(objects ...client.Object) {
 }
 
 // example returns what is in an example.
-func example(t testing.TB, file string) []client.Object {
-	t.Helper()
+func example(tb testing.TB, file string) []client.Object {
+	tb.Helper()
 	sources, err := manifest.Open([]string{"../../examples/clusters/" + file}, nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	set, err := manifest.Read(sources, manifest.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	objects := make([]client.Object, 0, len(set.Manifests))
 	for _, m := range set.Manifests {

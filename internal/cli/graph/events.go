@@ -62,7 +62,6 @@ func nameOf(id string) string {
 // them have one time.
 func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]graph.Event, error) {
 	var events []graph.Event
-	defer func() { slices.Reverse(events) }()
 	pages := cloudformation.NewDescribeStackEventsPaginator(client, &cloudformation.DescribeStackEventsInput{StackName: &id})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -78,9 +77,11 @@ func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]grap
 			begins := aws.ToString(e.PhysicalResourceId) == id && strings.HasSuffix(string(e.ResourceStatus), "_IN_PROGRESS") &&
 				!strings.Contains(string(e.ResourceStatus), "ROLLBACK") && !strings.Contains(string(e.ResourceStatus), "CLEANUP")
 			if begins {
+				slices.Reverse(events)
 				return events, nil
 			}
 		}
 	}
+	slices.Reverse(events)
 	return events, nil
 }

@@ -55,7 +55,7 @@ operator shows their changes and waits for approval.`,
   # For a pipeline: exit code 2 when there are changes.
   aws-operator plan --detailed-exitcode -o json > plan.json`,
 		Args: arguments,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE: o.run,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return []string{kindCluster}, cobra.ShellCompDirectiveNoFileComp

@@ -50,26 +50,26 @@ type folder struct {
 	state  *state.State
 }
 
-func newFolder(t testing.TB) *folder {
-	t.Helper()
-	f := &folder{t: t, dir: t.TempDir(), nodeup: t.TempDir()}
+func newFolder(tb testing.TB) *folder {
+	tb.Helper()
+	f := &folder{t: tb, dir: tb.TempDir(), nodeup: tb.TempDir()}
 	f.must(os.WriteFile(filepath.Join(f.nodeup, "nodeup-linux-amd64"), []byte("nodeup"), 0o600))
 	var err error
-	f.state, err = state.Open(t.Context(), f.dir, state.Options{})
+	f.state, err = state.Open(tb.Context(), f.dir, state.Options{})
 	f.must(err)
 	// No call may leave: nothing listens there.
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "123456789012", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_MAX_ATTEMPTS": "1",
 		"AWS_OPERATOR_STATE": f.dir, "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
 	} {
-		setenv(t, name, value)
+		setenv(tb, name, value)
 	}
 	return f
 }
 
-func setenv(t testing.TB, name, value string) {
-	t.Helper()
-	t.Setenv(name, value)
+func setenv(tb testing.TB, name, value string) {
+	tb.Helper()
+	tb.Setenv(name, value)
 }
 
 func (f *folder) must(err error) {
