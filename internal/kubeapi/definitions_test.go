@@ -58,7 +58,7 @@ func TestDefinitions(t *testing.T) {
 	other := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
 	t.Cleanup(other.Close)
 	answer := httptest.NewRecorder()
-	other.Trusted().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
+	other.Trusted().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis/"+v1alpha1.GroupVersion.String()+"/clusters", http.NoBody))
 	if answer.Code != http.StatusNotFound {
 		t.Errorf("another API serves the kind as well: %d", answer.Code)
 	}
