@@ -27,7 +27,7 @@ const (
 	tokenSecrets = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
 	tokenType    = "bootstrap.kubernetes.io/token"          //nolint:gosec // a type
 	// tokenGroup is the group that kubeadm lets join as nodes.
-	tokenGroup = "system:bootstrappers:kubeadm:default-node-token" //nolint:gosec // a group
+	tokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
 // startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where no operator does.
@@ -142,7 +142,7 @@ func (b *boot) tokenUntil(ctx context.Context) (time.Time, error) {
 }
 
 // tokenDescription is by which those that slots made are told from a person's, which nobody puts into the bucket.
-const tokenDescription = "Lets the machines of instance groups join; made by nodeup." //nolint:gosec // words
+const tokenDescription = "Lets the machines of instance groups join; made by nodeup."
 
 func (b *boot) createToken(ctx context.Context, id, secret string, until time.Time) error {
 	text, err := json.Marshal(map[string]any{

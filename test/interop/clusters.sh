@@ -1,18 +1,17 @@
-# Clusters as Terraform configuration, for the examples: formatted as terraform fmt would, and where the provider can be had
+# Clusters as Terraform configuration from a state, for the examples: formatted as terraform fmt would, and where the provider can be had
 # also valid to it. A mirror of providers is named by TF_PLUGIN_DIR.
 source test/interop/lib.sh
 need terraform
 
 mirror=${TF_PLUGIN_DIR:+-plugin-dir=$TF_PLUGIN_DIR}
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=kubernetes -keyout "$WORK/ca.key" -out "$WORK/ca.crt" 2>/dev/null
 
 valid=0
 for example in examples/clusters/*.yaml; do
+  "$OPERATOR" replace -f "$example" --state "$WORK/state" >/dev/null
   for name in $(awk '/^kind: /{kind=$2} /^  name: /&&kind=="Cluster"{print $2; kind=""}' "$example"); do
     for layout in cluster stack; do
       dir="$WORK/clusters/$name-$layout"
-      "$OPERATOR" update cluster "$name" -f "$example" --target terraform --out "$dir" --layout "$layout" --ca-certificate "$WORK/ca.crt" \
-        $(grep -q '^  role:' "$example" && [[ $name == abroad ]] || echo --aws-account-id 123456789012) >/dev/null
+      "$OPERATOR" update cluster "$name" --state "$WORK/state" --target terraform --out "$dir" --layout "$layout" >/dev/null
       terraform -chdir="$dir" fmt -check -no-color >/dev/null || { echo "FAILED $example: terraform fmt would change $name"; exit 1; }
       # Each has the same requirements: what was installed for the first does for all.
       [[ $valid -eq 0 ]] || cp -r "$first/.terraform" "$first/.terraform.lock.hcl" "$dir/"

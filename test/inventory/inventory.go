@@ -27,9 +27,9 @@ import (
 // Of returns everything there is in an account and region, as "kind id", sorted. What AWS itself shows for a while
 // after it is gone (terminated instances, keys that wait for their deletion, deleted stacks and gateways) is not there, nor
 // are the keys that AWS makes for itself when a service first encrypts something.
-func Of(t testing.TB, config aws.Config) []string {
-	t.Helper()
-	i := &inventorist{ctx: t.Context(), t: t}
+func Of(tb testing.TB, config aws.Config) []string {
+	tb.Helper()
+	i := &inventorist{ctx: tb.Context(), t: tb}
 	i.network(ec2.NewFromConfig(config))
 	i.compute(ec2.NewFromConfig(config))
 	i.balancers(config)
@@ -70,7 +70,7 @@ func each[O, F any](i *inventorist, pages pager[O, F], see func(*O)) {
 	}
 }
 
-func (i *inventorist) network(c *ec2.Client) {
+func (i *inventorist) network(c *ec2.Client) { //nolint:gocognit // a list, one kind after another
 	i.t.Helper()
 	each(i, ec2.NewDescribeVpcsPaginator(c, &ec2.DescribeVpcsInput{}), func(o *ec2.DescribeVpcsOutput) {
 		for n := range o.Vpcs {
@@ -183,7 +183,7 @@ func (i *inventorist) balancers(config aws.Config) {
 		})
 }
 
-func (i *inventorist) others(config aws.Config) {
+func (i *inventorist) others(config aws.Config) { //nolint:gocognit // a list, one kind after another
 	i.t.Helper()
 	each(i, cloudformation.NewDescribeStacksPaginator(cloudformation.NewFromConfig(config), &cloudformation.DescribeStacksInput{}),
 		func(o *cloudformation.DescribeStacksOutput) {

@@ -32,19 +32,33 @@ import (
 
 // difference is one that is meant.
 type difference struct {
-	// kind and property are where it is, as patterns; logicalID too, if it is not empty.
-	kind, logicalID, property string
+	// kind is the type of the resources that have it, property a pattern of its path.
+	kind, property string
 	// why is for readers.
 	why string
 }
 
 // allowed are the differences between a cluster of CloudFormation's and one of Terraform's.
 var allowed = []difference{
-	{"AWS::IAM::Role", "", `Policies\[boot\]\..*`, "Where no operator runs beside the cluster its slots keep the token that workers join with, in the bucket."},
-	{"AWS::EC2::LaunchTemplate", "", `LaunchTemplateData\.UserData`, "It has the hash of the bundle, and that says where the token is."},
-	{"AWS::AutoScaling::AutoScalingGroup", "", `DesiredCapacity`, "Neither sets it; both groups are at it."},
-	{"AWS::AutoScaling::AutoScalingGroup", "", `InstanceLifecyclePolicy.*`, "Version 5 of the provider has no argument for it; our own engine does not end a machine that it could not drain."},
+	{"AWS::IAM::Role", `Policies\[boot\]\..*`, "Where no operator runs beside the cluster its slots keep the token that workers join with, in the bucket."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.UserData`, "It has the hash of the bundle, and that says where the token is."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`, "The provider says 0, which it is for AWS if nothing is said."},
+	{"AWS::EC2::LaunchTemplate", `TagSpecifications\[launch-template\]\..*`, "The simulator's CloudFormation puts the stack's tags on it; AWS's does not, as the schema of the type " +
+		"says (not taggable), and https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2227."},
+	{"AWS::S3::Bucket", `LifecycleConfiguration\.TransitionDefaultMinimumObjectSize`, "The provider says what it is for AWS if nothing is said."},
+	{"AWS::ElasticLoadBalancingV2::LoadBalancer", `(LoadBalancer(Full)?)?Name`, "Both make the name up: the provider's prefixes are of six letters, too few for the cluster's."},
+	{"AWS::ElasticLoadBalancingV2::TargetGroup", `(TargetGroup(Full)?)?Name`, "Both make the name up, as that of the load balancer."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateName`, "Both make up what follows the prefix."},
+	{"AWS::EC2::SecurityGroup", `GroupName`, "Both make up what follows the prefix."},
+	{"AWS::IAM::ManagedPolicy", `ManagedPolicyName`, "Both make up what follows the prefix."},
+	{"AWS::IAM::Role", `RoleId`, "AWS makes it up."},
+	{"AWS::AutoScaling::AutoScalingGroup", `AutoScalingGroupARN`, "AWS makes a part of it up."},
+	{"AWS::EC2::NatGateway", `PrivateIpAddress`, "It is the next address of the subnet, whoever comes first."},
 }
+
+// unread are the types of which the simulator's CloudFormation makes nothing that its other APIs show, so that there is nothing to
+// compare.
+var unread = []string{"AWS::IAM::OIDCProvider"}
 
 // TestCloudFormationAndTerraformMakeTheSameCluster makes a cluster in two accounts of the same manifest, by the one and by the
 // other, and compares all resources, property by property, as CloudFormation would read them.
@@ -64,7 +78,7 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", other)
 	t.Log(c.command(apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes"))
 
-	resources := resourcesOf(t, kept, name)
+	resources := slices.DeleteFunc(resourcesOf(t, kept, name), func(r mapping.Resource) bool { return slices.Contains(unread, r.Type) })
 	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(other, resources)
 	used := map[int]bool{}
 	for i, r := range resources {
@@ -83,7 +97,7 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 		}
 	}
 	for i, d := range allowed {
-		if !used[i] {
+		if !used[i] && d.kind != "AWS::EC2::NatGateway" { // they may come in the same order
 			t.Errorf("there is no difference any more in %s of %s: take it off the list", d.property, d.kind)
 		}
 	}
@@ -116,7 +130,7 @@ func local(t *testing.T, name string) string {
 // meant returns which of the allowed differences one is, -1 for none.
 func meant(r mapping.Resource, property string) int {
 	return slices.IndexFunc(allowed, func(d difference) bool {
-		return d.kind == r.Type && (d.logicalID == "" || d.logicalID == r.LogicalID) && regexp.MustCompile("^(?:"+d.property+")$").MatchString(property)
+		return d.kind == r.Type && regexp.MustCompile("^(?:"+d.property+")$").MatchString(property)
 	})
 }
 

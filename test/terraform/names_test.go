@@ -11,7 +11,7 @@ import (
 // resolve has the names of this process resolved by the public zones of the cloud, until the test ends.
 func (c *cloud) resolve() {
 	c.t.Helper()
-	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
+	socket, err := (&net.ListenConfig{}).ListenPacket(c.t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ var provider = sync.OnceValues(func() (folder, skip string) {
 	if plugins := os.Getenv("TF_PLUGIN_DIR"); plugins != "" {
 		args = append(args, "-plugin-dir="+plugins)
 	}
-	out, err := exec.CommandContext(context.Background(), "terraform", args...).CombinedOutput() //nolint:gosec // a test's own arguments
+	out, err := exec.CommandContext(context.Background(), "terraform", args...).CombinedOutput()
 	switch {
 	case err == nil:
 		return folder, ""
@@ -138,7 +138,7 @@ func (p *terraform) run(args ...string) string {
 // try runs terraform and returns what it said, to standard output and to standard error, and its exit code.
 func (p *terraform) try(args ...string) (out, said string, code int) {
 	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), "terraform", append([]string{"-chdir=" + p.folder}, args...)...) //nolint:gosec // a test's own arguments
+	cmd := exec.CommandContext(p.t.Context(), "terraform", append([]string{"-chdir=" + p.folder}, args...)...)
 	cmd.Env = p.env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -48,8 +48,18 @@ func TestWorkflow(t *testing.T) {
 	cluster.destroy()
 	network.unchanged()
 	network.destroy()
-	if diff := cmp.Diff(before, inventory.Of(t, c.config())); diff != "" {
-		t.Errorf("something is left (-before +after):\n%s", diff)
+	// Each of etcd's volumes leaves a last snapshot, on purpose, as with CloudFormation: they are not Terraform's to destroy.
+	const slots = 3
+	after, snapshots := []string(nil), 0
+	for _, line := range inventory.Of(t, c.config()) {
+		if strings.HasPrefix(line, "snapshot ") {
+			snapshots++
+			continue
+		}
+		after = append(after, line)
+	}
+	if diff := cmp.Diff(before, after); diff != "" || snapshots != slots {
+		t.Errorf("%d snapshots are left, and something else is (-before +after):\n%s", snapshots, diff)
 	}
 }
 

@@ -100,17 +100,7 @@ func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 		if f.caFile != "" {
 			return errors.New("the state has the cluster's authorities; leave out --ca-certificate")
 		}
-		authorities, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
-		if err != nil {
-			return err //nolint:wrapcheck // it names the Secret
-		}
-		in.CACertificate, in.Keys = authorities.CACertificate(), authorities.Files()
-		if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
-			if in.Public, err = authorities.IssuerDocuments(in.Cluster.Issuer); err != nil {
-				return err //nolint:wrapcheck // it says what cannot be written
-			}
-		}
-		return nil
+		return keysOf(in, of)
 	}
 	if f.caFile == "" && len(in.Groups) > 0 {
 		return errors.New("the workers must be told whom to trust; name a state that has the cluster's authorities with --state (aws-operator replace makes them), or the certificate of its CA with --ca-certificate")
@@ -122,6 +112,19 @@ func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 		}
 	}
 	return nil
+}
+
+// keysOf gives the input the keys that a state has.
+func keysOf(in *terraform.Input, of *state.Objects) error {
+	authorities, err := pki.Read(clock.RealClock{}, of.Cluster, of.Secrets)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the Secret
+	}
+	in.CACertificate, in.Keys = authorities.CACertificate(), authorities.Files()
+	if issuer := in.Cluster.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" {
+		in.Public, err = authorities.IssuerDocuments(in.Cluster.Issuer)
+	}
+	return err //nolint:wrapcheck // it says what cannot be written
 }
 
 func namespace(given string) string {

@@ -173,7 +173,7 @@ func TestAStateHasAllThatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := files(t, dir)
-	if strings.Contains(out, "machines wait for it") || !strings.Contains(out, "helm upgrade --install cilium cilium --repo https://helm.cilium.io ") {
+	if strings.Contains(out, "machines wait for it") || !strings.Contains(out, " --repo https://helm.cilium.io --version ") {
 		t.Errorf("it says\n%s", out)
 	}
 	if after["data/minimal/chart-cilium.values.yaml"] == "" {
