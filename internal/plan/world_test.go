@@ -192,11 +192,16 @@ func (w *world) network(c *v1alpha1.Cluster) {
 	}
 	body := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n" +
 		"  Gateway: {Type: AWS::EC2::InternetGateway}\n" +
-		"  Attachment: {Type: AWS::EC2::VPCGatewayAttachment, Properties: {VpcId: !Ref VPC, InternetGatewayId: !Ref Gateway}}\n"
+		"  Attachment: {Type: AWS::EC2::VPCGatewayAttachment, Properties: {VpcId: !Ref VPC, InternetGatewayId: !Ref Gateway}}\n" +
+		"  Public: {Type: AWS::EC2::RouteTable, Properties: {VpcId: !Ref VPC}}\n" +
+		"  Out: {Type: AWS::EC2::Route, DependsOn: Attachment, Properties: {RouteTableId: !Ref Public, DestinationCidrBlock: 0.0.0.0/0, GatewayId: !Ref Gateway}}\n"
 	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
 	for i, s := range n.Subnets {
 		body += fmt.Sprintf("  Subnet%d: {Type: AWS::EC2::Subnet, Properties: {VpcId: !Ref VPC, AvailabilityZone: %s, CidrBlock: 10.9.%d.0/24}}\n", i, s.Zone, i)
 		ids += fmt.Sprintf("  Subnet%d: {Value: !Ref Subnet%d}\n", i, i)
+		if s.Role == v1alpha1.SubnetPublic {
+			body += fmt.Sprintf("  Routes%d: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Subnet%d, RouteTableId: !Ref Public}}\n", i, i)
+		}
 	}
 	api := w.cloudformation()
 	name := aws.String("network")
