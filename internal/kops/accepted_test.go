@@ -53,7 +53,7 @@ func TestTheAPIServerAcceptsWhatIsTranslated(t *testing.T) {
 	}
 }
 
-// renders renders all stacks of one cluster and its groups.
+// renders makes all stacks of one cluster and its groups.
 func renders(t *testing.T, made []kops.Translated) {
 	t.Helper()
 	cluster, _ := made[0].Object.(*v1alpha1.Cluster)

@@ -13,25 +13,8 @@ import (
 func (c *cluster) api(to *v1alpha1.APIEndpoint) {
 	private := c.result.Spec.Network.Topology == v1alpha1.TopologyPrivate
 	to.Access = v1alpha1.APIPublic
-	p := c.spec.section("api", apiFields)
-	if p != nil {
-		if p.field("dns") != nil && p.value.Field("loadBalancer") == nil {
-			p.note("dns", Info, "the API has a load balancer, whose name stays when machines are replaced")
-			if private {
-				to.Access = v1alpha1.APIInternal
-			}
-		}
-		if b := p.section("loadBalancer", balancerFields); b != nil {
-			switch kind := b.text("type"); kind {
-			case "Internal":
-				to.Access = v1alpha1.APIInternal
-			case "Public", "":
-			default:
-				b.refuse("type", "write Public or Internal")
-			}
-			to.SecurityGroups = b.securityGroups("additionalSecurityGroups")
-			b.finish()
-		}
+	if p := c.spec.section("api", apiFields); p != nil {
+		p.endpoint(to, private)
 		p.finish()
 	}
 	to.AllowedCIDRs = c.cidrs("kubernetesApiAccess")
@@ -42,6 +25,29 @@ func (c *cluster) api(to *v1alpha1.APIEndpoint) {
 		to.AllowedCIDRs = nil // all, as when there is none
 	}
 	to.ExtraNames = c.spec.texts("additionalSans")
+}
+
+// endpoint translates whether the API is reached by a load balancer, and by which.
+func (p *part) endpoint(to *v1alpha1.APIEndpoint, private bool) {
+	b := p.section("loadBalancer", balancerFields)
+	if p.field("dns") != nil && b == nil {
+		p.note("dns", Info, "the API has a load balancer, whose name stays when machines are replaced")
+		if private {
+			to.Access = v1alpha1.APIInternal
+		}
+	}
+	if b == nil {
+		return
+	}
+	switch kind := b.text("type"); kind {
+	case "Internal":
+		to.Access = v1alpha1.APIInternal
+	case "Public", "":
+	default:
+		b.refuse("type", "write Public or Internal")
+	}
+	to.SecurityGroups = b.securityGroups("additionalSecurityGroups")
+	b.finish()
 }
 
 // securityGroups returns the IDs of existing security groups.

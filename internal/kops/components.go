@@ -96,17 +96,7 @@ func (p *part) admission(field string) []string {
 func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 	if p := c.spec.component("kubeAPIServer", apiServerFlags); p != nil {
 		flags := p.flags(apiServerFlags)
-		// kubeadm enables NodeRestriction, and an argument of ours takes the place of its own.
-		enabled := slices.Concat(p.admission("enableAdmissionPlugins"), p.admission("appendAdmissionPlugins"))
-		if len(enabled) > 0 {
-			if !slices.Contains(enabled, "NodeRestriction") {
-				enabled = append(enabled, "NodeRestriction")
-			}
-			flags["enable-admission-plugins"] = strings.Join(slices.Compact(enabled), ",")
-		}
-		if disabled := p.admission("disableAdmissionPlugins"); len(disabled) > 0 {
-			flags["disable-admission-plugins"] = strings.Join(disabled, ",")
-		}
+		p.plugins(flags)
 		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
 			p.refuse("serviceClusterIPRange", "it is not the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
 		}
@@ -121,6 +111,21 @@ func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 	if p := c.spec.component("kubeScheduler", schedulerFlags); p != nil {
 		args.Scheduler = orNil(p.flags(schedulerFlags))
 		p.finish()
+	}
+}
+
+// plugins translates which admission plugins are on and off.
+func (p *part) plugins(flags map[string]string) {
+	enabled := slices.Concat(p.admission("enableAdmissionPlugins"), p.admission("appendAdmissionPlugins"))
+	if len(enabled) > 0 {
+		// kubeadm enables NodeRestriction, and an argument of ours takes the place of its own.
+		if !slices.Contains(enabled, "NodeRestriction") {
+			enabled = append(enabled, "NodeRestriction")
+		}
+		flags["enable-admission-plugins"] = strings.Join(slices.Compact(enabled), ",")
+	}
+	if disabled := p.admission("disableAdmissionPlugins"); len(disabled) > 0 {
+		flags["disable-admission-plugins"] = strings.Join(disabled, ",")
 	}
 }
 

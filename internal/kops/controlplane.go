@@ -56,9 +56,9 @@ func (c *cluster) controlPlane(cp *v1alpha1.ControlPlane) {
 	masters := c.withRole(roleControlPlane)
 	members := c.etcd(cp)
 	zones := c.slotZones(masters, members)
-	switch len(zones) {
+	switch count := len(zones); count {
 	case 1, 3:
-		cp.Replicas = int32(len(zones))
+		cp.Replicas = int32(count) //nolint:gosec // one or three
 	case 0:
 		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
 			"there are no groups of role Master or ControlPlane: give them with the cluster")

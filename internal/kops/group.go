@@ -101,7 +101,7 @@ func (g *group) publicAddress() {
 
 // types translates instance types and spot.
 func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
-	for _, one := range strings.Split(g.spec.text("machineType"), ",") {
+	for one := range strings.SplitSeq(g.spec.text("machineType"), ",") {
 		if one = strings.TrimSpace(one); one != "" {
 			s.InstanceTypes = appendNew(s.InstanceTypes, one)
 		}
@@ -110,31 +110,34 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 	if v := g.spec.field("maxPrice"); v != nil { // text as a rule, but also a number
 		price = v.Text
 	}
-	mixed := g.spec.section("mixedInstancesPolicy", mixedFields)
-	if mixed == nil {
-		if price != "" {
-			s.Spot = &v1alpha1.Spot{MaxPrice: price}
-		}
-	} else {
-		if named := mixed.texts("instances"); len(named) > 0 {
-			s.InstanceTypes = slices.Compact(named)
-		}
-		if mixed.field("instanceRequirements") != nil {
-			mixed.note("instanceRequirements", Warning, "instance types are named: write those that are wanted into instances")
-		}
-		s.Spot = mixed.spot(price)
-		if s.Spot == nil && price != "" {
-			g.spec.note("maxPrice", Info, "no machine is a spot instance, since onDemandAboveBase is 100")
-		}
-		if s.Spot != nil {
-			s.Spot.OnDemandBase = min(s.Spot.OnDemandBase, s.MaxSize)
-		}
-		mixed.finish()
+	switch mixed := g.spec.section("mixedInstancesPolicy", mixedFields); {
+	case mixed != nil:
+		g.mixed(s, mixed, price)
+	case price != "":
+		s.Spot = &v1alpha1.Spot{MaxPrice: price}
 	}
 	if len(s.InstanceTypes) == 0 {
 		s.InstanceTypes = []string{defaultType}
 		g.spec.note("machineType", Info, "machines are of type "+defaultType+", as kops makes them")
 	}
+}
+
+// mixed translates a policy of mixed instances.
+func (g *group) mixed(s *v1alpha1.InstanceGroupSpec, policy *part, price string) {
+	if named := policy.texts("instances"); len(named) > 0 {
+		s.InstanceTypes = slices.Compact(named)
+	}
+	if policy.field("instanceRequirements") != nil {
+		policy.note("instanceRequirements", Warning, "instance types are named: write those that are wanted into instances")
+	}
+	s.Spot = policy.spot(price)
+	if s.Spot == nil && price != "" {
+		g.spec.note("maxPrice", Info, "no machine is a spot instance, since onDemandAboveBase is 100")
+	}
+	if s.Spot != nil {
+		s.Spot.OnDemandBase = min(s.Spot.OnDemandBase, s.MaxSize)
+	}
+	policy.finish()
 }
 
 // spot translates how many machines are spot instances; none are unless it says so.

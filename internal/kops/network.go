@@ -253,16 +253,20 @@ func (c *cluster) checkRanges(n *v1alpha1.Network) {
 			continue
 		}
 		for _, cidr := range vpc {
-			if other, err := netip.ParsePrefix(cidr); err == nil && other.Overlaps(p) {
+			if overlaps(p, cidr) {
 				c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of %s, %s, overlaps the network's %s: take another", one.of, one.cidr, cidr))
 			}
 		}
-		if i > 0 {
-			if other, err := netip.ParsePrefix(n.ServiceCIDR); err == nil && other.Overlaps(p) {
-				c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR))
-			}
+		if i > 0 && overlaps(p, n.ServiceCIDR) {
+			c.spec.refuse(c.rangeField(one.field), fmt.Sprintf("the range of pods, %s, overlaps that of services, %s: take another", one.cidr, n.ServiceCIDR))
 		}
 	}
+}
+
+// overlaps reports whether a range has addresses of another; what is no range has none.
+func overlaps(p netip.Prefix, other string) bool {
+	parsed, err := netip.ParsePrefix(other)
+	return err == nil && parsed.Overlaps(p)
 }
 
 // rangeField is the field that a person wrote a range into.

@@ -22,8 +22,8 @@ func (b *block) set(name string, value expression) {
 }
 
 // add adds a block and returns it.
-func (b *block) add(kind string, labels ...string) *block {
-	inner := &block{kind: kind, labels: labels}
+func (b *block) add(kind string) *block {
+	inner := &block{kind: kind}
 	b.blocks = append(b.blocks, inner)
 	return inner
 }

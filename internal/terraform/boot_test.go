@@ -99,6 +99,7 @@ func text(t *testing.T, e hclsyntax.Expression, ctx *hcl.EvalContext) string {
 // of a bundle that is in the bucket under that hash, and the bundle is the one that the model gives when the stacks' outputs are known.
 func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		p := parse(t, c)
 		ctx := p.evaluation(t, c)
 		stored := map[string]string{}
@@ -165,6 +166,7 @@ func (f fixture) sameBundles(t *testing.T, stored map[string]string) {
 // TestNoFileOfDataIsMissingOrInTheWay compares the files with what the configuration reads.
 func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		t.Helper()
 		text := string(c.Files["kubernetes.tf"])
 		for file := range c.Files {
 			if file != "kubernetes.tf" && !strings.Contains(text, `"${path.module}/`+file+`"`) {
@@ -182,6 +184,7 @@ func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 // TestSecretsAreUploadedAndStandNowhere looks at all that Git, plans and Terraform's state will have.
 func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		if len(c.Secrets) != len(keys()) {
 			t.Errorf("there are %d secrets of %d", len(c.Secrets), len(keys()))
 		}

@@ -55,6 +55,7 @@ func (d *documentWriter) write(n *template.Node, indent string) error {
 		})
 	case template.List:
 		return d.many("[", "]", indent, len(n.Items), func(i int) error { return d.write(n.Items[i], indent+step) })
+	default:
 	}
 	value, err := d.value(n)
 	if err != nil {

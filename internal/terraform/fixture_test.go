@@ -34,26 +34,26 @@ type fixture struct {
 var patterns = []string{"../../examples/clusters/*.yaml", "../../examples/quickstart/cluster.yaml", "../cluster/render/testdata/*.yaml"}
 
 // fixtures returns the clusters of the manifests by a name for each.
-func fixtures(t testing.TB, patterns ...string) map[string]fixture {
-	t.Helper()
+func fixtures(tb testing.TB, patterns ...string) map[string]fixture {
+	tb.Helper()
 	all := map[string]fixture{}
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
-			t.Fatalf("there is no %s: %v", pattern, err)
+			tb.Fatalf("there is no %s: %v", pattern, err)
 		}
 		for _, path := range paths {
-			read(t, path, all)
+			read(tb, path, all)
 		}
 	}
 	return all
 }
 
-func read(t testing.TB, path string, into map[string]fixture) {
-	t.Helper()
+func read(tb testing.TB, path string, into map[string]fixture) {
+	tb.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var clusters []*v1alpha1.Cluster
 	var groups []*v1alpha1.InstanceGroup
@@ -64,11 +64,11 @@ func read(t testing.TB, path string, into map[string]fixture) {
 			break
 		}
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		var kind metav1.TypeMeta
 		if err := yaml.Unmarshal(document, &kind); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		switch kind.Kind {
 		case "Cluster":
@@ -79,7 +79,7 @@ func read(t testing.TB, path string, into map[string]fixture) {
 			groups, err = append(groups, g), yaml.UnmarshalStrict(document, g)
 		}
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	for _, c := range clusters {
@@ -98,11 +98,11 @@ func read(t testing.TB, path string, into map[string]fixture) {
 var builtin = sync.OnceValues(release.Builtin)
 
 // releaseOf returns the release that a fixture names: a built-in one, or one of a resource set.
-func releaseOf(t testing.TB, name string) *v1alpha1.Release {
-	t.Helper()
+func releaseOf(tb testing.TB, name string) *v1alpha1.Release {
+	tb.Helper()
 	releases, err := builtin()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if i := slices.IndexFunc(releases, func(r *v1alpha1.Release) bool { return r.Name == name }); i >= 0 {
 		return releases[i]
@@ -113,15 +113,15 @@ func releaseOf(t testing.TB, name string) *v1alpha1.Release {
 }
 
 // input resolves a fixture.
-func (f fixture) input(t testing.TB) terraform.Input {
-	t.Helper()
+func (f fixture) input(tb testing.TB) terraform.Input {
+	tb.Helper()
 	c, err := model.Resolve(model.Input{
-		Cluster: f.cluster, Release: releaseOf(t, f.cluster.Spec.Release), Operator: "aws-operator",
+		Cluster: f.cluster, Release: releaseOf(tb, f.cluster.Spec.Release), Operator: "aws-operator",
 		AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com", Existing: f.existing(),
 		Alone: true,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	in := terraform.Input{Cluster: c, CACertificate: []byte(caCertificate), Keys: keys(), EtcdRestore: strings.Repeat("0c", 32), Nodeup: map[v1alpha1.Architecture]string{
 		v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32),
@@ -132,7 +132,7 @@ func (f fixture) input(t testing.TB) terraform.Input {
 	for _, g := range f.groups {
 		group, err := model.ResolveGroup(c, g)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		in.Groups = append(in.Groups, group)
 	}
@@ -175,15 +175,15 @@ func (f fixture) existing() *model.ExistingVPC {
 }
 
 // configuration maps a fixture.
-func (f fixture) configuration(t testing.TB, change func(*terraform.Input)) *terraform.Configuration {
-	t.Helper()
-	in := f.input(t)
+func (f fixture) configuration(tb testing.TB, change func(*terraform.Input)) *terraform.Configuration {
+	tb.Helper()
+	in := f.input(tb)
 	if change != nil {
 		change(&in)
 	}
 	c, err := terraform.Cluster(in)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }

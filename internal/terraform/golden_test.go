@@ -45,6 +45,7 @@ func TestGolden(t *testing.T) {
 
 func TestTheSameClusterGivesTheSameBytes(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		if !maps.EqualFunc(c.Files, f.configuration(t, nil).Files, bytes.Equal) {
 			t.Error("other files the second time")
 		}
@@ -54,6 +55,7 @@ func TestTheSameClusterGivesTheSameBytes(t *testing.T) {
 // TestAFileForEachStackSaysTheSameAsOneFile compares the blocks of both layouts.
 func TestAFileForEachStackSaysTheSameAsOneFile(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, whole *terraform.Configuration) {
+		t.Helper()
 		spread := f.configuration(t, func(in *terraform.Input) { in.Layout = terraform.LayoutStack })
 		want, got := parse(t, whole), parse(t, spread)
 		if slots := int(max(1, f.cluster.Spec.ControlPlane.Replicas)); f.cluster.Spec.ControlPlane.Replicas > 0 && got.files != 2+slots+len(f.groups) {
@@ -91,6 +93,7 @@ func TestTheProviderCanBeLeftOut(t *testing.T) {
 
 func TestFilesSayWhoseTheyAre(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
+		t.Helper()
 		for file, contents := range c.Files {
 			if !strings.HasSuffix(file, ".tf") {
 				continue

@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -76,8 +77,7 @@ var renames []rename
 // formerNames returns what a resource was called before, the latest first.
 func formerNames(renames []rename, resource, name string) []string {
 	var former []string
-	for i := len(renames) - 1; i >= 0; i-- {
-		r := renames[i]
+	for _, r := range slices.Backward(renames) {
 		if stem, ok := strings.CutSuffix(name, r.Now); ok && r.Type == resource {
 			name = stem + r.Former
 			former = append(former, name)

@@ -48,7 +48,7 @@ func (m *module) print(in *Input) (map[string][]byte, error) {
 	for _, address := range slices.Sorted(maps.Keys(m.data)) {
 		shared = append(shared, m.data[address])
 	}
-	after := append(outputs, m.moved(renames)...)
+	after := slices.Concat(outputs, m.moved(renames))
 	files := map[string][]byte{}
 	if in.Layout == LayoutStack {
 		files[mainFile] = write(in.Cluster.Name, append(shared, after...))

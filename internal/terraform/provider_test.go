@@ -75,6 +75,7 @@ func (b providerBlock) check(t *testing.T, place string, body *hclsyntax.Body) {
 func TestTheProviderKnowsAllThatIsWritten(t *testing.T) {
 	known := readProvider(t)
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		t.Helper()
 		p := parse(t, c)
 		for address, b := range p.resources {
 			of, ok := known.Resources[b.Labels[0]]
@@ -93,6 +94,7 @@ func TestTheProviderKnowsAllThatIsWritten(t *testing.T) {
 func TestReferencesResolve(t *testing.T) {
 	known := readProvider(t)
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		t.Helper()
 		p := parse(t, c)
 		p.each(func(place string, e hclsyntax.Expression) {
 			if strings.Contains(place, ".lifecycle") {
@@ -135,6 +137,7 @@ func (p *parsed) resolve(known provider, names []string) string {
 // TestNothingWaitsForItself looks for cycles, which Terraform refuses.
 func TestNothingWaitsForItself(t *testing.T) {
 	every(t, func(t *testing.T, _ fixture, c *terraform.Configuration) {
+		t.Helper()
 		waits := parse(t, c).dependencies()
 		state := map[string]int{} // 1 while it is visited, 2 afterwards
 		var visit func(string, []string)

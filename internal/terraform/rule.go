@@ -211,14 +211,14 @@ func keyed(of fields) rule {
 	}
 }
 
-// separate makes a property a resource of its own, which names the main one in an argument.
-func separate(resource, link, attribute string, of fields) rule {
+// ofBucket makes a property of a bucket a resource of its own, which names the bucket.
+func ofBucket(resource string, of fields) rule {
 	return func(t *target, n *template.Node) error {
 		part, err := t.part(resource, "")
 		if err != nil {
 			return err
 		}
-		part.block.set(link, t.main(attribute))
+		part.block.set("bucket", t.main("id"))
 		return of.apply(part, n)
 	}
 }

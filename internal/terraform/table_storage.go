@@ -85,19 +85,19 @@ var storageRows = map[string]*row{
 		properties: fields{
 			"BucketName": argument("bucket"),
 			"Tags":       stackTags,
-			"OwnershipControls": separate("aws_s3_bucket_ownership_controls", "bucket", "id", fields{
+			"OwnershipControls": ofBucket("aws_s3_bucket_ownership_controls", fields{
 				"Rules": inner("rule", fields{"ObjectOwnership": argument("object_ownership")}),
 			}),
-			"PublicAccessBlockConfiguration": separate("aws_s3_bucket_public_access_block", "bucket", "id", fields{
+			"PublicAccessBlockConfiguration": ofBucket("aws_s3_bucket_public_access_block", fields{
 				"BlockPublicAcls":       plainly("block_public_acls"),
 				"BlockPublicPolicy":     plainly("block_public_policy"),
 				"IgnorePublicAcls":      plainly("ignore_public_acls"),
 				"RestrictPublicBuckets": plainly("restrict_public_buckets"),
 			}),
-			"VersioningConfiguration": separate("aws_s3_bucket_versioning", "bucket", "id", fields{
+			"VersioningConfiguration": ofBucket("aws_s3_bucket_versioning", fields{
 				"Status": within("versioning_configuration", argument("status")),
 			}),
-			"BucketEncryption": separate("aws_s3_bucket_server_side_encryption_configuration", "bucket", "id", fields{
+			"BucketEncryption": ofBucket("aws_s3_bucket_server_side_encryption_configuration", fields{
 				"ServerSideEncryptionConfiguration": inner("rule", fields{
 					"BucketKeyEnabled": plainly("bucket_key_enabled"),
 					"ServerSideEncryptionByDefault": inner("apply_server_side_encryption_by_default", fields{
@@ -106,7 +106,7 @@ var storageRows = map[string]*row{
 					}),
 				}),
 			}),
-			"LifecycleConfiguration": separate("aws_s3_bucket_lifecycle_configuration", "bucket", "id", fields{
+			"LifecycleConfiguration": ofBucket("aws_s3_bucket_lifecycle_configuration", fields{
 				"Rules": inner("rule", fields{
 					"Id":                             argument("id"),
 					"Status":                         argument("status"),

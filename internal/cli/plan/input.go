@@ -28,7 +28,7 @@ func arguments(_ *cobra.Command, args []string) error {
 	return errors.New("name one cluster, as plan cluster NAME, or none for all that the files, or the state, hold")
 }
 
-// plans returns the plan of the cluster that is named; of all of the files if there are any, else all of the state.
+// plans answers with the plan of the cluster that is named; of all of the files if there are any, else all of the state.
 func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error) {
 	set := &manifest.Set{}
 	if o.manifests.Given() {

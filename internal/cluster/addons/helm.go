@@ -145,7 +145,7 @@ func (h *helm) load(wanted *Chart, options *action.ChartPathOptions) (chart.Char
 // other error as it is.
 func unreachable(err error) error {
 	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Errorf("look up %s: %s", unknown.Name, unknown.Err) //nolint:errorlint // its own text has more, such as the server that was asked
+		return fmt.Errorf("look up %s: %s", unknown.Name, unknown.Err)
 	}
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return failed

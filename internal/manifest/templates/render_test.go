@@ -69,7 +69,7 @@ const outputs = `{
 
 func TestOutputsOfTerraformAreFlatAndByValue(t *testing.T) {
 	for template, want := range map[string]string{
-		`{{ .name }} {{ .name.value }} {{ $.name.value }}`:                                  "demo demo demo",
+		`{{ .name }} {{ .name.value }} {{ $.name.value }}`:                                  strings.Repeat("demo ", 2) + "demo",
 		`{{ .name.value | upper | quote }}`:                                                 `"DEMO"`,
 		`{{ if eq .name "demo" }}flat{{ end }} {{ if eq .name.value "demo" }}deep{{ end }}`: "flat deep",
 		`{{ range .ids }}{{ . }} {{ end }}{{ range .ids.value }}{{ . }} {{ end }}`:          "subnet-1 subnet-2 subnet-1 subnet-2 ",
