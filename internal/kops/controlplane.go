@@ -58,7 +58,7 @@ func (c *cluster) controlPlane(cp *v1alpha1.ControlPlane) {
 	zones := c.slotZones(masters, members)
 	switch count := len(zones); count {
 	case 1, 3:
-		cp.Replicas = int32(count) //nolint:gosec // one or three
+		cp.Replicas = int32(count)
 	case 0:
 		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
 			"there are no groups of role Master or ControlPlane: give them with the cluster")

@@ -40,7 +40,7 @@ func TestTheWorkflowIsOneCommand(t *testing.T) {
 	if printed, err := run(t, "", append(workflow, "-o", path)...); err != nil || printed != "" {
 		t.Fatalf("%q, %v", printed, err)
 	}
-	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) { //nolint:gosec // the test's own file
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("it writes %s\n%v", got, err)
 	}
 }

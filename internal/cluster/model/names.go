@@ -120,7 +120,7 @@ const (
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
 	// KeyToken is where slots keep the bootstrap token of a cluster that no operator runs beside.
-	KeyToken = "token/bootstrap-token" //nolint:gosec // where it is
+	KeyToken = "token/bootstrap-token"
 )
 
 // The CAs and keys in the bucket.
