@@ -295,6 +295,23 @@ func TestAnInterruptedReplaceIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
+func TestACloneOfWhatIsInGitGetsNoOtherKeys(t *testing.T) {
+	s, dir := made(t)
+	for _, name := range []string{"demo/status", "demo/secrets"} { // what somebody has not committed
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := tree(t, dir)
+	_, err := s.Replace(t.Context(), objects(t, demo))
+	if err == nil || !strings.Contains(err.Error(), "neither its status nor its keys") || !strings.Contains(err.Error(), "demo/cluster.yaml") {
+		t.Errorf("it says: %v", err)
+	}
+	if diff := cmp.Diff(left, tree(t, dir)); diff != "" {
+		t.Errorf("something has changed:\n%s", diff)
+	}
+}
+
 func TestTheStateKeepsSecretsOfTheEngine(t *testing.T) {
 	s, _ := made(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demo-kubeconfig", Namespace: "default"}, Data: map[string][]byte{"value": []byte("a\x00b")}}

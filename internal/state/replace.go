@@ -222,7 +222,10 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	if all.clusterSeen != nil {
 		return f.complete(&Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}, true)
 	}
-	return nil
+	// Whoever writes a new cluster's definition here has written its status and keys before. A definition alone was copied from
+	// where these are, and with other keys nobody would reach the cluster any more.
+	return fmt.Errorf("the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
+		"or, if it was never made, remove %s/%s", c.Name, fileCluster)
 }
 
 // releaseNames returns the names of all Releases: of the state, among the objects, and built in.

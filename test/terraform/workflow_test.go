@@ -3,12 +3,18 @@ package terraform
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aws-operator/aws-operator/internal/cli/deletion"
 	"github.com/aws-operator/aws-operator/internal/cli/replace"
+	"github.com/aws-operator/aws-operator/internal/cli/rollingupdate"
 	"github.com/aws-operator/aws-operator/internal/cli/template"
 	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cli/validate"
@@ -16,7 +22,7 @@ import (
 )
 
 // TestWorkflow goes the way of those who keep their clusters in Git, command for command: their own network, a cluster in it by
-// Terraform alone, and back to nothing.
+// Terraform alone, an edit that replaces all its machines, and back to nothing.
 func TestWorkflow(t *testing.T) {
 	c := newCloud(t)
 	c.use()
@@ -45,6 +51,38 @@ func TestWorkflow(t *testing.T) {
 	}
 	cluster.unchanged()
 
+	edit(t, filepath.Join(dir, "cluster-template.yml"), "    replicas: 3\n", "    replicas: 3\n    instanceType: m6i.xlarge\n", "[m6i.large", "[m6i.xlarge")
+	c.command(template.Command(), "--template", filepath.Join(dir, "cluster-template.yml"), "--values-terraform", values, "--format-yaml", "--output", manifest)
+	c.command(replace.Command(), "-f", manifest, "--state", state)
+	c.command(update.Command(), "cluster", "demo", "--state", state, "--target", "terraform", "--out", dir, "--nodeup-dir", programs(t))
+	cluster.apply()
+	first := c.machines()
+	shown := c.command(rollingupdate.Command(), "cluster", "demo", "--state", state)
+	for _, group := range []string{"control-plane-0", "control-plane-1", "control-plane-2", "demo-nodes", "demo-spot"} {
+		if !regexp.MustCompile(`(?m)^` + group + ` +NeedsUpdate `).MatchString(shown) {
+			t.Errorf("the rolling update does not say that %s needs one:\n%s", group, shown)
+		}
+	}
+	if diff := cmp.Diff(first, c.machines()); diff != "" {
+		t.Errorf("showing what a rolling update would do has changed the machines:\n%s", diff)
+	}
+	c.command(rollingupdate.Command(), "cluster", "demo", "--state", state, "--yes")
+	second := c.machines()
+	for id, kind := range second {
+		if _, stayed := first[id]; stayed && kind != bastion {
+			t.Errorf("%s, of type %s, was not replaced", id, kind)
+		}
+	}
+	if len(second) != len(first) {
+		t.Errorf("there are the machines %v, where there were %v", second, first)
+	}
+	c.command(validate.Command(), "cluster", "demo", "--state", state)
+	cluster.unchanged()
+
+	if shown := c.command(deletion.Command(), "cluster", "demo", "--state", state); !strings.Contains(shown, "Nothing has been removed") {
+		t.Errorf("deletion does not just show what it would do: %s", shown)
+	}
+	c.command(deletion.Command(), "cluster", "demo", "--state", state, "--yes")
 	cluster.destroy()
 	network.unchanged()
 	network.destroy()
@@ -61,6 +99,41 @@ func TestWorkflow(t *testing.T) {
 	if diff := cmp.Diff(before, after); diff != "" || snapshots != slots {
 		t.Errorf("%d snapshots are left, and something else is (-before +after):\n%s", snapshots, diff)
 	}
+}
+
+// bastion is the type of the bastion's machine in the example.
+const bastion = "t3.micro"
+
+// edit changes a file: each of a pair of texts into the other.
+func edit(t *testing.T, file string, pairs ...string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.NewReplacer(pairs...).Replace(string(text))
+	if changed == string(text) {
+		t.Fatalf("there is nothing to change in %s", file)
+	}
+	write(t, file, changed)
+}
+
+// machines are the types of the instances that run, by their IDs.
+func (c *cloud) machines() map[string]string {
+	c.t.Helper()
+	out, err := ec2.NewFromConfig(c.config()).DescribeInstances(c.t.Context(), &ec2.DescribeInstancesInput{
+		Filters: []types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"running"}}},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, reservation := range out.Reservations {
+		for _, instance := range reservation.Instances {
+			found[aws.ToString(instance.InstanceId)] = string(instance.InstanceType)
+		}
+	}
+	return found
 }
 
 // knowsNoSecret looks for the cluster's keys, and the token that its workers join with, in Terraform's state.
