@@ -9,7 +9,15 @@ import (
 )
 
 func TestExamplesBecomeStacks(t *testing.T) {
-	out, err := run(t, "", "-f", "../../../examples")
+	files, err := filepath.Glob("../../../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var args []string
+	for _, path := range append(files, "../../../examples/quickstart", "../../../examples/clusters") {
+		args = append(args, "-f", path)
+	}
+	out, err := run(t, "", args...)
 	if err != nil {
 		t.Fatal(err)
 	}
