@@ -162,6 +162,8 @@ func (o *operator) settle(b *testing.B, c *cached) {
 	if err := keep(stackOf(c.cluster, "demo"), remembered{Token: "abcdef", TokenRenewal: &soon}); err != nil {
 		b.Fatal(err)
 	}
+	c.cluster.Status.Backup = &v1alpha1.BackupStatus{Backups: []v1alpha1.Backup{{Snapshot: "snap-1", Time: metav1.Now(), State: "completed"}}}
+	o.backed.looks.keep(uid, soon)
 	o.stored.keep(uid, storeStep{o}.inputs(c.cluster, c.release))
 	o.opened.keep(uid, validity{server: server, until: soon})
 	o.connected.keep(uid, validity{server: server, until: soon})
