@@ -76,7 +76,8 @@ func TestWorkflow(t *testing.T) {
 	if len(second) != len(first) {
 		t.Errorf("there are the machines %v, where there were %v", second, first)
 	}
-	c.command(validate.Command(), "cluster", "demo", "--state", state)
+	// The load balancer looks at a new machine some times before it takes it for healthy.
+	c.command(validate.Command(), "cluster", "demo", "--state", state, "--wait", "2m", "--interval", "1s")
 	cluster.unchanged()
 
 	if shown := c.command(deletion.Command(), "cluster", "demo", "--state", state); !strings.Contains(shown, "Nothing has been removed") {
