@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -28,6 +26,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -138,11 +137,7 @@ func (o *Options) setDefaults() {
 	o.Poll = cmp.Or(o.Poll, defaultPoll)
 	o.Settle = cmp.Or(o.Settle, defaultSettle)
 	o.AWS.UserAgent = cmp.Or(o.AWS.UserAgent, "aws-operator")
-	if o.NodeupDir == "" {
-		if program, err := os.Executable(); err == nil {
-			o.NodeupDir = filepath.Dir(program)
-		}
-	}
+	o.NodeupDir = programs.Beside(o.NodeupDir)
 }
 
 // run is one run.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -157,11 +156,7 @@ func (o *Options) setDefaults() {
 	if o.UserAgent == "" {
 		o.UserAgent = "aws-operator"
 	}
-	if o.NodeupDir == "" {
-		if program, err := os.Executable(); err == nil {
-			o.NodeupDir = filepath.Dir(program)
-		}
-	}
+	o.NodeupDir = programs.Beside(o.NodeupDir)
 }
 
 func newManager(opts Options) (manager.Manager, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/partition"
 )
 
 // Input is a cluster as it is written now, with the status that is known of it. It is not changed.
@@ -165,9 +166,9 @@ func (d *draft) resolve(ctx context.Context) error {
 			return awsapi.Explain(err)
 		}
 	}
-	partition, suffix := model.Partition(c.Spec.Region)
+	name, suffix := partition.Of(c.Spec.Region)
 	d.model, err = model.Resolve(model.Input{
-		Cluster: c, Release: of, Operator: d.options.Operator, AccountID: account, Partition: partition, DNSSuffix: suffix, Existing: found,
+		Cluster: c, Release: of, Operator: d.options.Operator, AccountID: account, Partition: name, DNSSuffix: suffix, Existing: found,
 	})
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name, err)

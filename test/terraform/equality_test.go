@@ -25,6 +25,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/state"
 	mapping "github.com/aws-operator/aws-operator/internal/terraform"
@@ -145,9 +146,9 @@ func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partition, suffix := model.Partition(objects.Cluster.Spec.Region)
+	name, suffix := partition.Of(objects.Cluster.Spec.Region)
 	cluster, err := model.Resolve(model.Input{
-		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: partition, DNSSuffix: suffix, Alone: true,
+		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true,
 	})
 	if err != nil {
 		t.Fatal(err)

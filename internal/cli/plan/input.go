@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,6 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -45,11 +44,7 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	if o.plan.NodeupDir == "" {
-		if program, err := os.Executable(); err == nil {
-			o.plan.NodeupDir = filepath.Dir(program)
-		}
-	}
+	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)
 	clients := map[string]*awsapi.Clients{}
 	plans := make([]*plan.Plan, 0, len(names))
 	for _, name := range names {

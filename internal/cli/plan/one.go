@@ -3,10 +3,9 @@ package plan
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -22,11 +21,7 @@ func Names(ctx context.Context, set *manifest.Set, from *state.State, args []str
 // it. It errs as [plan.Of] does.
 func One(ctx context.Context, set *manifest.Set, from *state.State, name string, how plan.Options) (*plan.Plan, error) {
 	o := options{plan: how}
-	if o.plan.NodeupDir == "" {
-		if program, err := os.Executable(); err == nil {
-			o.plan.NodeupDir = filepath.Dir(program)
-		}
-	}
+	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)
 	return o.one(ctx, set, from, name, map[string]*awsapi.Clients{})
 }
 

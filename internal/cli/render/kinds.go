@@ -9,6 +9,7 @@ import (
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/service/catalog"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
@@ -133,13 +134,13 @@ func (d *definitions) standIn(reference render.Reference, facts render.Facts) ma
 	if !ok {
 		return values
 	}
-	partition, suffix := render.Partition(facts.Region)
+	arnPartition, suffix := partition.Of(facts.Region)
 	// SNSTopic is sns, SQSQueue sqs.
 	service := strings.ToLower(reference.Kind[:min(3, len(reference.Kind))])
 	for _, output := range referenced.Outputs {
 		switch {
 		case strings.HasSuffix(output.Name, "ARN"):
-			values[output.Name] = fmt.Sprintf("arn:%s:%s:%s:%s:%s", partition, service, facts.Region, facts.AccountID, reference.ObjectName)
+			values[output.Name] = fmt.Sprintf("arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, reference.ObjectName)
 		case strings.HasSuffix(output.Name, "URL"):
 			values[output.Name] = fmt.Sprintf("https://%s.%s.%s/%s/%s", service, facts.Region, suffix, facts.AccountID, reference.ObjectName)
 		default:

@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
@@ -76,9 +77,9 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	partition, suffix := model.Partition(cluster.Spec.Region)
+	name, suffix := partition.Of(cluster.Spec.Region)
 	c, err := model.Resolve(model.Input{
-		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: partition, DNSSuffix: suffix, Alone: true,
+		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)

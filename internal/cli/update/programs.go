@@ -1,12 +1,7 @@
 package update
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
@@ -15,14 +10,7 @@ import (
 
 // findPrograms finds what the cluster's machines run, and gives the input its hashes. What it returns opens a program.
 func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.ReadCloser, error), error) {
-	if dir == "" {
-		program, err := os.Executable()
-		if err != nil {
-			return nil, fmt.Errorf("find this program's folder, where nodeup is: %w", err)
-		}
-		dir = filepath.Dir(program)
-	}
-	folder := programs.In(dir)
+	folder := programs.In(programs.Beside(dir))
 	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}
 	for _, g := range in.Groups {
 		architectures = append(architectures, g.Spec.Architecture)
@@ -40,8 +28,8 @@ func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.
 		if err != nil {
 			return nil, err //nolint:wrapcheck // it says what is not there, and where it belongs
 		}
-		if in.EtcdRestore, err = hashOf(file); err != nil {
-			return nil, err
+		if in.EtcdRestore, err = file.Sum(); err != nil {
+			return nil, err //nolint:wrapcheck // it says what cannot be read
 		}
 	}
 	return func(p terraform.Program) (io.ReadCloser, error) {
@@ -55,17 +43,4 @@ func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.
 		}
 		return file.Open() //nolint:wrapcheck // it says what cannot be read
 	}, nil
-}
-
-func hashOf(program programs.File) (string, error) {
-	file, err := program.Open()
-	if err != nil {
-		return "", err //nolint:wrapcheck // it says what cannot be read
-	}
-	defer func() { _ = file.Close() }() // It was only read.
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", fmt.Errorf("read what restores etcd: %w", err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

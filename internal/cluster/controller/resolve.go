@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -48,7 +49,7 @@ func (o *operator) resolve(ctx context.Context, cluster *v1alpha1.Cluster, relea
 	if known, ok := o.models.get(key); ok && known.digest == digest {
 		return known.model, nil
 	}
-	name, suffix := model.Partition(cluster.Spec.Region)
+	name, suffix := partition.Of(cluster.Spec.Region)
 	made, err := model.Resolve(model.Input{
 		Cluster: cluster, Release: release, Operator: o.options.ClusterName,
 		AccountID: cluster.Status.Account, Partition: name, DNSSuffix: suffix, Existing: existing,

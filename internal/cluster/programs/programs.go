@@ -44,6 +44,18 @@ func (e MissingError) Error() string {
 	return fmt.Sprintf("there is no %s for %s in %s; put %s-linux-%s there, or name another folder with --nodeup-dir", e.program, e.architecture, e.dir, e.program, e.architecture)
 }
 
+// Beside returns the folder that is given, that of this program if none is: programs are installed together.
+func Beside(given string) string {
+	if given != "" {
+		return given
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "" // What is not found in no folder is told by its name.
+	}
+	return filepath.Dir(program)
+}
+
 // In returns the folder of that path.
 func In(dir string) *Folder {
 	return &Folder{dir: dir, known: map[v1alpha1.Architecture]File{}}
@@ -63,7 +75,7 @@ func (n *Folder) Find(architecture v1alpha1.Architecture) (File, error) {
 	for _, name := range names {
 		file := File{path: filepath.Join(n.dir, name)}
 		var err error
-		if file.Hash, err = hashFile(file.path); errors.Is(err, fs.ErrNotExist) {
+		if file.Hash, err = file.Sum(); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -102,10 +114,11 @@ func (f File) Open() (*os.File, error) {
 	return file, nil
 }
 
-func hashFile(path string) (string, error) {
-	file, err := os.Open(path) //nolint:gosec // the folder is the operator's own flag
+// Sum computes the SHA-256 of the program, in hex.
+func (f File) Sum() (string, error) {
+	file, err := f.Open()
 	if err != nil {
-		return "", fmt.Errorf("read nodeup: %w", err)
+		return "", err
 	}
 	defer func() { _ = file.Close() }() // It was only read.
 	sum := sha256.New()

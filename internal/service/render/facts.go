@@ -7,6 +7,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
@@ -24,23 +25,6 @@ type Facts struct {
 	Siblings map[string][]any
 }
 
-// Partition returns the partition of the region, as in ARNs, and the suffix of its DNS names. See
-// https://docs.aws.amazon.com/general/latest/gr/rande.html.
-func Partition(region string) (partition, dnsSuffix string) {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn", "amazonaws.com.cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov", "amazonaws.com"
-	case strings.HasPrefix(region, "us-isob-"):
-		return "aws-iso-b", "sc2s.sgov.gov"
-	case strings.HasPrefix(region, "us-iso-"):
-		return "aws-iso", "c2s.ic.gov"
-	default:
-		return "aws", "amazonaws.com"
-	}
-}
-
 // Spec decodes an object's spec. Whole numbers are int64.
 func Spec(obj *v1alpha1.Object) (map[string]any, error) {
 	spec := map[string]any{}
@@ -55,7 +39,7 @@ func Spec(obj *v1alpha1.Object) (map[string]any, error) {
 
 // scope is what templates see.
 func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) map[string]any {
-	partition, dnsSuffix := Partition(facts.Region)
+	name, dnsSuffix := partition.Of(facts.Region)
 	references := map[string]any{}
 	for name, outputs := range facts.References {
 		references[name] = outputs
@@ -67,7 +51,7 @@ func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) 
 	return map[string]any{
 		"name": obj.Name, "namespace": obj.Namespace, "kind": kind, "spec": spec,
 		"references": references, "siblings": siblings,
-		"region": facts.Region, "accountID": facts.AccountID, "partition": partition, "dnsSuffix": dnsSuffix,
+		"region": facts.Region, "accountID": facts.AccountID, "partition": name, "dnsSuffix": dnsSuffix,
 		"clusterName": facts.ClusterName,
 	}
 }

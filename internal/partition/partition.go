@@ -1,21 +1,24 @@
-package model
+// Package partition tells the partitions of AWS apart: groups of regions with ARNs and names of their own.
+package partition
 
 import "strings"
 
 // partitions are AWS's partitions other than aws by the beginning of their regions' names:
 // https://docs.aws.amazon.com/general/latest/gr/aws-arns-and-namespaces.html and
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-region.html
-var partitions = []struct{ prefix, partition, suffix string }{
+var partitions = []struct{ prefix, name, suffix string }{
 	{"cn-", "aws-cn", "amazonaws.com.cn"},
 	{"us-gov-", "aws-us-gov", "amazonaws.com"},
+	{"us-isob-", "aws-iso-b", "sc2s.sgov.gov"},
+	{"us-iso-", "aws-iso", "c2s.ic.gov"},
 	{"eusc-", "aws-eusc", "amazonaws.eu"},
 }
 
-// Partition returns the partition of a region and the suffix of its endpoints.
-func Partition(region string) (name, dnsSuffix string) {
+// Of returns the partition of a region, as in ARNs, and the suffix of its endpoints.
+func Of(region string) (name, dnsSuffix string) {
 	for _, p := range partitions {
 		if strings.HasPrefix(region, p.prefix) {
-			return p.partition, p.suffix
+			return p.name, p.suffix
 		}
 	}
 	return "aws", "amazonaws.com"
