@@ -146,9 +146,9 @@ func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, suffix := partition.Of(objects.Cluster.Spec.Region)
+	of, suffix := partition.Of(objects.Cluster.Spec.Region)
 	cluster, err := model.Resolve(model.Input{
-		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true,
+		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: of, DNSSuffix: suffix, Alone: true,
 	})
 	if err != nil {
 		t.Fatal(err)
