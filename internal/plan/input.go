@@ -68,16 +68,17 @@ func Read(ctx context.Context, set *manifest.Set, from *state.State, name string
 	var cluster *v1alpha1.Cluster
 	switch {
 	case i >= 0:
-		cluster = clusters[i]
-		cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
+		cluster = clusters[i].DeepCopy() // The manifests are not planned only.
+		cluster.Namespace = cmp.Or(cluster.Namespace, from.Namespace())
 	case isMissing:
 		return Input{}, missing
 	}
 	var groups []*v1alpha1.InstanceGroup
 	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
 		if g.Spec.Cluster == name {
-			g.Namespace = cmp.Or(g.Namespace, state.DefaultNamespace)
-			groups = append(groups, g)
+			group := g.DeepCopy()
+			group.Namespace = cmp.Or(group.Namespace, from.Namespace())
+			groups = append(groups, group)
 		}
 	}
 	if isMissing {

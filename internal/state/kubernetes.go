@@ -61,6 +61,8 @@ func openManagement(options Options) (*management, error) {
 
 func (m *management) client() client.WithWatch { return m.api }
 
+func (m *management) namespaceOf(given string) string { return cmp.Or(given, m.namespace) }
+
 func (m *management) clusters(ctx context.Context) ([]string, error) {
 	var list v1alpha1.ClusterList
 	if err := m.api.List(ctx, &list, client.InNamespace(m.namespace)); err != nil {
@@ -134,6 +136,12 @@ func (m *management) replace(ctx context.Context, objects []client.Object) ([]Ch
 	}
 	invalid := &InvalidError{}
 	for _, object := range objects {
+		if given := object.GetNamespace(); given != "" && given != m.namespace && !isRelease(object) {
+			invalid.Problems = append(invalid.Problems, Problem{object, fmt.Errorf(
+				"%s: metadata.namespace is %s, and clusters are looked for in %s: say --namespace %s, or leave it out of the manifest",
+				kindAndName(object), given, m.namespace, given)})
+			continue
+		}
 		if _, err := m.put(ctx, object, true); err != nil {
 			if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 				return nil, err
@@ -155,11 +163,16 @@ func (m *management) replace(ctx context.Context, objects []client.Object) ([]Ch
 	return changes, nil
 }
 
+func isRelease(object client.Object) bool {
+	_, ok := object.(*v1alpha1.Release)
+	return ok
+}
+
 // put makes an object, or gives the one that there is its spec, its labels and its annotations.
 func (m *management) put(ctx context.Context, given client.Object, dry bool) (Change, error) {
 	object, _ := given.DeepCopyObject().(client.Object) // a copy is of the same type
-	if _, ok := object.(*v1alpha1.Release); !ok {
-		object.SetNamespace(cmp.Or(object.GetNamespace(), m.namespace))
+	if !isRelease(object) {
+		object.SetNamespace(m.namespaceOf(object.GetNamespace()))
 	}
 	words := "write " + kindAndName(object)
 	old, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem())) // a pointer to the same type

@@ -46,6 +46,7 @@ type keeper interface {
 
 type shower interface {
 	client() client.WithWatch
+	namespaceOf(given string) string
 	clusters(ctx context.Context) ([]string, error)
 	releases(ctx context.Context) ([]*v1alpha1.Release, error)
 	// load returns what there is; with strict, what is incomplete is an error, and Secrets are among it.
@@ -144,6 +145,9 @@ func (s *State) String() string { return s.ref }
 
 // Kubernetes returns the client of the management cluster, whose operator does the applying; nil of any other state.
 func (s *State) Kubernetes() client.WithWatch { return s.client() }
+
+// Namespace returns that of objects that name none.
+func (s *State) Namespace() string { return s.namespaceOf("") }
 
 // Clusters returns the names of all clusters, sorted.
 func (s *State) Clusters(ctx context.Context) ([]string, error) { return s.clusters(ctx) }

@@ -139,7 +139,7 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 	for _, one := range manifest.Objects[*v1alpha1.Cluster](set) {
 		if cluster == nil && one.Name == name {
 			cluster = one.DeepCopy()
-			cluster.Namespace = cmp.Or(cluster.Namespace, state.DefaultNamespace)
+			cluster.Namespace = cmp.Or(cluster.Namespace, in.Namespace())
 		}
 	}
 	if cluster == nil {
