@@ -99,12 +99,12 @@ func TestExplain(t *testing.T) {
 		{
 			"a denial without words is told by the call",
 			answer{403, "AccessDenied", "Access Denied"},
-			Denied, "AWS denies access: the operator's identity lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
+			Denied, "AWS denies access: the identity of these credentials lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
 		},
 		{
 			"throttling passes",
 			answer{400, "Throttling", "Rate exceeded"},
-			Throttled, "AWS limits the rate of cloudformation:DescribeStacks calls; the operator slows down and tries again.", "",
+			Throttled, "AWS limits the rate of cloudformation:DescribeStacks calls; they succeed again when fewer are made.", "",
 		},
 		{
 			"expired credentials are renewed by a person",
@@ -124,7 +124,7 @@ func TestExplain(t *testing.T) {
 		{
 			"a failure inside AWS passes",
 			answer{500, "InternalFailure", "oops"},
-			Unavailable, "AWS failed inside while serving cloudformation:DescribeStacks (InternalFailure); the operator tries again.", "",
+			Unavailable, "AWS failed inside while serving cloudformation:DescribeStacks (InternalFailure); that passes as a rule.", "",
 		},
 		{
 			"a used-up quota needs a person",

@@ -35,7 +35,7 @@ const (
 	LimitReached Kind = "LimitReached"
 	// Rejected means that AWS understood the request and will not do it.
 	Rejected Kind = "Rejected"
-	// Interrupted means that the operator itself gave up, for example because it stops.
+	// Interrupted means that the caller itself gave up, for example because it stops.
 	Interrupted Kind = "Interrupted"
 )
 
@@ -47,7 +47,8 @@ type Failure struct {
 	Code string
 	// Reason is one CamelCase word for a condition.
 	Reason string
-	// Message is a sentence that says what to do, without text of the SDK.
+	// Message is a sentence that says what to do, without text of the SDK. It holds for the operator, which tries again by itself, as
+	// for a command, whose person does: it says nothing of who does.
 	Message string
 	// Action is the missing permission of a denied call, such as "cloudformation:CreateStack".
 	Action string
@@ -90,7 +91,7 @@ func Explain(err error) *Failure {
 	}
 	return &Failure{
 		Kind: Unavailable, Reason: string(Unavailable), cause: err,
-		Message: fmt.Sprintf("The call %s failed in a way that the operator does not know; it tries again.", calledAction(err)),
+		Message: fmt.Sprintf("The call %s failed in a way that is not known; it may succeed a little later.", calledAction(err)),
 	}
 }
 
@@ -123,7 +124,7 @@ func explainInterruption(err error) *Failure {
 	if !errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return &Failure{Kind: Interrupted, Message: "The call was interrupted because the operator is stopping."}
+	return &Failure{Kind: Interrupted, Message: "The call was interrupted, since this program is being ended."}
 }
 
 // codeKinds are AWS's error codes by what they mean, as
@@ -169,7 +170,7 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	case Denied:
 		return deniedSentence(f, err, api.ErrorMessage())
 	case Throttled:
-		return fmt.Sprintf("AWS limits the rate of %s calls; the operator slows down and tries again.", calledAction(err))
+		return fmt.Sprintf("AWS limits the rate of %s calls; they succeed again when fewer are made.", calledAction(err))
 	case Expired:
 		return "The AWS credentials have expired; renew them. If they were just renewed, check the machine's clock."
 	case BadCredentials:
@@ -177,7 +178,7 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	case LimitReached:
 		return fmt.Sprintf("A quota of the AWS account is used up: %s Ask AWS for a higher one or remove what is not needed.", Sentence(api.ErrorMessage()))
 	case Unavailable:
-		return fmt.Sprintf("AWS failed inside while serving %s (%s); the operator tries again.", calledAction(err), f.Code)
+		return fmt.Sprintf("AWS failed inside while serving %s (%s); that passes as a rule.", calledAction(err), f.Code)
 	case Rejected, Unreachable, Interrupted:
 		return fmt.Sprintf("AWS rejects %s: %s", calledAction(err), Sentence(api.ErrorMessage()))
 	default:
@@ -201,7 +202,7 @@ func MissingAction(message string) (principal, action, resource string) {
 // DeniedSentence says who lacks which permission, from what MissingAction found.
 func DeniedSentence(principal, action, resource, message string) string {
 	if principal == "" {
-		principal = "the operator's identity"
+		principal = "the identity of these credentials"
 	}
 	sentence := fmt.Sprintf("AWS denies access: %s lacks the permission %s", principal, action)
 	if resource != "" && resource != "*" {
@@ -232,11 +233,11 @@ func explainSilence(err error) *Failure {
 	var request *url.Error
 	switch text := err.Error(); {
 	case strings.Contains(text, "get credentials") || strings.Contains(text, "failed to refresh cached credentials"):
-		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials; give the operator a role (IRSA, pod identity or instance profile), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."}
+		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; an operator in a cluster is given a role (IRSA, pod identity or instance profile)."}
 	case errors.As(err, &dns):
 		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.", dns.Name)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS did not answer %s in time; the operator tries again.", calledAction(err))}
+		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS did not answer %s in time; it may be busy, or the network slow.", calledAction(err))}
 	case errors.As(err, &request):
 		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached at %s: %s; check the network and the endpoint.", hostOf(request.URL), networkReason(request.Err))}
 	case errors.As(err, &network):

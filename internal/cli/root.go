@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/create"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
@@ -53,6 +54,9 @@ func Main(args []string, out, errOut io.Writer) int {
 		return exit.Interrupted
 	case err.Error() != "":
 		_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
+		if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
+			_, _ = fmt.Fprintln(errOut, "It was given up after several attempts. Run the same command again later.")
+		}
 	}
 	return exit.Code(err)
 }
