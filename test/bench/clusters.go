@@ -32,9 +32,14 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	}
 	defer w.close()
 	profiles := &profiles{dir: b.profiles}
-	if err := profiles.begin(ctx, w.operator); err != nil {
+	if err := profiles.begin(ctx, w.operator, w.plane.RESTConfig()); err != nil {
 		return err
 	}
+	requests, err := w.serverRequests(ctx)
+	if err != nil {
+		return err
+	}
+	calledBefore := w.awsCalls()
 	before, err := spentNow()
 	if err != nil {
 		return err
@@ -54,9 +59,6 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	if err := profiles.end(ctx, w.operator); err != nil {
 		return err
 	}
-	if err := profiles.server(ctx, w.plane.RESTConfig()); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		each := (after[name] - before[name]) / time.Duration(n)
 		b.report.note("of it, time on processors per cluster: "+name, each.Round(time.Millisecond/10).String())
@@ -66,6 +68,12 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 		return err
 	}
 	b.report.note("AWS calls of the operator per cluster, events included", fmt.Sprintf("%.1f", calls/float64(n)))
+	b.report.note("of all calls, the machines' included", w.awsCalls().since(calledBefore, n))
+	requestsAfter, err := w.serverRequests(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.note("requests at the API server per cluster", requestsAfter.since(requests, n))
 	if err := pause(ctx, 10*time.Second); err != nil {
 		return err
 	}

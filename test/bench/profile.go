@@ -18,23 +18,29 @@ import (
 )
 
 // profiles writes Go profiles of one measurement into a folder: of this program, which holds the simulator and the
-// played machines, and of the operator. Without a folder it does nothing.
+// played machines, of the operator and of the API server. Without a folder it does nothing.
 type profiles struct {
 	dir  string
 	file *os.File
 	done chan error
-	stop context.CancelFunc
+	// client is for the API server.
+	client rest.Interface
+	stop   context.CancelFunc
 }
 
-// begin starts profiling both programs' processors.
-func (p *profiles) begin(ctx context.Context, o *operator) error {
+// begin starts profiling what the programs spend on processors.
+func (p *profiles) begin(ctx context.Context, o *operator, server *rest.Config) error {
 	if p.dir == "" {
 		return nil
 	}
+	clients, err := kubernetes.NewForConfig(server)
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	p.client = clients.RESTClient()
 	if err := os.MkdirAll(p.dir, 0o750); err != nil {
 		return fmt.Errorf("make the folder for profiles: %w", err)
 	}
-	var err error
 	if p.file, err = os.Create(filepath.Join(p.dir, "simulator-cpu.pprof")); err != nil {
 		return fmt.Errorf("make a profile: %w", err)
 	}
@@ -43,7 +49,7 @@ func (p *profiles) begin(ctx context.Context, o *operator) error {
 	}
 	ctx, p.stop = context.WithCancel(ctx)
 	p.done = make(chan error, 1)
-	go func() { p.done <- p.operatorCPU(ctx, o) }()
+	go func() { p.done <- p.cpu(ctx, o) }()
 	return nil
 }
 
@@ -63,30 +69,25 @@ func (p *profiles) end(ctx context.Context, o *operator) error {
 		p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1"), p.fetch(ctx, o, "operator-allocations.pprof", "allocs"))
 }
 
-// server writes what the API server counts: who asked it for what, and how often.
-func (p *profiles) server(ctx context.Context, config *rest.Config) error {
-	if p.dir == "" {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
-	}
-	body, err := client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return fmt.Errorf("ask the API server what it counts: %w", err)
-	}
-	return os.WriteFile(filepath.Join(p.dir, "server-metrics.txt"), body, 0o600)
-}
-
-// operatorCPU fetches one profile after another, ten seconds each, until ctx ends.
-func (p *profiles) operatorCPU(ctx context.Context, o *operator) error {
+// cpu fetches one profile after another of the operator and of the API server, ten seconds each, until ctx ends.
+func (p *profiles) cpu(ctx context.Context, o *operator) error {
 	for i := 0; ctx.Err() == nil; i++ {
-		if err := p.fetch(ctx, o, fmt.Sprintf("operator-cpu-%02d.pprof", i), "profile?seconds=10"); err != nil && ctx.Err() == nil {
+		served := make(chan error, 1)
+		go func() { served <- p.serverCPU(ctx, i) }()
+		err := p.fetch(ctx, o, fmt.Sprintf("operator-cpu-%02d.pprof", i), "profile?seconds=10")
+		if err := errors.Join(err, <-served); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *profiles) serverCPU(ctx context.Context, i int) error {
+	body, err := p.client.Get().AbsPath("/debug/pprof/profile").Param("seconds", "10").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("read a profile of the API server: %w", err)
+	}
+	return os.WriteFile(filepath.Join(p.dir, fmt.Sprintf("server-cpu-%02d.pprof", i)), body, 0o600)
 }
 
 func (p *profiles) fetch(ctx context.Context, o *operator, name, page string) error {

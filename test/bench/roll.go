@@ -63,7 +63,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	}
 	progress("rolling")
 	profiles := &profiles{dir: b.profiles}
-	if err := profiles.begin(ctx, w.operator); err != nil {
+	if err := profiles.begin(ctx, w.operator, w.plane.RESTConfig()); err != nil {
 		return err
 	}
 	before, err := spentNow()

@@ -73,7 +73,7 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 	if w.dir, err = os.MkdirTemp("", "aws-operator-bench-"); err != nil {
 		return w, fmt.Errorf("make a folder: %w", err)
 	}
-	if w.plane, err = controlplane.Start(ctx, controlplane.Options{Progress: os.Stderr}); err != nil {
+	if w.plane, err = controlplane.Start(ctx, controlplane.Options{Progress: os.Stderr, Profiling: true}); err != nil {
 		return w, err
 	}
 	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.

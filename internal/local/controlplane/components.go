@@ -72,7 +72,7 @@ func (c *ControlPlane) apiServerFlags(etcdURL string, port int) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("service-account.pub"),
 		"--service-account-signing-key-file=" + c.file("service-account.key"),
-		"--profiling=false",
+		fmt.Sprintf("--profiling=%t", c.opts.Profiling),
 	}
 	if !c.opts.ControllerManager {
 		// Nothing makes the service accounts that this plugin would wait for.
