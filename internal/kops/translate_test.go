@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/golden"
@@ -35,6 +36,55 @@ func TestClustersBecomeOurs(t *testing.T) {
 			golden.Equal(t, name+".notes", out.Bytes())
 		})
 	}
+}
+
+// exampleHeader says what the file is that begins with it.
+const exampleHeader = `# What ../kops/cluster.yaml, a manifest of kops, becomes with --kops-release v1.36.3: three slots in three zones and two
+# groups, in a VPC that is there already, an API that only the company's networks reach, and a bastion. Nothing is left
+# of kops but the name. Put the IDs of your VPC, subnets and security groups here.
+`
+
+// TestTheExampleIsWhatAManifestOfKopsBecomes has the translation among the examples, which all tests of clusters read.
+func TestTheExampleIsWhatAManifestOfKopsBecomes(t *testing.T) {
+	data, err := os.ReadFile("../../examples/kops/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := tree.Parse("cluster.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := kops.Translate(documents, kops.Options{Release: "v1.36.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make([]string, len(made))
+	for i, one := range made {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(one.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.Marshal(withoutEmpty(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	golden.Equal(t, "../../../examples/clusters/from-kops.yaml", []byte(exampleHeader+strings.Join(texts, "---\n")))
+}
+
+// withoutEmpty leaves out what says nothing: a person would not write it.
+func withoutEmpty(content map[string]any) map[string]any {
+	for key, value := range content {
+		inner, ok := value.(map[string]any)
+		if ok {
+			inner = withoutEmpty(inner)
+		}
+		if value == nil || ok && len(inner) == 0 {
+			delete(content, key)
+		}
+	}
+	return content
 }
 
 // withoutStatus leaves out what a person would not write.

@@ -22,7 +22,7 @@ func TestRightAfterCreationThereAreNoChanges(t *testing.T) {
 			w := newWorld(t)
 			objects := example(t, file)
 			for _, c := range clustersOf(objects) {
-				w.network(c)
+				w.network(c, objects)
 			}
 			w.put(objects...)
 			for _, c := range clustersOf(objects) {

@@ -183,12 +183,28 @@ func clustersOf(objects []client.Object) []*v1alpha1.Cluster {
 	return found
 }
 
-// network makes the VPC that a cluster is to stand in.
-func (w *world) network(c *v1alpha1.Cluster) {
+// network makes the VPC that a cluster is to stand in, with all that the cluster and its groups name of it.
+func (w *world) network(c *v1alpha1.Cluster, objects []client.Object) {
 	w.t.Helper()
 	n := &c.Spec.Network
 	if n.VPC == "" {
 		return
+	}
+	named := map[string][]*string{"VPC": {&n.VPC}}
+	subnets, security := map[string]string{}, [][]string{c.Spec.API.SecurityGroups}
+	for i := range n.Subnets {
+		subnets[n.Subnets[i].ID] = fmt.Sprint("Subnet", i)
+		named[subnets[n.Subnets[i].ID]] = []*string{&n.Subnets[i].ID}
+	}
+	for _, o := range objects {
+		g, ok := o.(*v1alpha1.InstanceGroup)
+		if !ok || g.Spec.Cluster != c.Name {
+			continue
+		}
+		security = append(security, g.Spec.SecurityGroups)
+		for i, id := range g.Spec.Subnets {
+			named[subnets[id]] = append(named[subnets[id]], &g.Spec.Subnets[i])
+		}
 	}
 	body := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n" +
 		"  Gateway: {Type: AWS::EC2::InternetGateway}\n" +
@@ -203,25 +219,37 @@ func (w *world) network(c *v1alpha1.Cluster) {
 			body += fmt.Sprintf("  Routes%d: {Type: AWS::EC2::SubnetRouteTableAssociation, Properties: {SubnetId: !Ref Subnet%d, RouteTableId: !Ref Public}}\n", i, i)
 		}
 	}
-	api := w.cloudformation()
-	name := aws.String("network")
-	_, err := api.CreateStack(w.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body + ids)})
+	for i, of := range security {
+		for k := range of {
+			name := fmt.Sprintf("SecurityGroup%dx%d", i, k)
+			body += fmt.Sprintf("  %s: {Type: AWS::EC2::SecurityGroup, Properties: {VpcId: !Ref VPC, GroupDescription: of others}}\n", name)
+			ids += fmt.Sprintf("  %s: {Value: !GetAtt %s.GroupId}\n", name, name)
+			named[name] = []*string{&of[k]}
+		}
+	}
+	for name, value := range w.stack("network", body+ids) {
+		for _, to := range named[name] {
+			*to = value
+		}
+	}
+}
+
+// stack makes a stack of somebody else's, and returns its outputs.
+func (w *world) stack(called, body string) map[string]string {
+	w.t.Helper()
+	api, name := w.cloudformation(), aws.String(called)
+	_, err := api.CreateStack(w.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body)})
 	w.must(err)
 	w.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
 	}).Wait(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, patience))
 	out, err := api.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name})
 	w.must(err)
+	outputs := map[string]string{}
 	for _, o := range out.Stacks[0].Outputs {
-		if aws.ToString(o.OutputKey) == "VPC" {
-			n.VPC = aws.ToString(o.OutputValue)
-		}
-		for i := range n.Subnets {
-			if aws.ToString(o.OutputKey) == fmt.Sprint("Subnet", i) {
-				n.Subnets[i].ID = aws.ToString(o.OutputValue)
-			}
-		}
+		outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 	}
+	return outputs
 }
 
 func (w *world) cloudformation() *cloudformation.Client {
