@@ -33,6 +33,7 @@ type Cluster struct {
 
 	// Status says how far it is.
 	// +optional
+	// +structType=atomic
 	Status ClusterStatus `json:"status,omitempty"`
 }
 

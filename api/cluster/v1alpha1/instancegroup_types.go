@@ -31,6 +31,7 @@ type InstanceGroup struct {
 
 	// Status says how far it is.
 	// +optional
+	// +structType=atomic
 	Status InstanceGroupStatus `json:"status,omitempty"`
 }
 

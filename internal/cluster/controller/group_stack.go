@@ -108,16 +108,15 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	secret := &corev1.Secret{}
-	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
-	if err := s.direct.Get(ctx, key, secret); err != nil {
-		return operatorkit.Fail(fmt.Errorf("read the Secret %s: %w", key, err))
+	authority, err := s.authorityOf(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	made, err := stacks.Group(resolved, shape, cluster.Status.Outputs, secret.Data[corev1.TLSCertKey], known.pastOf(group.Status.Stack), s.nodeupHash)
+	made, err := stacks.Group(resolved, shape, cluster.Status.Outputs, authority, known.pastOf(group.Status.Stack), s.nodeupHash)
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
@@ -138,6 +137,19 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		group.Status.AutoScalingGroup = asg
 	}
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
+}
+
+// authorityOf returns the certificate of the Cluster's CA.
+func (o *operator) authorityOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
+	if known, ok := o.authorities.get(cluster.UID); ok {
+		return known.CACertificate(), nil
+	}
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixCA}
+	if err := o.direct.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("read the Secret %s: %w", key, err)
+	}
+	return secret.Data[corev1.TLSCertKey], nil
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {

@@ -61,14 +61,21 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 
 // write puts the kubeconfig into its Secret unless a good one is there.
 func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
+	if cluster.Status.Version == "" { // Most likely there is none.
+		if err := s.make(ctx, cluster, authorities, in); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
 	err := s.direct.Get(ctx, key, secret)
-	missing := apierrors.IsNotFound(err)
-	if err != nil && !missing {
+	if apierrors.IsNotFound(err) {
+		return s.make(ctx, cluster, authorities, in)
+	}
+	if err != nil {
 		return fmt.Errorf("read the Secret %s: %w", key, err)
 	}
-	if !missing && !metav1.IsControlledBy(secret, cluster) {
+	if !metav1.IsControlledBy(secret, cluster) {
 		return fmt.Errorf("the Secret %s exists and is not this Cluster's; delete or rename it", key)
 	}
 	if authorities.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
@@ -79,19 +86,26 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 		return fmt.Errorf("make the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
 	secret.Data = map[string][]byte{pki.KubeconfigKey: kubeconfig}
-	if !missing {
-		if err := s.direct.Update(ctx, secret); err != nil {
-			return fmt.Errorf("write the Secret %s: %w", key, err)
-		}
-		return nil
+	if err := s.direct.Update(ctx, secret); err != nil {
+		return fmt.Errorf("write the Secret %s: %w", key, err)
 	}
-	secret.Namespace, secret.Name, secret.Type = key.Namespace, key.Name, corev1.SecretTypeOpaque
+	return nil
+}
+
+// make makes the Secret.
+func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
+	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+	if err != nil {
+		return fmt.Errorf("make the kubeconfig of cluster %s: %w", cluster.Name, err)
+	}
+	secret := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: map[string][]byte{pki.KubeconfigKey: kubeconfig}}
+	secret.Namespace, secret.Name = cluster.Namespace, cluster.Name+pki.SuffixKubeconfig
 	secret.Labels = map[string]string{model.TagCluster: cluster.Name}
 	reference := metav1.NewControllerRef(cluster, v1alpha1.GroupVersion.WithKind("Cluster"))
 	reference.BlockOwnerDeletion = nil
 	secret.OwnerReferences = []metav1.OwnerReference{*reference}
 	if err := s.direct.Create(ctx, secret); err != nil {
-		return fmt.Errorf("make the Secret %s: %w", key, err)
+		return fmt.Errorf("make the Secret %s: %w", keyOf(secret), err)
 	}
 	return nil
 }

@@ -41,6 +41,11 @@ const KubeconfigKey = "value"
 // name. It errs when only some of the Secrets are there and the cluster has
 // been made already, and when one is not what it must be; the error names the Secret.
 func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
+	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 { // Nobody has looked at it before.
+		if made, err := makeAll(ctx, c, clock, cluster); made != nil || err != nil {
+			return made, err
+		}
+	}
 	found, err := readSecrets(ctx, c, cluster)
 	if err != nil {
 		return nil, err
@@ -136,6 +141,24 @@ type BrokenError struct {
 
 // Error names the Secret and says what is wrong.
 func (e *BrokenError) Error() string { return fmt.Sprintf("the Secret %s %s", e.Secret, e.Problem) }
+
+// makeAll makes the authorities of a new cluster without looking for them first. It returns none when one of the Secrets is there
+// already: then it depends on all that are there what is to be done.
+func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
+	made, err := New(clock)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range made.Secrets(cluster) {
+		switch err := c.Create(ctx, secret); {
+		case apierrors.IsAlreadyExists(err):
+			return nil, nil //nolint:nilnil // that there is one is an answer
+		case err != nil:
+			return nil, fmt.Errorf("make the Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		}
+	}
+	return made, nil
+}
 
 func makeMissing(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) error {
 	made, err := New(clock)
