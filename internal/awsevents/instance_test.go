@@ -69,3 +69,25 @@ func TestNewsOfInstances(t *testing.T) {
 		})
 	}
 }
+
+// Instances are looked at every minute while some go, and else in as many minutes as the last look took calls.
+func TestWhenInstancesAreLookedAt(t *testing.T) {
+	cases := map[string]struct {
+		expectation   Expectation
+		passed, calls int
+		want          bool
+	}{
+		"none are there":                     {NoInstances, 100, 1, false},
+		"some go":                            {InstancesGo, 1, 160, true},
+		"few stay":                           {InstancesStay, 1, 1, true},
+		"many stay, and were just looked at": {InstancesStay, 159, 160, false},
+		"many stay":                          {InstancesStay, 160, 160, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := isLookDue(c.expectation, c.passed, c.calls); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}

@@ -67,8 +67,8 @@ type Listener struct {
 	mu          sync.RWMutex
 	subscribers []func(Event)
 	targets     map[awsapi.Target]bool
-	due         func(awsapi.Target) bool // see ExpectInstances
-	launch      func(awsapi.Target)      // nil while the listener does not run
+	expect      func(awsapi.Target) Expectation // see ExpectInstances
+	launch      func(awsapi.Target)             // nil while the listener does not run
 	group       sync.WaitGroup
 	broken      error // why Start must fail
 }
@@ -152,7 +152,8 @@ func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, liste
 	after := firstSweep
 	for l.pause(ctx, after, listening) == nil {
 		after = l.options.SweepInterval
-		if err := errors.Join(l.Sweep(ctx, target), l.SweepInstances(ctx, target)); err != nil && ctx.Err() == nil {
+		_, lookErr := l.SweepInstances(ctx, target)
+		if err := errors.Join(l.Sweep(ctx, target), lookErr); err != nil && ctx.Err() == nil {
 			l.log.Info("The sweep failed; trying again in a minute", "target", target.String(), "reason", err.Error())
 			after = min(after, time.Minute)
 		}

@@ -20,7 +20,7 @@ type polled struct {
 
 	mu      sync.Mutex
 	targets map[awsapi.Target]bool
-	due     func(awsapi.Target) bool
+	expect  func(awsapi.Target) awsevents.Expectation
 }
 
 // Subscribe has every event passed to fn.
@@ -33,12 +33,12 @@ func (p *polled) Listen(target awsapi.Target) {
 	p.targets[target] = true
 }
 
-// ExpectInstances has instances looked for where due says that some are going.
-func (p *polled) ExpectInstances(due func(awsapi.Target) bool) {
+// ExpectInstances has instances looked for where expect says that some are going.
+func (p *polled) ExpectInstances(expect func(awsapi.Target) awsevents.Expectation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due = due
-	p.listener.ExpectInstances(due)
+	p.expect = expect
+	p.listener.ExpectInstances(expect)
 }
 
 // Start looks until ctx ends. It makes this a manager's runnable.
@@ -53,7 +53,7 @@ func (p *polled) Start(ctx context.Context) error {
 		}
 		for _, target := range p.expecting() {
 			// What fails is looked at again at the next tick, and tells of itself in what the controllers do.
-			_ = p.listener.SweepInstances(ctx, target)
+			_, _ = p.listener.SweepInstances(ctx, target)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (p *polled) expecting() []awsapi.Target {
 	defer p.mu.Unlock()
 	var found []awsapi.Target
 	for target := range p.targets {
-		if p.due != nil && p.due(target) {
+		if p.expect != nil && p.expect(target) == awsevents.InstancesGo {
 			found = append(found, target)
 		}
 	}

@@ -172,6 +172,12 @@ func (w *watcher) versions() {
 // mend notes that injected failures are over.
 func (w *watcher) mend() {
 	slots, workers := 0, 0
+	struckSlot, struckWorker := false, false // What befell them may still come to their pods.
+	for id, i := range w.instances {
+		if w.r.struck[id] && i.State != ec2types.InstanceStateNameTerminated {
+			struckSlot, struckWorker = struckSlot || isSlot(&i), struckWorker || !isSlot(&i)
+		}
+	}
 	for id, node := range w.nodes {
 		i, ok := w.instances[id]
 		switch {
@@ -182,10 +188,10 @@ func (w *watcher) mend() {
 			workers++
 		}
 	}
-	if slots >= int(w.r.scenario.slots) {
+	if !struckSlot && slots >= int(w.r.scenario.slots) {
 		w.r.slotDamage = false
 	}
-	if workers >= int(w.r.scenario.group.MinSize) && w.r.readyPods() == int(w.r.scenario.replicas) {
+	if !struckWorker && workers >= int(w.r.scenario.group.MinSize) && w.r.readyPods() == int(w.r.scenario.replicas) {
 		w.r.groupDamage = false
 	}
 }

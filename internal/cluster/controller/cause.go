@@ -18,11 +18,14 @@ const (
 	causeImage    = "ImageNotFound"
 	causeDenied   = "AccessDenied"
 	causeBusy     = "Throttled"
+	causeAWS      = "AWSFailed"
+	causeAway     = "OperatorAway"
 )
 
 // causes are AWS's words for such reasons, in the order in which they are looked for:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
+// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract-errors.html
 var causes = []struct {
 	cause string
 	words []string
@@ -40,6 +43,10 @@ var causes = []struct {
 		"instance type", "instancetype", "unsupported: ", "requested configuration is currently not supported", "not supported in your requested availability zone",
 	}},
 	{causeBusy, []string{"rate exceeded", "throttl", "requestlimitexceeded", "request limit exceeded", "too many requests", "serviceunavailable"}},
+	{causeAWS, []string{
+		"internal failure", "internalfailure", "internal error", "internalerror", "serviceinternalerror", "networkfailure",
+		"status code: 500", "status code: 502", "status code: 503", "status code: 504",
+	}},
 	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 
@@ -57,6 +64,11 @@ func causeOf(reason string) string {
 	return ""
 }
 
+// lacksSignals reports whether AWS's words say that nobody told CloudFormation of machines that are ready.
+func lacksSignals(reason string) bool {
+	return strings.Contains(reason, "SUCCESS signal(s)") || strings.Contains(reason, "resource signal(s)")
+}
+
 // The delay between tries after the engine gave up, which grows.
 const (
 	firstSlowRetry   = time.Minute
@@ -65,7 +77,10 @@ const (
 
 // stalled tells what failed. Where the cause is one that may pass, it is tried again, ever more rarely.
 func (o *operator) stalled(name string, known *remembered, result stack.Result) operatorkit.Outcome {
-	cause := causeOf(known.StatusReason)
+	cause, why := causeOf(known.StatusReason), known.StatusReason
+	if cause == "" && known.Away && lacksSignals(known.StatusReason) {
+		cause, why = causeAway, "The operator was not running while machines were replaced, and told CloudFormation of none that was ready."
+	}
 	if cause == "" {
 		return operatorkit.Stall(result.Reason, about(name, result.Message))
 	}
@@ -76,7 +91,7 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 		known.RetryAt = &at
 	}
 	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, about(name, fmt.Sprintf(
-		"%s It is tried again at %s, and sooner if the object changes.", known.StatusReason, known.RetryAt.Format("15:04:05 MST")))).Troubled()
+		"%s It is tried again at %s, and sooner if the object changes.", why, known.RetryAt.Format("15:04:05 MST")))).Troubled()
 }
 
 // retry has the engine try anew what it gave up, when the time has come.
@@ -84,6 +99,6 @@ func (o *operator) retry(known *remembered) {
 	if known.RetryAt == nil || o.options.Clock.Now().Before(*known.RetryAt) {
 		return
 	}
-	known.RetryAt, known.Retries = nil, known.Retries+1
+	known.RetryAt, known.Retries, known.Away = nil, known.Retries+1, false
 	known.Attempts, known.FailedDigest, known.NextAttempt = 0, "", nil
 }

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -17,8 +20,10 @@ func TestCauseOf(t *testing.T) {
 		"a type that the zone does not offer":         {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
 		"a permission":                                {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
 		"AWS is busy":                                 {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
+		"AWS failed":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", causeAWS},
+		"a service failed":                            {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", causeAWS},
 		"a conflict that only the person can resolve": {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
-		"nothing": {"", ""},
+		"nothing":                                     {"", ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			if got := causeOf(c.words); got != c.want {
@@ -59,6 +64,44 @@ func TestTogether(t *testing.T) {
 			got := together(c.outcomes)
 			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsTroubled() != c.want.IsTroubled() {
 				t.Errorf("want %s after %s, have %s after %s", c.want, c.want.After(), got, got.After())
+			}
+		})
+	}
+}
+
+// An update that failed since nobody told CloudFormation of machines that were ready is tried again if there was no operator to tell it.
+func TestARollThatFailedWithoutAnOperatorIsTriedAgain(t *testing.T) {
+	const unsignalled = "AutoScalingGroup: Received 0 SUCCESS signal(s) out of 4. Unable to satisfy 100% MinSuccessfulInstancesPercent requirement."
+	cases := map[string]struct {
+		away  bool
+		why   string
+		again string // the reason, if it is tried again
+	}{
+		"the operator was away":                  {true, unsignalled, causeAway},
+		"the operator was there":                 {false, unsignalled, ""},
+		"it failed of something else":            {true, "AutoScalingGroup: You must have a subnet.", ""},
+		"AWS failed while the operator was away": {true, "AutoScalingGroup: Internal Failure.", causeAWS},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			o := &operator{options: Options{Clock: now, SlowRetry: time.Minute}}
+			known := remembered{Away: c.away}
+			known.StatusReason, known.FailedDigest = c.why, "digest"
+			outcome := o.stalled("demo-workers", &known, stack.Result{Reason: "UpdateFailed", Message: "The update failed."})
+			if c.again == "" {
+				if outcome.Kind() != operatorkit.KindStall {
+					t.Errorf("%v: %s", outcome.Kind(), outcome.Message())
+				}
+				return
+			}
+			if outcome.Kind() != operatorkit.KindWait || outcome.Reason() != c.again || outcome.After() != time.Minute {
+				t.Errorf("%v after %v: %s: %s", outcome.Kind(), outcome.After(), outcome.Reason(), outcome.Message())
+			}
+			now.Step(time.Minute)
+			o.retry(&known)
+			if known.FailedDigest != "" || known.Away {
+				t.Errorf("it is not tried again: %+v", known)
 			}
 		})
 	}

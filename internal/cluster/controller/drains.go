@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -175,32 +176,39 @@ func (o *operator) drainStatus(cluster types.NamespacedName, group string) []v1a
 	return all
 }
 
-// machinesGo reports whether machines of a target are, or are expected to be, going, so that lost news of them is looked for.
-func (o *operator) machinesGo(target awsapi.Target) bool {
+// expectMachines says whether machines of a target are, or are expected to be, going, so that lost news of them is looked for.
+func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	if o.drains.Busy(target) {
-		return true
+		return awsevents.InstancesGo
 	}
 	ctx := context.Background() // It is read from memory.
 	clusters := &v1alpha1.ClusterList{}
 	if err := o.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return false
+		return awsevents.NoInstances
 	}
+	expectation := awsevents.NoInstances
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
 		if o.target(cluster) != target {
 			continue
 		}
+		expectation = awsevents.InstancesStay
 		if isRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
-			return true
+			return awsevents.InstancesGo
 		}
 		groups, err := o.groupsOf(ctx, keyOf(cluster))
-		for j := range groups {
-			if err == nil && (isRolling(groups[j].Status.Rollout) || !groups[j].DeletionTimestamp.IsZero()) {
-				return true
-			}
+		if err == nil && slices.ContainsFunc(groups, o.shrinks) {
+			return awsevents.InstancesGo
 		}
 	}
-	return false
+	return expectation
+}
+
+// shrinks reports whether a group may just be losing machines.
+func (o *operator) shrinks(group v1alpha1.InstanceGroup) bool {
+	stack := group.Status.Stack
+	return isRolling(group.Status.Rollout) || !group.DeletionTimestamp.IsZero() || stack != nil && isChanging(stack.Status) ||
+		group.Status.Nodes.Desired > group.Spec.MaxSize
 }
 
 func isRolling(rollout *v1alpha1.RolloutStatus) bool {

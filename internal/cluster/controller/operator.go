@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,9 @@ type operator struct {
 	// client reads Clusters, InstanceGroups and Releases from the manager's cache; direct reads what is
 	// not cached, which is Secrets.
 	client, direct client.Client
+
+	// inCharge returns when this operator first looked at a stack: what began before may have gone on without one.
+	inCharge func() time.Time
 
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
@@ -82,7 +86,7 @@ type validity struct {
 func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
 		repairs: newRepairs(), early: newEarlyNews(),
-		options: options, client: cached, direct: direct,
+		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
 		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),

@@ -39,8 +39,8 @@ type Events interface {
 	Subscribe(fn func(awsevents.Event))
 	// Listen adds an account and region to listen to; adding one again does nothing.
 	Listen(target awsapi.Target)
-	// ExpectInstances has lost news of instances looked for, often where due says that some of ours are going.
-	ExpectInstances(due func(awsapi.Target) bool)
+	// ExpectInstances has lost news of instances looked for, often where expect says that some of ours are going.
+	ExpectInstances(expect func(awsapi.Target) awsevents.Expectation)
 }
 
 // Clients gives the controllers their AWS clients; *awsapi.Clients does.

@@ -36,7 +36,9 @@ type remembered struct {
 	// Machines is what the machines are made from, and were before; with the stacks of instance groups only.
 	Machines *history `json:"machines,omitempty"`
 	// Retries counts what was tried anew after the engine gave up, RetryAt is when that is next.
-	Retries int        `json:"retries,omitempty"`
+	Retries int `json:"retries,omitempty"`
+	// Away says that the operator was not there while what failed was under way.
+	Away    bool       `json:"away,omitempty"`
 	RetryAt *time.Time `json:"retryAt,omitempty"`
 }
 
@@ -137,8 +139,12 @@ func (o *operator) ensureStack(
 	if how.prepare != nil {
 		want.Prepare = func(ctx context.Context) error { return how.prepare(ctx, &known) }
 	}
+	inCharge, failed := o.inCharge(), known.FailedDigest
 	result, err := o.options.Engine.Ensure(ctx, target, want, known.Record)
 	known.Record = result.Record
+	if known.FailedDigest != failed && known.FailedDigest != "" {
+		known.Away = known.StartedAt != nil && known.StartedAt.Before(inCharge)
+	}
 	showPending(obj, wanted.Name, &result)
 	var outcome operatorkit.Outcome
 	switch {
@@ -184,7 +190,7 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 	}
 	switch result.State {
 	case stack.Ready:
-		known.Retries, known.RetryAt = 0, nil
+		known.Retries, known.RetryAt, known.Away = 0, nil, false
 		return operatorkit.Done().LookAgain(result.RequeueAfter)
 	case stack.Gone:
 		return operatorkit.Done()
