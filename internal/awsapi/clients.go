@@ -15,12 +15,6 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
-	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/prometheus/client_golang/prometheus"
@@ -143,17 +137,17 @@ func loadOptions(options Options) []func(*config.LoadOptions) error {
 
 // CloudFormation returns the client of CloudFormation for the target.
 func (c *Clients) CloudFormation(t Target) CloudFormation {
-	return client(c, "cloudformation", t, func(cfg aws.Config) *cloudformation.Client { return cloudformation.NewFromConfig(cfg) })
+	return client(c, "cloudformation", t, newCloudformationCalls)
 }
 
 // AutoScaling returns the client of Auto Scaling for the target.
 func (c *Clients) AutoScaling(t Target) AutoScaling {
-	return client(c, "autoscaling", t, func(cfg aws.Config) *autoscaling.Client { return autoscaling.NewFromConfig(cfg) })
+	return client(c, "autoscaling", t, newAutoscalingCalls)
 }
 
 // SQS returns the client of SQS for the target.
 func (c *Clients) SQS(t Target) SQS {
-	return client(c, "sqs", t, func(cfg aws.Config) *sqs.Client { return sqs.NewFromConfig(cfg) })
+	return client(c, "sqs", t, newSqsCalls)
 }
 
 // S3 returns the client of S3 for the target.
@@ -162,20 +156,16 @@ func (c *Clients) S3(t Target) S3 { return c.s3(t) }
 // Objects returns the client of S3's objects for the target.
 func (c *Clients) Objects(t Target) Objects { return c.s3(t) }
 
-func (c *Clients) s3(t Target) *s3.Client {
-	return client(c, "s3", t, func(cfg aws.Config) *s3.Client {
-		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
-	})
-}
+func (c *Clients) s3(t Target) *s3Calls { return client(c, "s3", t, newS3Calls) }
 
 // EC2 returns the client of EC2 for the target.
 func (c *Clients) EC2(t Target) EC2 {
-	return client(c, "ec2", t, func(cfg aws.Config) *ec2.Client { return ec2.NewFromConfig(cfg) })
+	return client(c, "ec2", t, newEc2Calls)
 }
 
 // SSM returns the client of SSM's parameters for the target.
 func (c *Clients) SSM(t Target) SSM {
-	return client(c, "ssm", t, func(cfg aws.Config) *ssm.Client { return ssm.NewFromConfig(cfg) })
+	return client(c, "ssm", t, newSsmCalls)
 }
 
 // STS returns the client of STS for the target.

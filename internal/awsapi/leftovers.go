@@ -3,7 +3,6 @@ package awsapi
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -72,7 +71,7 @@ type Records interface {
 
 // Leftovers returns the client of EC2 for what clusters made by themselves.
 func (c *Clients) Leftovers(t Target) Leftovers {
-	return client(c, "ec2", t, func(cfg aws.Config) *ec2.Client { return ec2.NewFromConfig(cfg) })
+	return client(c, "ec2", t, newEc2Calls)
 }
 
 // LoadBalancers returns the client of Elastic Load Balancing v2 for the target.
@@ -81,16 +80,16 @@ func (c *Clients) LoadBalancers(t Target) LoadBalancers { return c.elbv2(t) }
 // LoadBalancerReader returns the client of Elastic Load Balancing v2 for those who only look.
 func (c *Clients) LoadBalancerReader(t Target) LoadBalancerReader { return c.elbv2(t) }
 
-func (c *Clients) elbv2(t Target) *elbv2.Client {
-	return client(c, "elasticloadbalancingv2", t, func(cfg aws.Config) *elbv2.Client { return elbv2.NewFromConfig(cfg) })
+func (c *Clients) elbv2(t Target) *elbv2Calls {
+	return client(c, "elasticloadbalancingv2", t, newElbv2Calls)
 }
 
 // ClassicLoadBalancers returns the client of classic Elastic Load Balancing for the target.
 func (c *Clients) ClassicLoadBalancers(t Target) ClassicLoadBalancers {
-	return client(c, "elasticloadbalancing", t, func(cfg aws.Config) *elb.Client { return elb.NewFromConfig(cfg) })
+	return client(c, "elasticloadbalancing", t, newElbCalls)
 }
 
 // Records returns the client of Route 53's records for the target.
 func (c *Clients) Records(t Target) Records {
-	return client(c, "route53", t, func(cfg aws.Config) *route53.Client { return route53.NewFromConfig(cfg) })
+	return client(c, "route53", t, newRoute53Calls)
 }
