@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -150,7 +149,7 @@ func (d *draft) isDeployed() bool {
 // resolve decides everything about the cluster.
 func (d *draft) resolve(ctx context.Context) error {
 	c := d.in.Cluster
-	of, err := d.release(c.Spec.Release)
+	of, err := d.release()
 	if err != nil {
 		return err
 	}
@@ -176,28 +175,29 @@ func (d *draft) resolve(ctx context.Context) error {
 	return nil
 }
 
-// builtinReleases reads those that come with the operator once; they are not changed.
-var builtinReleases = sync.OnceValues(release.Builtin)
-
-// release returns the Release of a name.
-func (d *draft) release(name string) (*v1alpha1.Release, error) {
-	for _, one := range d.in.Releases {
-		if one.Name == name {
-			return one, nil
-		}
-	}
-	builtin, err := builtinReleases()
+// release returns the Release that the cluster is to be made of. It errs where there is none, and where Kubernetes does not bear that the
+// cluster moves to it, as the operator does.
+func (d *draft) release() (*v1alpha1.Release, error) {
+	c := d.in.Cluster
+	to, err := release.Find(c.Spec.Release, d.in.Releases...)
 	if err != nil {
-		return nil, fmt.Errorf("read the built-in releases: %w", err)
+		return nil, fmt.Errorf("cluster %s: %w; name one of these, or give its manifest with -f", c.Name, err)
 	}
-	names := make([]string, 0, len(builtin))
-	for _, one := range slices.Concat(builtin, d.in.Releases) {
-		if one.Name == name {
-			return one, nil
-		}
-		names = append(names, one.Name)
+	if !c.DeletionTimestamp.IsZero() {
+		return to, nil
 	}
-	return nil, fmt.Errorf("there is no release %q; give its manifest with -f, or take one of %s", name, strings.Join(names, ", "))
+	all, err := release.All(d.in.Releases...)
+	if err != nil {
+		return nil, err
+	}
+	why, err := stacks.Refusal(c, d.in.Groups, to, all)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return nil, fmt.Errorf("cluster %s: %s", c.Name, strings.TrimSuffix(why, "."))
+	}
+	return to, nil
 }
 
 // placeholderAccount stands for an account that is not known.
@@ -248,7 +248,7 @@ func (d *draft) base(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the base stack cannot be rendered: %w", err)
 	}
-	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, statusOf(c, d.model.StackName), c); err != nil {
+	if err := d.add(Subject{Name: d.model.StackName, Part: Base, Wanted: rendered}, stacks.StatusOf(c, d.model.StackName), c); err != nil {
 		return err
 	}
 	if err := d.fetch(ctx); err != nil {
@@ -268,20 +268,11 @@ func (d *draft) base(ctx context.Context) error {
 	return nil
 }
 
-// statusOf returns what the Cluster's status says of a stack, nil if it says nothing.
-func statusOf(c *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
-	i := slices.IndexFunc(c.Status.Stacks, func(s v1alpha1.StackStatus) bool { return s.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Status.Stacks[i]
-}
-
 // slots plans the stacks of slots, in the order in which they are changed: what failed before goes first.
 func (d *draft) slots() error {
 	var failed, others []Subject
 	for i, slot := range d.model.Slots {
-		known, err := stacks.Recall(statusOf(d.in.Cluster, slot.StackName))
+		known, err := stacks.Recall(stacks.StatusOf(d.in.Cluster, slot.StackName))
 		if err != nil {
 			return err
 		}
@@ -297,7 +288,7 @@ func (d *draft) slots() error {
 		others = append(others, s)
 	}
 	for _, s := range append(failed, others...) {
-		if err := d.add(s, statusOf(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
+		if err := d.add(s, stacks.StatusOf(d.in.Cluster, s.Name), d.in.Cluster); err != nil {
 			return err
 		}
 	}

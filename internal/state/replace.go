@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -202,10 +201,9 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 }
 
 func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
-	known := t.releaseNames(objects)
 	all := t.clusters[c.Name]
-	if !slices.Contains(known, c.Spec.Release) {
-		return fmt.Errorf("spec.release: there is no release %s; take one of %s, or give its manifest as well", c.Spec.Release, strings.Join(known, ", "))
+	if _, err := release.Find(c.Spec.Release, t.releasesWith(objects)...); err != nil {
+		return fmt.Errorf("spec.release: %w; name one of these, or give its manifest as well", err)
 	}
 	if want := f.options.Namespace; want != "" && c.Namespace != want {
 		return fmt.Errorf("metadata.namespace is %s, and --namespace %s: give only one of them", c.Namespace, want)
@@ -228,20 +226,15 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 		"or, if it was never made, remove %s/%s", c.Name, fileCluster)
 }
 
-// releaseNames returns the names of all Releases: of the state, among the objects, and built in.
-func (t *there) releaseNames(objects []client.Object) []string {
-	builtin, _ := release.Builtin() // a test rules an error out
-	var names []string
-	for _, r := range append(slices.Clone(t.releases), builtin...) {
-		names = append(names, r.Name)
-	}
+// releasesWith returns the Releases of the state and those among the objects.
+func (t *there) releasesWith(objects []client.Object) []*v1alpha1.Release {
+	all := slices.Clone(t.releases)
 	for _, object := range objects {
 		if r, ok := object.(*v1alpha1.Release); ok {
-			names = append(names, r.Name)
+			all = append(all, r)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return all
 }
 
 // carryOut writes what was prepared. The file of a cluster that is new comes last, and its keys before: one that can be

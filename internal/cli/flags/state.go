@@ -42,6 +42,9 @@ func (f *State) Add(cmd *cobra.Command) {
 // Ref returns the reference of the state.
 func (f *State) Ref() string { return cmp.Or(f.ref, os.Getenv(EnvState), defaultState) }
 
+// Namespace returns the namespace of objects that name none, where no state is opened.
+func (f *State) Namespace() string { return cmp.Or(f.options.Namespace, state.DefaultNamespace) }
+
 // Open opens the state.
 func (f *State) Open(cmd *cobra.Command) (*state.State, error) {
 	return f.open(cmd.Context())

@@ -2,7 +2,6 @@ package get
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,19 +85,14 @@ func releases(ctx context.Context, from *state.State, _ string) ([]client.Object
 	if err != nil {
 		return nil, err
 	}
-	builtin, err := release.Builtin()
+	all, err := release.All(kept...)
 	if err != nil {
-		return nil, errors.Join(errors.New("read the built-in releases"), err)
+		return nil, err
 	}
-	byName := map[string]client.Object{}
-	for _, r := range append(builtin, kept...) {
-		byName[r.Name] = r
+	objects := make([]client.Object, len(all))
+	for i, one := range all {
+		objects[i] = one
 	}
-	objects := make([]client.Object, 0, len(byName))
-	for _, object := range byName {
-		objects = append(objects, object)
-	}
-	slices.SortFunc(objects, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return objects, nil
 }
 

@@ -225,7 +225,7 @@ func TestMistakesAreNamedInOneSentence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := f.run(test.args...)
-			if code != 1 || out != "" || !strings.Contains(strings.ToLower(errOut), strings.ToLower(test.want)) || strings.Count(errOut, "\n") != 1 {
+			if code != 1 || out != "" || !strings.Contains(strings.ToLower(errOut), strings.ToLower(test.want)) || strings.Count(errOut, "Error:") != 1 || strings.Count(errOut, "\n") > 2 {
 				t.Errorf("it exits with %d and says %s%s", code, out, errOut)
 			}
 		})

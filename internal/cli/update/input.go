@@ -1,10 +1,10 @@
 package update
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +32,7 @@ func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 		if err != nil {
 			return nil, err
 		}
-		return objectsOf(set, name)
+		return f.objectsOf(set, name)
 	}
 	from, err := f.state.Open(cmd)
 	if err != nil {
@@ -45,14 +45,14 @@ func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 }
 
 // objectsOf returns the cluster of that name from manifests.
-func objectsOf(set *manifest.Set, name string) (*state.Objects, error) {
-	cluster, err := clusterOf(set, name)
+func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error) {
+	cluster, err := f.clusterOf(set, name)
 	if err != nil {
 		return nil, err
 	}
 	objects := &state.Objects{Cluster: cluster, Releases: manifest.Objects[*v1alpha1.Release](set)}
 	for _, g := range manifest.Objects[*v1alpha1.InstanceGroup](set) {
-		if g.Namespace = namespace(g.Namespace); g.Spec.Cluster == name && g.Namespace == cluster.Namespace {
+		if g.Namespace = cmp.Or(g.Namespace, f.state.Namespace()); g.Spec.Cluster == name && g.Namespace == cluster.Namespace {
 			objects.Groups = append(objects.Groups, g)
 		}
 	}
@@ -65,13 +65,9 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	if len(cluster.Status.Stacks) > 0 {
 		return nil, fmt.Errorf("cluster %s is made by CloudFormation already, and Terraform would make it a second time; delete it first, or take another name", cluster.Name)
 	}
-	builtin, err := release.Builtin()
+	runs, err := release.Find(cluster.Spec.Release, of.Releases...)
 	if err != nil {
-		return nil, fmt.Errorf("read the built-in releases: %w", err)
-	}
-	runs, err := releaseOf(append(slices.Clone(of.Releases), builtin...), cluster.Spec.Release)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cluster %s: %w; name one of these, or give its manifest", cluster.Name, err)
 	}
 	account, err := f.accountOf(cluster)
 	if err != nil {
@@ -128,19 +124,12 @@ func keysOf(in *terraform.Input, of *state.Objects) error {
 	return err //nolint:wrapcheck // it says what cannot be written
 }
 
-func namespace(given string) string {
-	if given == "" {
-		return state.DefaultNamespace
-	}
-	return given
-}
-
 // clusterOf returns the cluster of that name.
-func clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, error) {
+func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, error) {
 	var names []string
 	for _, c := range manifest.Objects[*v1alpha1.Cluster](set) {
 		if c.Name == name {
-			c.Namespace = namespace(c.Namespace)
+			c.Namespace = cmp.Or(c.Namespace, f.state.Namespace())
 			return c, nil
 		}
 		names = append(names, c.Name)
@@ -149,19 +138,6 @@ func clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, error) {
 		return nil, fmt.Errorf("there is no cluster %s in the files, nor any other; name the file that it is in with -f", name)
 	}
 	return nil, fmt.Errorf("there is no cluster %s in the files; there is %s", name, strings.Join(names, ", "))
-}
-
-// releaseOf returns the release of that name.
-func releaseOf(all []*v1alpha1.Release, name string) (*v1alpha1.Release, error) {
-	i := slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Name == name })
-	if i < 0 {
-		names := make([]string, 0, len(all))
-		for _, r := range all {
-			names = append(names, r.Name)
-		}
-		return nil, fmt.Errorf("there is no release %q; give its manifest, or take one of %s", name, strings.Join(names, ", "))
-	}
-	return all[i], nil
 }
 
 // accountOf returns the account that the cluster is made in: that of the role by which it is made, or the one given, or the one

@@ -11,33 +11,17 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/state"
 )
-
-// releases are all that there are: the built-in ones, unless one of the state has the name.
-func releases(own []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
-	all, err := release.Builtin()
-	if err != nil {
-		return nil, fmt.Errorf("read the built-in releases: %w", err)
-	}
-	all = slices.DeleteFunc(all, func(r *v1alpha1.Release) bool { return named(own, r.Name) != nil })
-	return append(all, own...), nil
-}
-
-func named(all []*v1alpha1.Release, name string) *v1alpha1.Release {
-	i := slices.IndexFunc(all, func(r *v1alpha1.Release) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return all[i]
-}
 
 // running is the version of Kubernetes that a cluster runs, or is made of.
 func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Version, error) {
 	text := cluster.Status.Version
 	if text == "" {
-		of := named(all, cluster.Spec.Release)
-		if of == nil {
-			return nil, fmt.Errorf("there is no Release %s, which cluster %s names; there are %s", cluster.Spec.Release, cluster.Name, names(all))
+		of, err := release.Find(cluster.Spec.Release, all...)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)
 		}
 		text = of.Spec.Kubernetes
 	}
@@ -48,10 +32,10 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	return parsed, nil
 }
 
-// nextOf returns the releases that a cluster can move to, the newest first: of the same minor version of Kubernetes and the next, newer
-// than what runs, and not deprecated. https://kubernetes.io/releases/version-skew-policy/
-func nextOf(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
-	from, err := running(cluster, all)
+// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs, not deprecated, and such that Kubernetes
+// bears the move.
+func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
+	from, err := running(of.Cluster, all)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +43,14 @@ func nextOf(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) ([]*v1alpha1.Rel
 	var next []*v1alpha1.Release
 	for _, one := range all {
 		parsed, err := version.ParseSemantic(one.Spec.Kubernetes)
-		if err != nil || one.Spec.State == v1alpha1.ReleaseDeprecated || one.Name == cluster.Spec.Release {
+		if err != nil || one.Spec.State == v1alpha1.ReleaseDeprecated || one.Name == of.Cluster.Spec.Release || !from.LessThan(parsed) {
 			continue
 		}
-		if from.LessThan(parsed) && parsed.Major() == from.Major() && parsed.Minor() <= from.Minor()+1 {
+		refusal, err := stacks.Refusal(of.Cluster, of.Groups, one, all)
+		if err != nil {
+			return nil, err
+		}
+		if refusal == "" {
 			versions[one.Name] = parsed
 			next = append(next, one)
 		}
@@ -80,37 +68,26 @@ func nextOf(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) ([]*v1alpha1.Rel
 	return next, nil
 }
 
-// choose returns the release to move to, nil if there is none to move to and none was asked for.
-func choose(cluster *v1alpha1.Cluster, next, all []*v1alpha1.Release, wanted string) (*v1alpha1.Release, error) {
+// choose returns the release to move to, nil if there is none to move to and none was asked for. It errs on one that Kubernetes does not
+// bear, in the operator's words.
+func choose(of *state.Objects, next, all []*v1alpha1.Release, wanted string) (*v1alpha1.Release, error) {
 	if wanted == "" {
 		if len(next) == 0 {
 			return nil, nil //nolint:nilnil // that there is none is an answer
 		}
 		return next[0], nil
 	}
-	if found := named(next, wanted); found != nil {
-		return found, nil
+	found, err := release.Find(wanted, all...)
+	if err != nil {
+		return nil, err
 	}
-	found := named(all, wanted)
-	switch {
-	case found == nil:
-		return nil, fmt.Errorf("there is no Release %s; there are %s", wanted, names(all))
-	case wanted == cluster.Spec.Release:
-		return found, nil
-	case len(next) == 0:
-		return nil, fmt.Errorf("cluster %s cannot move to Release %s, nor to any other: it is of %s, the newest", cluster.Name, wanted, cluster.Spec.Release)
-	default:
-		return nil, fmt.Errorf("cluster %s cannot move to Release %s: Kubernetes moves one minor version at a time, and not back; it can move to %s",
-			cluster.Name, wanted, names(next))
+	switch refusal, err := stacks.Refusal(of.Cluster, of.Groups, found, all); {
+	case err != nil:
+		return nil, err
+	case refusal != "":
+		return nil, fmt.Errorf("cluster %s: %s", of.Cluster.Name, strings.TrimSuffix(refusal, "."))
 	}
-}
-
-func names(all []*v1alpha1.Release) string {
-	list := make([]string, len(all))
-	for i, one := range all {
-		list[i] = one.Name
-	}
-	return strings.Join(list, ", ")
+	return found, nil
 }
 
 // show tells which releases a cluster can move to.

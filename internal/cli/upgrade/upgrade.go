@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/bring"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	planverb "github.com/aws-operator/aws-operator/internal/cli/plan"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/engine"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -74,15 +75,15 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := releases(objects.Releases)
+	all, err := release.All(objects.Releases...)
 	if err != nil {
 		return err
 	}
-	next, err := nextOf(objects.Cluster, all)
+	next, err := nextOf(objects, all)
 	if err != nil {
 		return err
 	}
-	to, err := choose(objects.Cluster, next, all, o.release)
+	to, err := choose(objects, next, all, o.release)
 	if err != nil {
 		return err
 	}

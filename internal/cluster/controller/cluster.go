@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
@@ -62,7 +61,7 @@ func (s *clusterSelector) PipelineFor(cluster *v1alpha1.Cluster) (*operatorkit.P
 	}
 	set := s.operator.resourceSet(cluster)
 	if set == "" {
-		return nil, fmt.Errorf("there is no Release %q; %s", cluster.Spec.Release, s.operator.knownReleases(context.Background())) // They are read from memory.
+		return nil, s.operator.noRelease(context.Background(), cluster) // It is read from memory.
 	}
 	if _, err := release.Set(set); err != nil {
 		return nil, fmt.Errorf("the Release %q asks for what this operator does not have: %w", cluster.Spec.Release, err)
@@ -79,11 +78,7 @@ func (o *operator) resourceSet(cluster *v1alpha1.Cluster) string {
 	return found.Spec.ResourceSet
 }
 
-// knownReleases names the Releases that there are.
-func (o *operator) knownReleases(ctx context.Context) string {
-	names := o.releaseNames(ctx)
-	if len(names) == 0 {
-		return "there is none at all"
-	}
-	return "there are " + strings.Join(names, ", ")
+// noRelease says that there is no Release of the name that the Cluster's spec names, and which there are.
+func (o *operator) noRelease(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	return &release.NotFoundError{Name: cluster.Spec.Release, Known: o.releaseNames(ctx)}
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,12 +8,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -39,8 +38,8 @@ func (s upgradeStep) EnsureDeleted(context.Context, *v1alpha1.Cluster) operatork
 func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	to, err := s.release(ctx, cluster)
 	if apierrors.IsNotFound(err) {
-		return operatorkit.Stall("ReleaseNotFound", fmt.Sprintf(
-			"There is no Release %q; %s. What runs goes on as it is, and nothing else is changed until spec.release names one that there is.", cluster.Spec.Release, s.knownReleases(ctx)))
+		return operatorkit.Stall("ReleaseNotFound", capital(s.noRelease(ctx, cluster).Error())+
+			". What runs goes on as it is, and nothing else is changed until spec.release names one that there is.")
 	}
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -49,24 +48,13 @@ func (s upgradeStep) judge(ctx context.Context, cluster *v1alpha1.Cluster) opera
 		return operatorkit.Stall("ReleaseNotKnown", fmt.Sprintf(
 			"The Release %q asks for what this operator does not have: %s. What runs goes on as it is: name another Release, or run a newer operator.", to.Name, err))
 	}
-	if cluster.Status.Version != "" && to.Name != cluster.Status.Release && !begun(cluster, to.Name) {
+	if cluster.Status.Version != "" && to.Name != cluster.Status.Release && !stacks.Begun(cluster, to.Name) {
 		if outcome := s.mayMove(ctx, cluster, to); !outcome.IsDone() {
 			return outcome
 		}
 	}
 	noteRelease(cluster, to)
 	return operatorkit.Done()
-}
-
-// begun reports whether a slot was changed to a Release already: then the move was judged.
-func begun(cluster *v1alpha1.Cluster, name string) bool {
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
-		if next := known.historyOf().made(known.Status); err == nil && next != nil && next.Release == name {
-			return true
-		}
-	}
-	return false
 }
 
 // mayMove is done when Kubernetes bears the move to a Release.
@@ -81,7 +69,7 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if why := running.refusal(to, s.releaseNames(ctx)); why != "" {
+	if why := running.Refusal(to, s.releaseNames(ctx)); why != "" {
 		return operatorkit.Stall("UpgradeRefused", why+" Nothing was changed, and what runs goes on as it is.")
 	}
 	return operatorkit.Done()
@@ -89,59 +77,31 @@ func (s upgradeStep) mayMove(ctx context.Context, cluster *v1alpha1.Cluster, to 
 
 // running collects which versions of Kubernetes run: what the nodes report, and, for those that are not heard of, what they were made
 // with.
-func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*runningVersions, error) {
-	found := &runningVersions{Release: cluster.Status.Release, Kubelets: map[string]*version.Version{}}
-	found.ControlPlane = addVersion(nil, cluster.Status.Version)
-	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
-		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range []*machines{known.historyOf().Now, known.historyOf().Next} {
-			if one != nil {
-				found.ControlPlane = addVersion(found.ControlPlane, one.Version)
-			}
-		}
-	}
+func (o *operator) running(ctx context.Context, cluster *v1alpha1.Cluster) (*release.Running, error) {
+	found := &release.Running{}
 	var nodes []workload.Node
 	if connection := o.options.Workload.Get(keyOf(cluster)); connection != nil {
 		nodes = connection.Nodes()
 	}
 	for i := range nodes {
 		if nodes[i].Slot != workload.NoSlot {
-			found.ControlPlane = addVersion(found.ControlPlane, nodes[i].Version)
+			found.AddControlPlane(nodes[i].Version)
 			continue
 		}
-		found.note(cmp.Or(prefixed("instance group ", nodes[i].Group), "node "+nodes[i].Name), nodes[i].Version)
+		found.AddNode(nodes[i].Name, nodes[i].Group, nodes[i].Version)
 	}
 	groups, err := o.groupsOf(ctx, keyOf(cluster))
 	if err != nil {
 		return nil, err
 	}
 	for i := range groups {
-		if of := "instance group " + groups[i].Name; found.Kubelets[of] == nil {
-			found.note(of, groups[i].Status.Version)
-		}
+		found.AddGroup(groups[i].Name, groups[i].Status.Version)
 	}
-	if from, err := o.releaseNamed(ctx, cluster.Status.Release); err == nil {
-		found.Etcd = etcdVersion(from)
+	from, err := o.releaseNamed(ctx, cluster.Status.Release)
+	if err != nil {
+		from = nil // It is gone; etcd's version is not known then.
 	}
-	return found, nil
-}
-
-// note keeps the oldest version.
-func (r *runningVersions) note(of, text string) {
-	parsed, err := version.ParseGeneric(text)
-	if err == nil && (r.Kubelets[of] == nil || parsed.LessThan(r.Kubelets[of])) {
-		r.Kubelets[of] = parsed
-	}
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
+	return found, stacks.Recollect(found, cluster, from)
 }
 
 // releaseNamed returns the Release of that name. It is the cache's own, and must not be changed.

@@ -1,4 +1,4 @@
-package controller
+package release_test
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
@@ -31,10 +32,10 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 		"to another release of the former minor, half way": {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.35.9", want: "does not go back a minor version"},
 		"to another patch, half way":                       {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.36.4"},
 		"to the next minor version, half way":              {release: "v1.35.2", runs: "v1.36.3 v1.35.2", to: "v1.37.0", want: "one minor version at a time"},
-		"nodes three minor versions behind":                {release: "v1.35.2", runs: "v1.35.2", to: "v1.36.3", kubelets: map[string]string{"instance group old": "v1.33.1"}},
+		"nodes three minor versions behind":                {release: "v1.35.2", runs: "v1.35.2", to: "v1.36.3", kubelets: map[string]string{"old": "v1.33.1"}},
 		"nodes four minor versions behind": {
 			release: "v1.35.2", runs: "v1.35.2", to: "v1.36.3",
-			kubelets: map[string]string{"instance group old": "v1.32.1", "instance group new": "v1.35.2"}, want: "first: instance group old (v1.32.1).",
+			kubelets: map[string]string{"old": "v1.32.1", "new": "v1.35.2"}, want: "first: instance group old (v1.32.1).",
 		},
 		"etcd a minor version down":  {release: "v1.36.3", runs: "v1.36.3", etcd: "3.6.8", to: "v1.36.4 3.5.21-0", want: "etcd moves up one minor version"},
 		"etcd a minor version up":    {release: "v1.36.3", runs: "v1.36.3", etcd: "3.5.21", to: "v1.36.4 3.6.8-0"},
@@ -43,17 +44,17 @@ func TestUpgradesThatKubernetesDoesNotBear(t *testing.T) {
 		name, etcd, _ := strings.Cut(c.to, " ")
 		kubernetes, _, _ := strings.Cut(name, "-")
 		to := &v1alpha1.Release{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSpec{Kubernetes: kubernetes, Components: map[string]string{"etcd": etcd}}}
-		running := runningVersions{Release: c.release, Kubelets: map[string]*version.Version{}}
+		running := release.Running{Release: c.release}
 		for one := range strings.FieldsSeq(c.runs) {
-			running.ControlPlane = addVersion(running.ControlPlane, one)
+			running.AddControlPlane(one)
 		}
 		if c.etcd != "" {
 			running.Etcd = version.MustParseGeneric(c.etcd)
 		}
 		for of, one := range c.kubelets {
-			running.Kubelets[of] = version.MustParseGeneric(one)
+			running.AddGroup(of, one)
 		}
-		if got := running.refusal(to, known); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+		if got := running.Refusal(to, known); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", sentence, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package controller
+package release
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // https://kubernetes.io/releases/version-skew-policy/#kubelet
 const oldestKubelet = 3
 
-// runningVersions is what of Kubernetes runs in a cluster, as far as it is known.
-type runningVersions struct {
+// Running is what of Kubernetes runs in a cluster, as far as it is known.
+type Running struct {
 	// Release is the Release that the whole control plane runs, or ran before a move that has not come to its end.
 	Release string
 	// ControlPlane are the versions that machines of the control plane run, or may run.
@@ -26,13 +26,14 @@ type runningVersions struct {
 	Kubelets map[string]*version.Version
 }
 
-// refusal returns why the cluster cannot move to a Release and what to do instead, "" if it can.
+// Refusal returns why the cluster cannot move to a Release and what to do instead, in sentences; "" if it can. Known are the names of the
+// Releases that there are.
 //
 // Kubernetes' own rules are about minor versions: https://kubernetes.io/releases/version-skew-policy/. Patches of one minor version go
 // up and down: nothing that one of them stores is unknown to another. A control plane that has not wholly moved goes back to where it
 // came from, a minor version down, too: what the next version stores must be readable to the former,
 // https://kubernetes.io/docs/reference/using-api/deprecation-policy/ (rule 4b). Once it has moved, nothing promises that.
-func (r *runningVersions) refusal(to *v1alpha1.Release, known []string) string {
+func (r *Running) Refusal(to *v1alpha1.Release, known []string) string {
 	target, err := version.ParseGeneric(to.Spec.Kubernetes)
 	if err != nil || to.Name == r.Release || len(r.ControlPlane) == 0 {
 		return ""
@@ -56,7 +57,7 @@ func (r *runningVersions) refusal(to *v1alpha1.Release, known []string) string {
 
 // etcdRefusal looks at etcd, which moves one minor version at a time, too, and never down:
 // https://etcd.io/docs/v3.6/upgrades/upgrade_3_6/ and https://etcd.io/docs/v3.6/downgrades/.
-func (r *runningVersions) etcdRefusal(to *v1alpha1.Release) string {
+func (r *Running) etcdRefusal(to *v1alpha1.Release) string {
 	target := etcdVersion(to)
 	if target == nil || r.Etcd == nil {
 		return ""
@@ -68,7 +69,7 @@ func (r *runningVersions) etcdRefusal(to *v1alpha1.Release) string {
 }
 
 // kubeletRefusal looks at the nodes that would be left behind.
-func (r *runningVersions) kubeletRefusal(to *v1alpha1.Release, target *version.Version) string {
+func (r *Running) kubeletRefusal(to *v1alpha1.Release, target *version.Version) string {
 	var left []string
 	for of, kubelet := range r.Kubelets {
 		if kubelet.Major() != target.Major() || kubelet.Minor()+oldestKubelet < target.Minor() {
@@ -84,7 +85,7 @@ func (r *runningVersions) kubeletRefusal(to *v1alpha1.Release, target *version.V
 }
 
 // goBack says how to be rid of the refusal.
-func (r *runningVersions) goBack() string {
+func (r *Running) goBack() string {
 	if r.Release == "" {
 		return "Set spec.release back."
 	}
@@ -126,10 +127,43 @@ func etcdVersion(of *v1alpha1.Release) *version.Version {
 	return parsed
 }
 
-// addVersion adds a version, if it is one.
-func addVersion(to []*version.Version, text string) []*version.Version {
+// AddControlPlane adds a version that a machine of the control plane runs, or may run. What is no version is none.
+func (r *Running) AddControlPlane(text string) {
 	if parsed, err := version.ParseGeneric(text); err == nil {
-		return append(to, parsed)
+		r.ControlPlane = append(r.ControlPlane, parsed)
 	}
-	return to
+}
+
+// groupPrefix begins what Kubelets call an instance group.
+const groupPrefix = "instance group "
+
+// AddNode adds the version of the kubelet of a node that is no machine of the control plane; group is empty if it is of no instance group.
+func (r *Running) AddNode(name, group, version string) {
+	of := "node " + name
+	if group != "" {
+		of = groupPrefix + group
+	}
+	r.addKubelet(of, version)
+}
+
+// AddGroup adds the version that an instance group was made with, which counts if no node of it was added.
+func (r *Running) AddGroup(name, version string) {
+	if r.Kubelets[groupPrefix+name] == nil {
+		r.addKubelet(groupPrefix+name, version)
+	}
+}
+
+// SetEtcd notes the etcd of the Release that runs.
+func (r *Running) SetEtcd(from *v1alpha1.Release) { r.Etcd = etcdVersion(from) }
+
+// addKubelet adds the version of a kubelet, of which the oldest counts. What is no version is none.
+func (r *Running) addKubelet(of, text string) {
+	parsed, err := version.ParseGeneric(text)
+	if err != nil || r.Kubelets[of] != nil && !parsed.LessThan(r.Kubelets[of]) {
+		return
+	}
+	if r.Kubelets == nil {
+		r.Kubelets = map[string]*version.Version{}
+	}
+	r.Kubelets[of] = parsed
 }
