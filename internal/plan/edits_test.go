@@ -31,6 +31,7 @@ const slotStack, groupStack = "demo-control-plane-0", "demo-workers"
 
 // edits are carried out one after the other on one cluster.
 var edits = []edit{
+	{"the release", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.Release = "v1.36.3" }, []string{slotStack, groupStack}},
 	{"the greatest size", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.MaxSize = 6 }, nil},
 	{"the least size", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.MinSize = 3 }, nil},
 	{"rolling settings", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
@@ -79,7 +80,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
 		Spec: v1alpha1.ClusterSpec{
-			Release: "v1.36.3", Region: region,
+			Release: "v1.35.7", Region: region,
 			Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}, Topology: v1alpha1.TopologyPrivate},
 			ControlPlane: v1alpha1.ControlPlane{Replicas: 1, InstanceType: "m6i.large"},
 		},
@@ -88,7 +89,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default"},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
 	}
-	w.put(cluster, group)
+	w.put(w.played("v1.35.7"), cluster, group)
 	w.apply("demo")
 	seen := map[string]bool{}
 	w.events(seen)

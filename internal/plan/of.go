@@ -376,6 +376,9 @@ func (d *draft) circumstances(p *Plan) {
 	if c.Spec.Paused {
 		d.note("The cluster is paused: nothing of this happens until spec.paused is taken away.")
 	}
+	if was := c.Status.Release; was != "" && was != c.Spec.Release && c.DeletionTimestamp.IsZero() {
+		d.note("The cluster moves from Release %s to %s. Its addons move with it, which are in no stack.", was, c.Spec.Release)
+	}
 	if d.isDeployed() && c.Spec.UpdatePolicy == v1alpha1.UpdateManual {
 		d.note("The cluster's updatePolicy is Manual: each change waits until it is approved.")
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/engine"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
@@ -152,6 +153,16 @@ func (w *world) put(objects ...client.Object) {
 	w.must(err)
 	_, err = w.state.Replace(w.t.Context(), append([]client.Object{release}, objects...))
 	w.must(err)
+}
+
+// played returns a built-in release without what played machines do not have: addons and what is fetched for them.
+func (w *world) played(name string) *v1alpha1.Release {
+	w.t.Helper()
+	found, err := release.Find(name)
+	w.must(err)
+	of := found.DeepCopy()
+	of.Spec.Addons, of.Spec.Artifacts = nil, nil
+	return of
 }
 
 // example returns what is in an example.
