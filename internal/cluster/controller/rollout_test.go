@@ -18,8 +18,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// byOperator has the operator replace a group's machines, with a surge of one.
+// byOperator has the operator replace a group's machines, with a surge of one. They are in one zone: when a roll is over Auto Scaling may
+// balance zones, and takes a machine out as soon as another runs, before that is a node.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-benefits.html
 func byOperator(group *v1alpha1.InstanceGroup) {
+	group.Spec.Zones = []string{"eu-central-1a"}
 	group.Spec.MinSize, group.Spec.MaxSize = 3, 4
 	group.Spec.RollingUpdate.Engine = v1alpha1.RollOperator
 	group.Spec.RollingUpdate.Surge = new(intstr.FromInt32(1))

@@ -196,3 +196,43 @@ func TestTheOrderOfAWholeCluster(t *testing.T) {
 		})
 	}
 }
+
+// Machines go in an order that leaves zones balanced, and a batch is not all of one zone.
+func TestWhoGoesFirst(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	old := func(id, zone string, ready bool) rollout.Instance {
+		return rollout.Instance{
+			ID: id, Zone: zone, Lifecycle: rollout.InService, Outdated: true, Node: "node-" + id, Ready: ready,
+			Launched: began.Add(time.Duration(id[len(id)-1]) * time.Second), Since: began,
+		}
+	}
+	for name, c := range map[string]struct {
+		instances []rollout.Instance
+		batch     int
+		want      []string
+	}{
+		"the oldest of equals":               {[]rollout.Instance{old("i-3", "a", true), old("i-1", "b", true), old("i-2", "c", true)}, 1, []string{"i-1"}},
+		"of the fullest zone":                {[]rollout.Instance{old("i-1", "a", true), old("i-2", "b", true), old("i-3", "b", true)}, 1, []string{"i-2"}},
+		"what does not serve, in any zone":   {[]rollout.Instance{old("i-1", "a", false), old("i-2", "b", true), old("i-3", "b", true)}, 1, []string{"i-1"}},
+		"a batch from more zones than one":   {[]rollout.Instance{old("i-1", "a", true), old("i-2", "a", true), old("i-3", "a", true), old("i-4", "b", true), old("i-5", "b", true)}, 3, []string{"i-1", "i-2", "i-4"}},
+		"a batch of all that are in a group": {[]rollout.Instance{old("i-1", "a", true), old("i-2", "b", true)}, 2, []string{"i-1", "i-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			size := len(c.instances)
+			world := &rollout.World{
+				Min: 0, Max: size, Desired: size, Instances: c.instances, Validation: rollout.Validation{Passed: 1},
+				Memory: &rollout.Memory{Attempt: "1", Started: began, Desired: size},
+			}
+			settings := rollout.Settings{Attempt: "1", BatchSize: c.batch, ReadyTimeout: time.Hour, DrainTimeout: time.Hour}
+			var taken []string
+			for _, action := range rollout.Decide(world, &settings, began.Add(time.Hour)).Actions {
+				if action.Kind == rollout.Drain || action.Kind == rollout.Terminate {
+					taken = append(taken, action.Instance)
+				}
+			}
+			if !slices.Equal(taken, c.want) {
+				t.Errorf("%v, want %v", taken, c.want)
+			}
+		})
+	}
+}

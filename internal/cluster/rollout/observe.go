@@ -87,7 +87,7 @@ func (e *Engine) observeInstances(ctx context.Context, group *Group, found *type
 	now := e.options.Clock.Now()
 	for i := range found.Instances {
 		from := &found.Instances[i]
-		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState)}
+		one := Instance{ID: aws.ToString(from.InstanceId), Lifecycle: lifecycleOf(from.LifecycleState), Zone: aws.ToString(from.AvailabilityZone)}
 		one.Outdated = slices.Contains(outdated, one.ID)
 		one.Held = group.AnswerHooks && from.LifecycleState == types.LifecycleStateTerminatingWait && !past.released[one.ID]
 		if launched, ok := past.launched[one.ID]; ok {

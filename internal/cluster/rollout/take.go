@@ -62,7 +62,7 @@ func (p *planner) next() (taken []*Instance, why string) {
 		candidates = p.settled
 	}
 	candidates = slices.DeleteFunc(slices.Clone(candidates), func(i *Instance) bool { return i.Lifecycle != InService || i.Drain != "" })
-	slices.SortFunc(candidates, p.compare)
+	candidates = p.order(candidates)
 	limit, why := p.limit()
 	if len(p.old) == 0 {
 		limit = min(limit, p.Memory.Surge-len(p.reprieved()))
@@ -82,15 +82,32 @@ func (p *planner) next() (taken []*Instance, why string) {
 	return taken, cmp.Or(why, "Machines that are to be replaced must start before they can end.")
 }
 
-// compare puts first what serves nobody, then the oldest.
-func (p *planner) compare(a, b *Instance) int {
-	serves := func(i *Instance) int {
-		if p.serves(i) {
-			return 1
+// order puts first what serves nobody. Then it takes from the zone that has the most machines left, so that Auto Scaling has little to
+// balance when the roll is over and a batch is not all of one zone; of those of a zone, the oldest.
+func (p *planner) order(candidates []*Instance) []*Instance {
+	slices.SortFunc(candidates, func(a, b *Instance) int {
+		return cmp.Or(a.Launched.Compare(b.Launched), strings.Compare(a.ID, b.ID))
+	})
+	left := map[string]int{}
+	for n := range p.Instances {
+		if i := &p.Instances[n]; i.active() {
+			left[i.Zone]++
 		}
-		return 0
 	}
-	return cmp.Or(serves(a)-serves(b), a.Launched.Compare(b.Launched), strings.Compare(a.ID, b.ID))
+	rank := func(i *Instance) int {
+		if !p.serves(i) {
+			return len(p.Instances) + left[i.Zone]
+		}
+		return left[i.Zone]
+	}
+	ordered := make([]*Instance, 0, len(candidates))
+	for len(candidates) > 0 {
+		next := slices.MaxFunc(candidates, func(a, b *Instance) int { return rank(a) - rank(b) }) // the first of those that are equal
+		left[next.Zone]--
+		ordered = append(ordered, next)
+		candidates = slices.DeleteFunc(candidates, func(i *Instance) bool { return i == next })
+	}
+	return ordered
 }
 
 // limit returns how many more machines may go, and what the others wait for.

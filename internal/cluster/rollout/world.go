@@ -71,8 +71,9 @@ type Instance struct {
 	Held bool
 	// Outdated machines were not launched from what the group launches from now.
 	Outdated bool
-	// Launched is when EC2 launched it.
+	// Launched is when EC2 launched it, Zone where it runs.
 	Launched time.Time
+	Zone     string
 	// Node is its node's name, empty if it has none.
 	Node string
 	// Ready says whether its node is, with the bundle that its shape is to have; Since is since when it is, or is not. Without a node
