@@ -14,7 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -285,6 +287,57 @@ func TestNodesThatNeverComeUp(t *testing.T) {
 	r.ended(v1alpha1.RolloutDone)
 	r.only(3, "good")
 	r.kept(2)
+}
+
+// TestADrainThatIsAbandonedTakesTheRollBack has a budget that lets no pod go: the change is taken back, the node and the budget are named,
+// the pods stay until they may go, and the next edit goes through.
+func TestADrainThatIsAbandonedTakesTheRollBack(t *testing.T) {
+	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
+		group.Spec.RollingUpdate.DrainTimeout = &metav1.Duration{Duration: time.Second}
+		group.Spec.RollingUpdate.OnDrainTimeout = v1alpha1.DrainAbandon
+		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // so that the change is under way when the time is over
+	})
+	was := r.group.Status.Stack.Bundle
+	labels := map[string]string{"app": "db"}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-budget", Namespace: "default"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}
+	guarded := []client.Object{budget}
+	for id, node := range r.mustNodes() {
+		guarded = append(guarded, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "db-" + id, Namespace: "default", Labels: labels},
+			Spec:       corev1.PodSpec{NodeName: node.Name, Containers: []corev1.Container{{Name: "db", Image: "db"}}},
+		})
+	}
+	for _, obj := range guarded {
+		if err := r.inside.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
+	stalled := r.condition(r.group, "Stalled", metav1.ConditionTrue, "DrainTimedOut")
+	for _, words := range []string{"could not be drained in time", "default/db-budget forbids it", "The group is back at its former shape", "Change the object to try again"} {
+		if !strings.Contains(stalled.Message, words) {
+			t.Errorf("the group says %q", stalled.Message)
+		}
+	}
+	r.ended(v1alpha1.RolloutRolledBack)
+	if now := r.group.Status.Stack.Bundle; now != was {
+		t.Errorf("the machines boot from %s, and the status says %s", was, now)
+	}
+	for _, obj := range guarded[1:] {
+		if err := r.inside.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Errorf("a pod that the budget keeps: %v", err)
+		}
+	}
+	if err := r.inside.Delete(t.Context(), budget); err != nil {
+		t.Fatal(err)
+	}
+	r.only(3, "")
+	r.patch(r.group, `{"spec":{"labels":{"team":"good"}}}`)
+	r.ended(v1alpha1.RolloutDone)
+	r.only(3, "good")
 }
 
 // TestRestartsWhileItRolls stops the operator again and again while a group rolls.
