@@ -50,7 +50,11 @@ func Main(args []string, out, errOut io.Writer) int {
 	case err == nil:
 		return exit.Done
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		_, _ = fmt.Fprintln(errOut, "interrupted")
+		text := "Interrupted."
+		if exit.Code(err) == exit.Interrupted {
+			text = err.Error()
+		}
+		_, _ = fmt.Fprintln(errOut, text)
 		return exit.Interrupted
 	case err.Error() != "":
 		_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)

@@ -116,7 +116,7 @@ func Open(ctx context.Context, ref string, options Options) (*State, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	s := &State{ref: ref}
+	s := &State{ref: strings.TrimRight(ref, "/")} // A folder's name follows in what people are told.
 	switch scheme, rest, found := strings.Cut(ref, "://"); {
 	case ref == "":
 		return nil, errors.New("name a state: a folder, s3://bucket/prefix, or k8s")

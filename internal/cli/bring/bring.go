@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cli/logging"
 	"github.com/aws-operator/aws-operator/internal/cli/progress"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
@@ -57,13 +58,14 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 		klog.SetLogger(logger) // Whose words would tear the block apart.
 	}
 	printer := progress.New(out, clk)
+	management := in.Kubernetes()
 	defer func() {
 		printer.Close()
-		if errors.Is(err, context.Canceled) {
-			cmd.PrintErrln("What was begun is written down, and AWS finishes it by itself. The same command goes on.")
+		if err != nil && ctx.Err() != nil {
+			err = interrupted(err, management != nil)
 		}
 	}()
-	if management := in.Kubernetes(); management != nil {
+	if management != nil {
 		return engine.Follow(ctx, engine.FollowOptions{Client: management, Cluster: cluster, Goal: goal, Observe: printer.Observe, Clock: clk})
 	}
 	return engine.Run(ctx, engine.Options{
@@ -71,4 +73,33 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 		AWS:     awsapi.Options{UserAgent: "aws-operator/" + version.String()},
 		Observe: printer.Observe, Logger: logger, Clock: clk, Poll: f.poll,
 	})
+}
+
+// interrupted says how it goes on after an interruption; unless something else went wrong beside it, as when how far it is could not be
+// written.
+func interrupted(err error, managed bool) error {
+	beside := errors.Join(besides(err)...)
+	switch {
+	case beside != nil:
+		return beside
+	case managed:
+		return exit.Interruption("Interrupted. The operator goes on by itself; the same command follows it again.")
+	default:
+		return exit.Interruption("Interrupted. How far it is is written down, and the same command goes on. " +
+			"Run it soon if machines are being replaced: CloudFormation waits for it, and in the end goes back.")
+	}
+}
+
+// besides are those of joined errors that are none of an interruption.
+func besides(err error) (others []error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Only errors that are joined, not those around them.
+		for _, one := range joined.Unwrap() {
+			others = append(others, besides(one)...)
+		}
+		return others
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return []error{err}
 }

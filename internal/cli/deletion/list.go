@@ -126,18 +126,31 @@ func existing(cluster *v1alpha1.Cluster) []resource {
 	return all
 }
 
-// tableOf shows resources to people.
+// tableOf shows resources to people. Why something is kept is a column only if anything is.
 func tableOf(found []resource) flags.Table {
-	table := flags.Table{Columns: []string{"ACTION", "TYPE", "NAME", "ID", "STACK", "WHY"}}
+	table := flags.Table{Columns: []string{"ACTION", "TYPE", "NAME", "STACK", "ID", "WHY"}}
+	if !slices.ContainsFunc(found, func(r resource) bool { return r.Kept != "" }) {
+		table.Columns = slices.Delete(table.Columns, len(table.Columns)-1, len(table.Columns))
+	}
 	for _, one := range found {
 		action := "remove"
 		if one.Kept != "" {
 			action = "keep"
 		}
-		table.Rows = append(table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.ID, "-"), cmp.Or(one.Stack, "-"), one.Kept})
+		table.Rows = append(table.Rows, []string{action, one.Type, cmp.Or(one.Name, "-"), cmp.Or(one.Stack, "-"), cmp.Or(short(one.ID), "-"), one.Kept})
 		if one.Kept == "" {
 			table.Names = append(table.Names, one.Type+"/"+one.ID)
 		}
 	}
 	return table
+}
+
+// short is an ID without what all ARNs of the cluster begin with, by which lines would not fit a screen:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+func short(id string) string {
+	const beforeResource = 5
+	if parts := strings.SplitN(id, ":", beforeResource+1); parts[0] == "arn" && len(parts) > beforeResource {
+		return parts[beforeResource]
+	}
+	return id
 }

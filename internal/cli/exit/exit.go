@@ -2,6 +2,7 @@
 package exit
 
 import (
+	"context"
 	"errors"
 )
 
@@ -40,6 +41,16 @@ func Changes() error { return &coded{code: Pending} }
 
 // Invalid returns the error of a validation that found something wrong; nil if everything has been printed.
 func Invalid(err error) error { return &coded{code: NotValid, err: err} }
+
+// Interruption returns the error of a command that was interrupted. Text says so, and how it goes on, in one line.
+func Interruption(text string) error { return &coded{code: Interrupted, err: &interruption{text}} }
+
+type interruption struct{ text string }
+
+func (i *interruption) Error() string { return i.text }
+
+// Unwrap has it be known for what it is.
+func (i *interruption) Unwrap() error { return context.Canceled }
 
 // Code returns what to exit with after an error; Done if it is nil.
 func Code(err error) int {

@@ -63,14 +63,14 @@ func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
 	item := Item{Name: name, Mark: Waiting, Text: "is about to be looked at"}
 	ready := operatorkit.FindCondition(object, operatorkit.ConditionReady)
 	synced := operatorkit.FindCondition(object, operatorkit.ConditionSynced)
-	if ready == nil || ready.Status == metav1.ConditionUnknown {
-		return item
+	if ready == nil || ready.Status == metav1.ConditionUnknown || ready.ObservedGeneration != object.GetGeneration() {
+		return item // What is said of it is of what was asked for before.
 	}
 	item.Mark, item.Text = Working, ready.Message
 	switch {
 	case synced != nil && synced.Status == metav1.ConditionFalse:
 		item.Mark, item.Text = Troubled, synced.Message
-	case ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == object.GetGeneration() && object.GetDeletionTimestamp() == nil:
+	case ready.Status == metav1.ConditionTrue && object.GetDeletionTimestamp() == nil:
 		item.Mark = Done
 	}
 	if nodes.Desired > 0 && object.GetDeletionTimestamp() == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
 	"github.com/aws-operator/aws-operator/internal/cluster/drain"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -59,8 +60,7 @@ func (u *update) roll(ctx context.Context) error {
 	err = u.carryOut(ctx, s, groups, lines)
 	switch {
 	case ctx.Err() != nil:
-		lines.say("It was interrupted. Run the same command again to go on.")
-		return context.Cause(ctx)
+		return exit.Interruption("Interrupted. How far it is stands on the Auto Scaling groups, and the same command goes on.")
 	case err != nil:
 		return err
 	}

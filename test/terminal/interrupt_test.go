@@ -1,0 +1,52 @@
+package terminal
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/test/inventory"
+)
+
+// goesOn is what is told, in one line, when a command is interrupted.
+const goesOn = "\nInterrupted. How far it is is written down, and the same command goes on."
+
+// After Ctrl-C the same command goes on, whatever it was at: it is said in one line, and the exit code tells it.
+func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.env = append(p.env, "AWS_OPERATOR_STATE="+p.path("state"))
+	before := inventory.Of(t, p.aws())
+	p.manifests("demo.yaml", asItIs)
+	for _, step := range []struct {
+		command []string
+		amid    []string
+	}{
+		{[]string{"apply", "-f", "demo.yaml", "--yes"}, []string{"stack demo: CREATE_IN_PROGRESS", "stack demo-control-plane-0: CREATE_IN_PROGRESS", "stack demo-workers: CREATE_IN_PROGRESS"}},
+		{[]string{"delete", "cluster", "demo", "--yes"}, []string{"stack demo-workers: DELETE_IN_PROGRESS", "stack demo: DELETE_IN_PROGRESS"}},
+	} {
+		command := append(step.command, "--nodeup-dir", p.path("nodeup"), "--poll", "200ms")
+		for n, amid := range step.amid {
+			c := p.start(command...)
+			c.await(amid)
+			c.signal([]os.Signal{os.Interrupt, syscall.SIGTERM}[n%2])
+			if code := c.wait(); code != exit.Interrupted {
+				t.Errorf("interrupted, it exits with %d", code)
+			}
+			if told := c.err.String(); strings.Count(told, goesOn) != 1 || strings.Count(told, "nterrupted") != 1 {
+				t.Errorf("it does not end with one line that says how to go on:\n%s", told)
+			}
+		}
+		p.run(0, command...)
+	}
+	if diff := cmp.Diff(before, inventory.Of(t, p.aws())); diff != "" {
+		t.Errorf("deletion left a trace (-before +after):\n%s", diff)
+	}
+	if _, err := os.Stat(p.path("state/demo")); !os.IsNotExist(err) {
+		t.Errorf("the cluster is still in the state: %v", err)
+	}
+}

@@ -1,0 +1,8 @@
+package terminal
+
+import "syscall"
+
+// withParent has a process end when its parent does.
+func withParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

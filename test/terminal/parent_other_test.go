@@ -1,0 +1,8 @@
+//go:build !linux
+
+package terminal
+
+import "syscall"
+
+// withParent changes nothing: only Linux ends a process with its parent.
+func withParent() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,307 @@
+package terminal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cli"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
+)
+
+const (
+	account = "123456789012"
+	region  = "eu-central-1"
+	// asProgram has this test binary be aws-operator, so that it can be killed and interrupted like that.
+	asProgram = "TERMINAL_RUN_AS_PROGRAM"
+	// patience bounds every wait; nothing here takes long unless it is broken.
+	patience = 2 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	controlplanetest.Main(m)
+}
+
+// person is somebody at a terminal: a folder, an environment, an AWS account with played machines, and the program.
+type person struct {
+	t        *testing.T
+	dir      string
+	env      []string
+	endpoint string
+	machines *fake.Host
+}
+
+func newPerson(t *testing.T) *person {
+	t.Helper()
+	p := &person{t: t, dir: t.TempDir(), machines: fake.New(fake.Options{})}
+	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: p.machines, Patience: 300 * time.Millisecond})
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		sim.Close()
+	})
+	p.endpoint = server.URL
+	p.env = []string{
+		asProgram + "=yes", "AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "KUBECONFIG=/dev/null", "USER=ada",
+	}
+	for _, architecture := range []string{"amd64", "arm64"} {
+		p.write("nodeup/nodeup-linux-"+architecture, []byte("nodeup for "+architecture))
+	}
+	return p
+}
+
+func (p *person) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *person) write(name string, data []byte) {
+	p.t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(p.path(name)), 0o700), os.WriteFile(p.path(name), data, 0o600)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// aws reaches the account.
+func (p *person) aws() aws.Config {
+	return aws.Config{Region: region, BaseEndpoint: &p.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", "")}
+}
+
+// from and to are the releases of played machines, without charts, a minor version of Kubernetes apart.
+const from, to = "v1.35.7-played", "v1.36.3-played"
+
+// manifests writes the releases, a cluster of one slot and a group of two workers into a file.
+func (p *person) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
+	p.t.Helper()
+	typed := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind}
+	}
+	var text bytes.Buffer
+	document := func(object any) {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(&text, "---\n%s", data)
+	}
+	for name, kubernetes := range map[string]string{from: "v1.35.7", to: "v1.36.3"} {
+		release, err := environment.LocalRelease(nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		release.TypeMeta, release.Name, release.Spec.Kubernetes = typed("Release"), name, kubernetes
+		document(release)
+	}
+	cluster := &v1alpha1.Cluster{
+		TypeMeta: typed("Cluster"), ObjectMeta: metav1.ObjectMeta{Name: "demo"},
+		Spec: v1alpha1.ClusterSpec{
+			Release: from, Region: region,
+			Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}, Topology: v1alpha1.TopologyPublic},
+			ControlPlane: v1alpha1.ControlPlane{Replicas: 1, InstanceType: "m6i.large"},
+		},
+	}
+	group := &v1alpha1.InstanceGroup{
+		TypeMeta: typed("InstanceGroup"), ObjectMeta: metav1.ObjectMeta{Name: "workers"},
+		Spec: v1alpha1.InstanceGroupSpec{
+			Cluster: "demo", MinSize: 2, MaxSize: 3, InstanceTypes: []string{"m6i.large"},
+			RollingUpdate: v1alpha1.RollingUpdate{Pause: &metav1.Duration{Duration: time.Second}},
+		},
+	}
+	change(cluster, group)
+	document(cluster)
+	document(group)
+	p.write(file, text.Bytes())
+}
+
+// asItIs changes nothing of manifests.
+func asItIs(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {}
+
+// process is the program at work.
+type process struct {
+	t        *testing.T
+	command  *exec.Cmd
+	exited   chan struct{}
+	out, err text
+	line     string
+}
+
+// text is what a process has printed up to now.
+type text struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *text) Write(data []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(data)
+}
+
+func (s *text) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// start starts the program. It ends with the test, if not before.
+func (p *person) start(args ...string) *process {
+	p.t.Helper()
+	//nolint:noctx // It lives until it is ended.
+	c := &process{t: p.t, command: exec.Command(os.Args[0], args...), exited: make(chan struct{}), line: "aws-operator " + strings.Join(args, " ")}
+	c.command.Env, c.command.Dir = append(os.Environ(), p.env...), p.dir
+	c.command.Stdout, c.command.Stderr, c.command.SysProcAttr = &c.out, &c.err, withParent()
+	started := make(chan error)
+	go func() {
+		// The kernel takes the thread that starts a process for its parent.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.command.Start()
+		started <- err
+		if err == nil {
+			_ = c.command.Wait() // Its code says it.
+		}
+		close(c.exited)
+	}()
+	if err := <-started; err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { c.signal(syscall.SIGKILL); <-c.exited })
+	return c
+}
+
+func (c *process) signal(with os.Signal) { _ = c.command.Process.Signal(with) }
+
+// kill ends it as a power cut would.
+func (c *process) kill() {
+	c.signal(syscall.SIGKILL)
+	<-c.exited
+}
+
+// wait returns with what it exits.
+func (c *process) wait() (code int) {
+	c.t.Helper()
+	select {
+	case <-c.exited:
+	case <-time.After(patience):
+		c.t.Fatalf("it does not end:\n%s", c.told())
+	}
+	c.t.Log(c.told())
+	return c.command.ProcessState.ExitCode()
+}
+
+// told is what the person sees.
+func (c *process) told() string {
+	return fmt.Sprintf("$ %s\n%s--- standard error:\n%s", c.line, c.out.String(), c.err.String())
+}
+
+// await waits until it has printed something.
+func (c *process) await(words string) {
+	c.t.Helper()
+	eventually(c.t, "it says "+words+":\n", func() error {
+		if strings.Contains(c.out.String()+c.err.String(), words) {
+			return nil
+		}
+		select {
+		case <-c.exited:
+			c.t.Fatalf("it ended and never said %q:\n%s", words, c.told())
+		default:
+		}
+		return errors.New(c.told())
+	})
+}
+
+// run runs a command that ends with a code, and returns what it printed.
+func (p *person) run(code int, args ...string) (out, errOut string) {
+	p.t.Helper()
+	c := p.start(args...)
+	if got := c.wait(); got != code {
+		p.t.Fatalf("%s ends with %d, not %d", c.line, got, code)
+	}
+	return c.out.String(), c.err.String()
+}
+
+// says complains about what is missing.
+func (p *person) says(text string, want ...string) {
+	p.t.Helper()
+	for _, words := range want {
+		if !strings.Contains(text, words) {
+			p.t.Errorf("it does not say %q:\n%s", words, text)
+		}
+	}
+}
+
+// saysNot complains about what people should not read.
+func (p *person) saysNot(text string, unwanted ...string) {
+	p.t.Helper()
+	for _, words := range unwanted {
+		if strings.Contains(text, words) {
+			p.t.Errorf("it says %q:\n%s", words, text)
+		}
+	}
+}
+
+// launchedAs returns the machines of a stack's Auto Scaling group. It fails unless there are so many, all of an instance type.
+func (p *person) launchedAs(instanceType, stack string, count int) (ids []string) {
+	p.t.Helper()
+	out, err := autoscaling.NewFromConfig(p.aws()).DescribeAutoScalingGroups(p.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []types.Filter{{Name: aws.String("tag:aws:cloudformation:stack-name"), Values: []string{stack}}},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i := range out.AutoScalingGroups {
+		for _, one := range out.AutoScalingGroups[i].Instances {
+			if one.LifecycleState != types.LifecycleStateInService || aws.ToString(one.InstanceType) != instanceType {
+				p.t.Errorf("machine %s of %s is a %s, and %s", aws.ToString(one.InstanceId), stack, aws.ToString(one.InstanceType), one.LifecycleState)
+			}
+			ids = append(ids, aws.ToString(one.InstanceId))
+		}
+	}
+	if len(ids) != count {
+		p.t.Errorf("stack %s has the machines %v, not %d", stack, ids, count)
+	}
+	return ids
+}
+
+// eventually waits until check has nothing to complain about.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited in vain until %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
