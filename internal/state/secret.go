@@ -124,11 +124,14 @@ func (v *vault) Get(_ context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-// Create adds a Secret to those of the cluster.
+// Create adds a Secret to those of the cluster, if there is none of its name: those that are there are never replaced.
 func (v *vault) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
 	secret, ok := object.(*corev1.Secret)
 	if !ok {
 		return fmt.Errorf("only Secrets are here, no %T: %w", object, errors.ErrUnsupported)
+	}
+	if v.objects.Secret(secret.Name) != nil {
+		return apierrors.NewAlreadyExists(corev1.Resource("secrets"), secret.Name)
 	}
 	v.made = append(v.made, secret)
 	v.objects.Secrets = append(v.objects.Secrets, secret)
