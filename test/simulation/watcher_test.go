@@ -66,6 +66,7 @@ func (w *watcher) look() {
 		}
 	}
 	w.instances = now
+	w.budget()
 	w.versions()
 	w.mend()
 }
@@ -107,6 +108,7 @@ func (w *watcher) slotEnded(ended *ec2.Instance) {
 func (w *watcher) drained(i *ec2.Instance, node *corev1.Node) {
 	since, cordoned := w.draining[i.ID]
 	if cordoned && time.Since(since) >= w.r.scenario.group.RollingUpdate.DrainTimeout.Duration-between {
+		w.r.groupDamage = true // What was left on it went with it, as the policy Continue says, whatever the budget.
 		return
 	}
 	left := w.podsOn(node.Name)
@@ -127,7 +129,7 @@ func (w *watcher) podsOn(node string) []string {
 	return names
 }
 
-// lookAtCluster looks at nodes and pods, if the API answers.
+// lookAtCluster looks at nodes, if the API answers.
 func (w *watcher) lookAtCluster() {
 	list, err := w.r.workload.CoreV1().Nodes().List(w.r.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -146,6 +148,10 @@ func (w *watcher) lookAtCluster() {
 		}
 	}
 	w.nodes = nodes
+}
+
+// budget: no more pods are away than it allows, unless machines failed or drains timed out.
+func (w *watcher) budget() {
 	if ready := w.r.readyPods(); ready >= 0 && ready < int(w.r.scenario.replicas)-1 && !w.r.groupDamage {
 		w.r.t.Errorf("%d of %d pods are ready, and the budget allows one to be away", ready, w.r.scenario.replicas)
 	}
