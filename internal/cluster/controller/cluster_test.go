@@ -180,10 +180,7 @@ func (w *world) nothingCosts(cluster *v1alpha1.Cluster) {
 	}
 	countNow, tookNow := w.looks()
 	mean := (tookNow - took) / time.Duration(countNow-count)
-	w.t.Logf("a look for which there is nothing to do takes %s", mean)
-	if mean > 5*time.Millisecond { // It should be a twentieth of that; other tests run beside this one.
-		w.t.Errorf("a look for which there is nothing to do takes %s", mean)
-	}
+	w.t.Logf("a look for which there is nothing to do takes %s", mean) // The benchmark says how long on a machine at rest.
 
 	changing := func() (sum int) {
 		for name, count := range w.sim.Calls() {
