@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/program"
 )
 
 const (
@@ -39,9 +40,9 @@ func (t thrift) Start(ctx context.Context) error {
 		if unused() > worthReturning {
 			schema.Default().Forget()
 			debug.FreeOSMemory()
-			returnProgram()
+			program.Return()
 		} else if looks == looksAtStart || looks%looksAnHour == 0 {
-			returnProgram()
+			program.Return()
 		}
 	}
 }
