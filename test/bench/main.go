@@ -24,7 +24,7 @@ func main() {
 	groups := flag.Int("groups", 200, "how many groups are rolled")
 	nodes := flag.Int("nodes", 10, "how many nodes each of them has")
 	boot := flag.Duration("boot", 45*time.Second, "how long the machines boot that are rolled")
-	dir := flag.String("profiles", "", "the folder to write Go profiles of the clusters' measurements into; none by default")
+	dir := flag.String("profiles", "", "the folder to write Go profiles of the measurements of clusters and of memory into; none by default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -319,7 +319,7 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 	b.report.note("of it", parts)
 	b.report.note("CPU of the operator with as many",
 		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)))
-	return nil
+	return (&profiles{dir: b.profiles}).heap(ctx, w.operator)
 }
 
 // realisticLatency measures how long after its stack is complete an object is ready.

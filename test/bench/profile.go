@@ -69,6 +69,17 @@ func (p *profiles) end(ctx context.Context, o *operator) error {
 		p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1"), p.fetch(ctx, o, "operator-allocations.pprof", "allocs"))
 }
 
+// heap writes what the operator holds in memory.
+func (p *profiles) heap(ctx context.Context, o *operator) error {
+	if p.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(p.dir, 0o750); err != nil {
+		return fmt.Errorf("make the folder for profiles: %w", err)
+	}
+	return p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1")
+}
+
 // cpu fetches one profile after another of the operator and of the API server, ten seconds each, until ctx ends.
 func (p *profiles) cpu(ctx context.Context, o *operator) error {
 	for i := 0; ctx.Err() == nil; i++ {
