@@ -39,7 +39,6 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	if err != nil {
 		return err
 	}
-	calledBefore := w.awsCalls()
 	before, err := spentNow()
 	if err != nil {
 		return err
@@ -68,7 +67,11 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 		return err
 	}
 	b.report.note("AWS calls of the operator per cluster, events included", fmt.Sprintf("%.1f", calls/float64(n)))
-	b.report.note("of all calls, the machines' included", w.awsCalls().since(calledBefore, n))
+	called, err := w.operator.calls(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.note("of them", called.since(nil, n))
 	requestsAfter, err := w.serverRequests(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -16,10 +17,21 @@ import (
 // counts is how often each of something happened.
 type counts map[string]int
 
-// awsCalls returns the calls that AWS has had, by "service/Operation".
-func (w *world) awsCalls() counts { return maps.Clone(w.simulator.Calls()) }
-
-var metricLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
+// calls returns the operator's calls of AWS, by "service/Operation".
+func (o *operator) calls(ctx context.Context) (counts, error) {
+	response, err := get(ctx, "http://"+o.metrics+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read the operator's metrics: %w", err)
+	}
+	return count(body, "aws_operator_api_requests_total", func(labels map[string]string) string {
+		return labels["service"] + "/" + labels["operation"]
+	})
+}
 
 // serverRequests returns the requests that the management cluster's API server has had, by "VERB resource/subresource".
 func (w *world) serverRequests(ctx context.Context) (counts, error) {
@@ -31,29 +43,40 @@ func (w *world) serverRequests(ctx context.Context) (counts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the API server what it counts: %w", err)
 	}
+	return count(body, "apiserver_request_total", func(labels map[string]string) string {
+		if labels["resource"] == "" || labels["verb"] == "WATCH" {
+			return ""
+		}
+		name := labels["verb"] + " " + labels["resource"]
+		if labels["subresource"] != "" {
+			name += "/" + labels["subresource"]
+		}
+		return name
+	})
+}
+
+var metricLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
+
+// count adds up the samples of a metric by what name makes of their labels; those with an empty name do not count.
+func count(metrics []byte, metric string, name func(labels map[string]string) string) (counts, error) {
 	all := counts{}
-	for line := range strings.Lines(string(body)) {
-		labels, ok := strings.CutPrefix(line, "apiserver_request_total{")
+	for line := range strings.Lines(string(metrics)) {
+		labels, ok := strings.CutPrefix(line, metric+"{")
 		if !ok {
 			continue
 		}
 		labels, value, _ := strings.Cut(strings.TrimSpace(labels), "} ")
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return nil, fmt.Errorf("read what the API server counts: %w", err)
+			return nil, fmt.Errorf("read metric %s: %w", metric, err)
 		}
 		of := map[string]string{}
 		for _, label := range metricLabel.FindAllStringSubmatch(labels, -1) {
 			of[label[1]] = label[2]
 		}
-		if of["resource"] == "" || of["verb"] == "WATCH" {
-			continue
+		if called := name(of); called != "" {
+			all[called] += int(n)
 		}
-		name := of["verb"] + " " + of["resource"]
-		if of["subresource"] != "" {
-			name += "/" + of["subresource"]
-		}
-		all[name] += int(n)
 	}
 	return all, nil
 }
