@@ -2,13 +2,13 @@ package kops
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
@@ -31,7 +31,7 @@ type cluster struct {
 }
 
 // clusterName matches what a cluster of ours may be called.
-var clusterName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+var clusterName = lazyregexp.New(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 // translate makes the Cluster and its InstanceGroups.
 func (c *cluster) translate() {
@@ -74,7 +74,7 @@ func (c *cluster) ourName() string {
 }
 
 // ownTag matches the tags that the operator sets itself.
-var ownTag = regexp.MustCompile(`(?i)^(aws:|kubernetes\.io/cluster/|cluster-operator\.aws/)`)
+var ownTag = lazyregexp.New(`(?i)^(aws:|kubernetes\.io/cluster/|cluster-operator\.aws/)`)
 
 // tags returns labels as tags, but for those that are not a person's to set.
 func (c *cluster) tags(field string, p *part) map[string]string {

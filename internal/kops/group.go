@@ -3,7 +3,6 @@ package kops
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
@@ -36,7 +36,7 @@ func (c *cluster) nodes() {
 }
 
 // notInNames matches what names of objects do not have.
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+var notInNames = lazyregexp.New(`[^a-z0-9]+`)
 
 // defaultSize and defaultType are what kops makes of a group that does not say.
 const (
@@ -293,7 +293,7 @@ func (g *group) userData() string {
 }
 
 // shell matches the first line of a script for the shell.
-var shell = regexp.MustCompile(`^#! ?(/usr)?/bin/(env )?(ba)?sh[^\n]*\n`)
+var shell = lazyregexp.New(`^#! ?(/usr)?/bin/(env )?(ba)?sh[^\n]*\n`)
 
 // rolling translates how nodes are replaced: with a surge by the operator, since CloudFormation has none.
 func (g *group) rolling(r *v1alpha1.RollingUpdate) {
@@ -339,4 +339,4 @@ func numberOrShare(p *part, field string, v *tree.Value) *intstr.IntOrString {
 	return nil
 }
 
-var percentage = regexp.MustCompile(`^([0-9]|[1-9][0-9]|100)%$`)
+var percentage = lazyregexp.New(`^([0-9]|[1-9][0-9]|100)%$`)

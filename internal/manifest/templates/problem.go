@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 
 	closest "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
@@ -47,10 +47,10 @@ func (e *Error) Error() string {
 // The messages of text/template, which have no structure. Those of templates that others include are nested, and the
 // last is the place where it happened.
 var (
-	failure    = regexp.MustCompile(`(?s)^template: (.+?):(\d+)(?::(\d+))?: (?:executing "(.*?)" at <(.*?)>: )?(.*)$`)
-	missingKey = regexp.MustCompile(`map has no entry for key "(.*?)"$`)
-	nilPointer = regexp.MustCompile(`nil pointer evaluating interface \{\}\.(\w+)$`)
-	noFunction = regexp.MustCompile(`function "(.*?)" not defined$`)
+	failure    = lazyregexp.New(`(?s)^template: (.+?):(\d+)(?::(\d+))?: (?:executing "(.*?)" at <(.*?)>: )?(.*)$`)
+	missingKey = lazyregexp.New(`map has no entry for key "(.*?)"$`)
+	nilPointer = lazyregexp.New(`nil pointer evaluating interface \{\}\.(\w+)$`)
+	noFunction = lazyregexp.New(`function "(.*?)" not defined$`)
 )
 
 // nested stands before the message of a template that another includes.
@@ -114,7 +114,7 @@ func (in *Input) path(name string) string {
 }
 
 // root matches an expression that begins with the values.
-var root = regexp.MustCompile(`^\$?(\.\w+)+$`)
+var root = lazyregexp.New(`^\$?(\.\w+)+$`)
 
 // suggest returns the value that was probably meant: a key beside it, or one anywhere.
 func (in *Input) suggest(expression, key string) string {

@@ -2,10 +2,10 @@ package ec2
 
 import (
 	"net/http"
-	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -37,7 +37,7 @@ func dry(run *bool) error {
 	return nil
 }
 
-var hexID = regexp.MustCompile(`^[a-z]+-([0-9a-f]{8}|[0-9a-f]{17})$`)
+var hexID = lazyregexp.New(`^[a-z]+-([0-9a-f]{8}|[0-9a-f]{17})$`)
 
 // checkID errs when an id cannot be one of its kind, such as "InvalidInstanceID".
 func checkID(code, prefix, id string) error {

@@ -5,13 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 )
 
 // images are the public images of all regions. They are made when first asked
@@ -38,7 +39,7 @@ var ubuntus = []struct{ version, name, volume string }{
 }
 
 // ubuntuParameter is the name of a public parameter that names an image.
-var ubuntuParameter = regexp.MustCompile(`^/aws/service/canonical/ubuntu/server/([a-z0-9.]+)/stable/(current|20\d{6}(?:\.\d{1,2})?)/(amd64|arm64)/hvm/ebs-(gp2|gp3)/ami-id$`)
+var ubuntuParameter = lazyregexp.New(`^/aws/service/canonical/ubuntu/server/([a-z0-9.]+)/stable/(current|20\d{6}(?:\.\d{1,2})?)/(amd64|arm64)/hvm/ebs-(gp2|gp3)/ami-id$`)
 
 // PublicParameter returns the value of a public parameter of a region that names
 // an image: /aws/service/canonical/ubuntu/server/24.04/stable/SERIAL/amd64/hvm/ebs-gp3/ami-id,

@@ -2,13 +2,13 @@ package ec2
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -115,7 +115,7 @@ func (s *Service) LaunchTemplate(account, regionName, idOrName, version string) 
 	return TemplateVersion{ID: t.id, Name: t.name, Version: strconv.FormatInt(v.number, 10), Data: v.data}, nil
 }
 
-var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+var templateName = lazyregexp.New(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
 // addTemplate makes a launch template with its first version. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/listing"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -124,8 +124,8 @@ func validation(format string, args ...any) *wire.Error {
 }
 
 var (
-	validName = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
-	validPath = regexp.MustCompile(`^/([!-~]+/)?$`)
+	validName = lazyregexp.New(`^[\w+=,.@-]{1,128}$`)
+	validPath = lazyregexp.New(`^/([!-~]+/)?$`)
 )
 
 // checkName holds a name and a path against IAM's rules.

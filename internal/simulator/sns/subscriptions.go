@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/mail"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/google/uuid"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/pattern"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
@@ -36,7 +36,7 @@ type subscription struct {
 const pendingARN = "PendingConfirmation"
 
 var (
-	phone             = regexp.MustCompile(`^\+?[0-9 ()-]{5,20}$`)
+	phone             = lazyregexp.New(`^\+?[0-9 ()-]{5,20}$`)
 	subscriptionNames = []string{"DeliveryPolicy", "FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy", "SubscriptionRoleArn", "ReplayPolicy"}
 )
 

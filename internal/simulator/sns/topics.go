@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
 const fifoSuffix = ".fifo"
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
 // topicAttributes are those that a caller may set.
 // https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html

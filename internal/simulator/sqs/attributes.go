@@ -3,12 +3,12 @@ package sqs
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -45,7 +45,7 @@ var (
 	fifoOnly  = []string{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"}
 	texts     = []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId"}
 	readOnly  = []string{"QueueArn", "CreatedTimestamp", "LastModifiedTimestamp", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
-	validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+	validName = lazyregexp.New(`^[A-Za-z0-9_-]{1,80}$`)
 )
 
 // redrive is a RedrivePolicy.

@@ -3,16 +3,16 @@ package sqs
 import (
 	"context"
 	"errors"
-	"regexp"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-var validBatchID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+var validBatchID = lazyregexp.New(`^[A-Za-z0-9_-]{1,80}$`)
 
 // checkBatch holds the ids of a batch against AWS's rules.
 func checkBatch(entry string, ids []*string) error {

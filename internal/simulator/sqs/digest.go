@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"hash"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 )
 
 func md5Hex(s string) string {
@@ -47,8 +48,8 @@ func writeSized(h hash.Hash, data []byte) {
 }
 
 var (
-	validAttributeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,256}$`)
-	validDataType      = regexp.MustCompile(`^(String|Number|Binary)(\..+)?$`)
+	validAttributeName = lazyregexp.New(`^[A-Za-z0-9_.-]{1,256}$`)
+	validDataType      = lazyregexp.New(`^(String|Number|Binary)(\..+)?$`)
 )
 
 func checkMessageAttributes(attributes map[string]types.MessageAttributeValue) error {

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
@@ -50,8 +50,8 @@ func (s *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdentit
 }
 
 var (
-	roleARN     = regexp.MustCompile(`^arn:[a-z-]+:iam::(\d{12}):role/([\w+=,.@/-]+)$`)
-	sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+	roleARN     = lazyregexp.New(`^arn:[a-z-]+:iam::(\d{12}):role/([\w+=,.@/-]+)$`)
+	sessionName = lazyregexp.New(`^[\w+=,.@-]{2,64}$`)
 )
 
 // session is a role's session about to be issued.

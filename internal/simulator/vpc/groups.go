@@ -1,7 +1,6 @@
 package vpc
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -26,7 +26,7 @@ type group struct {
 
 // groupName is what a name or description may hold.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html
-var groupName = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
+var groupName = lazyregexp.New(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
 
 func (r *region) newDefaultGroup(v *vpc) {
 	g := &group{named: r.newID("sg", types.ResourceTypeSecurityGroup, nil), name: defaultName, description: "default VPC security group", vpc: v}
