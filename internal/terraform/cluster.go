@@ -46,6 +46,9 @@ type Input struct {
 	Layout Layout
 	// OmitProvider leaves out the blocks terraform and provider, for a module that has its own.
 	OmitProvider bool
+	// Renames are names that resources had, besides those that earlier versions of this package gave them. Terraform is told to
+	// move such resources in its state.
+	Renames []Rename
 }
 
 // Configuration is a cluster as Terraform configuration.

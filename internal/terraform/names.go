@@ -66,16 +66,16 @@ var shortNouns = map[string]string{
 // plain returns a stack's name as Terraform takes it. Letters and digits stay together: node-1 is not node1.
 func plain(stack string) string { return strings.NewReplacer("-", "_", ".", "_").Replace(stack) }
 
-// rename says how resources of a type were called by an earlier version of this package: where a name ends in Now, it ended
-// in Former.
-type rename struct{ Type, Former, Now string }
+// Rename says how resources of a type were called by an earlier version of this package: where a name ends in Now, it ended
+// in Former. Type is Terraform's.
+type Rename struct{ Type, Former, Now string }
 
 // renames are all there were, oldest first. Whoever changes a name of what exists adds a line, so that Terraform moves the
 // resource in its state and does not make another.
-var renames []rename
+var renames []Rename
 
 // formerNames returns what a resource was called before, the latest first.
-func formerNames(renames []rename, resource, name string) []string {
+func formerNames(renames []Rename, resource, name string) []string {
 	var former []string
 	for _, r := range slices.Backward(renames) {
 		if stem, ok := strings.CutSuffix(name, r.Now); ok && r.Type == resource {

@@ -48,7 +48,7 @@ func (m *module) print(in *Input) (map[string][]byte, error) {
 	for _, address := range slices.Sorted(maps.Keys(m.data)) {
 		shared = append(shared, m.data[address])
 	}
-	after := slices.Concat(outputs, m.moved(renames))
+	after := slices.Concat(outputs, m.moved(slices.Concat(renames, in.Renames)))
 	files := map[string][]byte{}
 	if in.Layout == LayoutStack {
 		files[mainFile] = write(in.Cluster.Name, append(shared, after...))
@@ -114,7 +114,7 @@ func provider(c *model.Cluster) *block {
 }
 
 // moved tells Terraform how resources were called before.
-func (m *module) moved(renames []rename) []*block {
+func (m *module) moved(renames []Rename) []*block {
 	var blocks []*block
 	for _, address := range slices.Sorted(maps.Keys(m.owners)) {
 		resource, name, _ := strings.Cut(address, ".")

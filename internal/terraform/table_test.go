@@ -282,7 +282,7 @@ func TestARenamedResourceIsMoved(t *testing.T) {
 	m := newModule("demo")
 	m.owners = map[string]string{"aws_vpc.demo": "a", "aws_iam_role.demo_control_plane": "b", "aws_iam_role.demo_worker": "c"}
 	var got []string
-	for _, b := range m.moved([]rename{
+	for _, b := range m.moved([]Rename{
 		{Type: "aws_iam_role", Former: "_masters", Now: "_control_planes"},
 		{Type: "aws_iam_role", Former: "_control_planes", Now: "_control_plane"},
 		{Type: "aws_subnet", Former: "_a", Now: "_worker"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -29,7 +30,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// cloud is an AWS with played machines, on a port of the loopback network.
+// cloud is an AWS on a port of the loopback network.
 type cloud struct {
 	t         *testing.T
 	simulator *simulator.Simulator
@@ -49,13 +50,17 @@ func (c *console) write(_, line string) {
 	c.lines = append(c.lines, line)
 }
 
+// newCloud returns a cloud of played machines.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{t: t, console: &console{}}
-	c.simulator = simulator.New(simulator.Options{
-		Account: account, Region: region, Patience: time.Second,
-		Machines: fake.New(fake.Options{Log: funcr.New(c.console.write, funcr.Options{})}),
-	})
+	said := &console{}
+	return newCloudOf(t, fake.New(fake.Options{Log: funcr.New(said.write, funcr.Options{})}), said)
+}
+
+func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
+	t.Helper()
+	c := &cloud{t: t, console: said}
+	c.simulator = simulator.New(simulator.Options{Account: account, Region: region, Patience: time.Second, Machines: machines})
 	c.server = httptest.NewServer(c.simulator.Handler())
 	t.Cleanup(func() {
 		c.server.Close()

@@ -24,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/update"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -138,6 +139,13 @@ func meant(r mapping.Resource, property string) int {
 // resourcesOf returns what a cluster of a state consists of.
 func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 	t.Helper()
+	return configurationOf(t, dir, name).Resources
+}
+
+// configurationOf returns the configuration of a cluster of a state, but for the hashes of what its machines run; with resources
+// renamed.
+func configurationOf(t *testing.T, dir, name string, renames ...mapping.Rename) *mapping.Configuration {
+	t.Helper()
 	from, err := state.Open(t.Context(), dir, state.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -147,14 +155,20 @@ func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 		t.Fatal(err)
 	}
 	of, suffix := partition.Of(objects.Cluster.Spec.Region)
+	releases, err := release.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	releases = append(objects.Releases, releases...)
+	at := slices.IndexFunc(releases, func(r *v1alpha1.Release) bool { return r.Name == objects.Cluster.Spec.Release })
 	cluster, err := model.Resolve(model.Input{
-		Cluster: objects.Cluster, Release: objects.Releases[0], Operator: "aws-operator", AccountID: account, Partition: of, DNSSuffix: suffix, Alone: true,
+		Cluster: objects.Cluster, Release: releases[at], Operator: "aws-operator", AccountID: account, Partition: of, DNSSuffix: suffix, Alone: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := mapping.Input{
-		Cluster: cluster, CACertificate: []byte("-"), Nodeup: map[v1alpha1.Architecture]string{v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32)},
+		Cluster: cluster, Renames: renames, CACertificate: []byte("-"), Nodeup: map[v1alpha1.Architecture]string{v1alpha1.AMD64: strings.Repeat("0a", 32), v1alpha1.ARM64: strings.Repeat("0b", 32)},
 	}
 	for _, secret := range objects.Secrets {
 		if secret.Name == name+pki.SuffixCA {
@@ -172,7 +186,7 @@ func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.Resources
+	return made
 }
 
 // byTerraform returns the properties of the resources that Terraform made.

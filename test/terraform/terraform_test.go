@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ const needed = `terraform {
 `
 
 // unreachable is what terraform says where it cannot have a provider.
-var unreachable = regexp.MustCompile(`(?i)could not connect|no such host|provider registry|timeout|no available releases|unable to open cli configuration`)
+var unreachable = regexp.MustCompile(`(?i)could not connect|no such host|provider registry|timeout|no available releases`)
 
 // provider installs the provider once. It returns a folder that is initialized with it, or why there is none.
 var provider = sync.OnceValues(func() (folder, skip string) {
@@ -38,20 +39,65 @@ var provider = sync.OnceValues(func() (folder, skip string) {
 	if err := os.WriteFile(filepath.Join(folder, "main.tf"), []byte(needed), 0o600); err != nil {
 		return "", err.Error()
 	}
-	args := []string{"-chdir=" + folder, "init", "-input=false", "-no-color"}
-	if plugins := os.Getenv("TF_PLUGIN_DIR"); plugins != "" {
-		args = append(args, "-plugin-dir="+plugins)
-	}
-	out, err := exec.CommandContext(context.Background(), "terraform", args...).CombinedOutput()
+	cmd := exec.CommandContext(context.Background(), "terraform", append([]string{"-chdir=" + folder}, initialize()...)...)
+	cmd.Env = inherited()
+	out, err := cmd.CombinedOutput()
 	switch {
 	case err == nil:
 		return folder, ""
 	case unreachable.Match(out):
-		return "", "the provider hashicorp/aws cannot be installed: " + lastLine(string(out))
+		return "", "the provider hashicorp/aws is in no folder of TF_PLUGIN_DIR, TF_PLUGIN_CACHE_DIR, ~/.terraform.d or /opt, and terraform cannot install it: " + lastLine(string(out))
 	default:
+		_, _ = os.Stderr.Write(out)
 		return "", "" // It is broken, and the test says so.
 	}
 })
+
+// inherited is the environment of this process. Where it names a configuration of terraform's that is not there, terraform goes without:
+// it then looks for providers where it does by itself.
+func inherited() []string {
+	const configuration = "TF_CLI_CONFIG_FILE"
+	all := os.Environ()
+	if file := os.Getenv(configuration); file != "" {
+		if _, err := os.Stat(file); os.IsNotExist(err) {
+			return slices.DeleteFunc(all, func(variable string) bool { return strings.HasPrefix(variable, configuration+"=") })
+		}
+	}
+	return all
+}
+
+// initialize is the command that installs the provider.
+func initialize() []string {
+	args := []string{"init", "-input=false", "-no-color"}
+	if plugins := mirror(); plugins != "" {
+		args = append(args, "-plugin-dir="+plugins)
+	}
+	return args
+}
+
+// mirrors are folders that may hold providers besides those where terraform looks by itself: named by the environment, or where
+// people put them.
+func mirrors() []string {
+	found := []string{os.Getenv("TF_PLUGIN_DIR"), os.Getenv("TF_PLUGIN_CACHE_DIR")}
+	if home, err := os.UserHomeDir(); err == nil {
+		found = append(found, filepath.Join(home, ".terraform.d", "plugin-cache"))
+	}
+	add, _ := filepath.Glob("/opt/*")
+	return append(found, add...)
+}
+
+// mirror returns the first of the mirrors that has the provider, "" for none.
+func mirror() string {
+	for _, folder := range mirrors() {
+		if folder == "" {
+			continue
+		}
+		if has, _ := filepath.Glob(filepath.Join(folder, "registry.terraform.io", "hashicorp", "aws", "*")); len(has) > 0 {
+			return folder
+		}
+	}
+	return ""
+}
 
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -115,7 +161,7 @@ func (c *cloud) in(folder string) *terraform {
 	}
 	// The simulator has one address for all buckets.
 	write(c.t, filepath.Join(folder, "simulator_override.tf"), "provider \"aws\" {\n  s3_use_path_style = true\n}\n")
-	return &terraform{t: c.t, folder: folder, env: append(os.Environ(), c.environment()...)}
+	return &terraform{t: c.t, folder: folder, env: append(inherited(), c.environment()...)}
 }
 
 func write(t *testing.T, file, text string) {

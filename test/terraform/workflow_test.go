@@ -50,6 +50,9 @@ func TestWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster.unchanged()
+	c.scaledByOthers(cluster, "demo-nodes", 3)
+	c.readByTheNextLayer(cluster)
+	c.renamed(cluster, state)
 
 	edit(t, filepath.Join(dir, "cluster-template.yml"), "    replicas: 3\n", "    replicas: 3\n    instanceType: m6i.xlarge\n", "[m6i.large", "[m6i.xlarge")
 	c.command(template.Command(), "--template", filepath.Join(dir, "cluster-template.yml"), "--values-terraform", values, "--format-yaml", "--output", manifest)

@@ -11,7 +11,6 @@ terraform {
 }
 
 provider "aws" {
-  s3_use_path_style           = true
   skip_credentials_validation = true
   skip_metadata_api_check     = true
 }
