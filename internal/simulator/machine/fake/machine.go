@@ -60,8 +60,9 @@ func (m *played) boot(ctx context.Context) {
 		m.log.Info("This machine is of no cluster; it does nothing.", "why", err.Error())
 		return
 	}
+	var fetched *bundle.Bundle // It stays on the disk.
 	for wait := startOver; ; wait = min(2*wait, patience) {
-		keeps, err := m.join(ctx, in)
+		keeps, err := m.join(ctx, in, &fetched)
 		if err == nil {
 			m.log.Info("joined", "bundle", in.BundleSHA256)
 			if keeps != nil {
@@ -94,13 +95,27 @@ func (m *played) sleep(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// join makes the machine a node of its cluster. It returns the token that the machine is to keep from then on, nil for none.
-func (m *played) join(ctx context.Context, in bootstrap.UserDataInput) (*keptToken, error) {
+// join makes the machine a node of its cluster. It returns the token that the machine is to keep from then on, nil for none. What it fetches
+// it fetches once.
+func (m *played) join(ctx context.Context, in bootstrap.UserDataInput, fetched **bundle.Bundle) (*keptToken, error) {
 	config, err := m.config(ctx)
 	if err != nil {
 		return nil, err
 	}
 	store := s3.NewFromConfig(config)
+	if *fetched == nil {
+		if *fetched, err = fetchBundle(ctx, store, in); err != nil {
+			return nil, err
+		}
+	}
+	if b := *fetched; b.Role == bundle.ControlPlane {
+		return m.joinSlot(ctx, config, store, in.Bucket, b)
+	}
+	return nil, m.joinWorker(ctx, config, store, in.Bucket, *fetched)
+}
+
+// fetchBundle finds nodeup and reads the bundle, as the user data name them.
+func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInput) (*bundle.Bundle, error) {
 	nodeup := bundle.NodeupKey(in.NodeupSHA256, in.Architecture)
 	if _, err := store.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &in.Bucket, Key: &nodeup}); err != nil {
 		return nil, fmt.Errorf("find nodeup: %w", err)
@@ -112,14 +127,7 @@ func (m *played) join(ctx context.Context, in bootstrap.UserDataInput) (*keptTok
 	if hash := bundle.HashOf(document); hash != in.BundleSHA256 {
 		return nil, fmt.Errorf("the bundle's hash is %s, and the user data's %s", hash, in.BundleSHA256)
 	}
-	b, err := bundle.Parse(document)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // says what it is about
-	}
-	if b.Role == bundle.ControlPlane {
-		return m.joinSlot(ctx, config, store, in.Bucket, b)
-	}
-	return nil, m.joinWorker(ctx, config, store, in.Bucket, b)
+	return bundle.Parse(document) //nolint:wrapcheck // says what it is about
 }
 
 func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (*keptToken, error) {
