@@ -92,6 +92,7 @@ verify: ## Fail when a generated file is not up to date.
 
 .PHONY: golden-update
 golden-update: ## Rewrite the golden files; read the diff before you commit it.
+	@$(GO) test ./internal/kops -update # what becomes of a manifest of kops is an example, which others read
 	@packages=$$(grep -rlE 'flag\.Bool\("update"|internal/golden"' --include=*_test.go . | xargs -rn1 dirname | sort -u); \
 		test -z "$$packages" || $(GO) test $(TEST_FLAGS) $$packages -update
 

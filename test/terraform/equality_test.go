@@ -78,7 +78,7 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 
 	c.use()
 	t.Setenv("AWS_ACCESS_KEY_ID", other)
-	t.Log(c.command(apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes"))
+	c.command(apply.Command(), "-f", manifest, "--state", filepath.Join(t.TempDir(), "state"), "--nodeup-dir", programs(t), "--poll", "200ms", "--yes")
 
 	resources := slices.DeleteFunc(resourcesOf(t, kept, name), func(r mapping.Resource) bool { return slices.Contains(unread, r.Type) })
 	byTerraform, byCloudFormation := c.byTerraform(applied, resources), c.byCloudFormation(other, resources)
