@@ -3,24 +3,32 @@ package program
 import (
 	"bufio"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
 // Return lets go of the parts of the program's own file that were read so far: what is needed again comes back from the page
 // cache, and most is not. Starting reads some 50 MB of the program, an operator that works some 20, a short command less.
 func Return() {
+	for _, p := range constant() {
+		p.release()
+	}
+}
+
+// constant returns the parts of the program that are never written. They stay where they are, so it looks once.
+var constant = sync.OnceValue(func() (found []part) {
 	self, err := os.Executable()
 	if err != nil {
-		return
+		return nil
 	}
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
-		return
+		return nil
 	}
 	defer func() { _ = maps.Close() }()
-	var constant part
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		// A line "00400000-04e7c000 r-xp 00000000 fe:00 123 /path" for each mapping, and then lines "Anonymous:   4 kB" on it; see
 		// proc_pid_smaps(5).
@@ -28,15 +36,16 @@ func Return() {
 		name, rest, _ := strings.Cut(line, ":")
 		switch {
 		case name == "Anonymous" || name == "Swap":
-			constant.written = constant.written || strings.TrimSpace(rest) != "0 kB"
+			if strings.TrimSpace(rest) != "0 kB" {
+				found[len(found)-1].written = true
+			}
 		case line[0] >= 'A' && line[0] <= 'Z':
 		default:
-			constant.release()
-			constant = partOf(strings.Fields(line), self)
+			found = append(found, partOf(strings.Fields(line), self))
 		}
 	}
-	constant.release()
-}
+	return slices.DeleteFunc(found, func(p part) bool { return p.written || p.end <= p.start })
+})
 
 // part is a part of the program as it is mapped, of no length if it is none of the file's constant ones.
 type part struct {
@@ -61,9 +70,6 @@ func partOf(fields []string, self string) part {
 }
 
 func (p part) release() {
-	if p.written || p.end <= p.start {
-		return
-	}
 	// It is a hint: nothing depends on whether it is taken.
 	_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(p.start), uintptr(p.end-p.start), syscall.MADV_DONTNEED)
 }
