@@ -86,12 +86,12 @@ func RemoveCondition(obj client.Object, conditionType string) {
 type verdict struct {
 	kind            Kind
 	paused          bool
-	troubled        bool
+	troubled, quiet bool
 	reason, message string
 }
 
 func verdictOf(o Outcome) verdict {
-	v := verdict{kind: o.Kind(), troubled: o.trouble, reason: o.Reason(), message: o.Message()}
+	v := verdict{kind: o.Kind(), troubled: o.trouble, quiet: o.kind == KindWait && o.quiet && !o.trouble, reason: o.Reason(), message: o.Message()}
 	switch {
 	case v.kind == KindDone && v.reason == "":
 		v.reason, v.message = ReasonReady, "Everything this object asks for is in place."

@@ -38,7 +38,8 @@
 //   - runs the steps,
 //   - turns their outcome into conditions,
 //   - writes the status once, if anything changed, and records an Event, if
-//     the outcome is a new one,
+//     the outcome is a new one (what only says how far things are makes none,
+//     and may be written a moment later; see [Outcome.Quietly] and Options.Later),
 //   - or removes the finalizer, when all steps are done deleting.
 //
 // The write is a JSON merge patch that fails if someone else wrote in between;

@@ -56,6 +56,7 @@ type Outcome struct {
 	message string
 	err     error
 	trouble bool
+	quiet   bool
 }
 
 // Done says that this step has nothing left to do.
@@ -97,6 +98,15 @@ func (o Outcome) LookAgain(after time.Duration) Outcome {
 // the Event a warning. It means nothing for the other outcomes.
 func (o Outcome) Troubled() Outcome {
 	o.trouble = true
+	return o
+}
+
+// Quietly returns a Wait that only says how far things are, which the conditions
+// tell: there is no Event of it, unless the object was ready or in trouble
+// before, and it may be written up to a second later; see Options.Later. It means
+// nothing for the other outcomes and for a Wait that is Troubled.
+func (o Outcome) Quietly() Outcome {
+	o.quiet = true
 	return o
 }
 

@@ -65,6 +65,12 @@ type Options[T client.Object] struct {
 	// another status, reason or message: a Warning for a failure or a stall. By
 	// default the manager's recorder.
 	Recorder events.EventRecorder
+	// Later, if not nil, reports whether all that changed in an object says only
+	// how far things are, so that it may be written a moment later. It need not look at
+	// the conditions that the kit writes. When an
+	// object says such a thing within a second of its last write, the write waits
+	// until that second is over, and may then say what has happened meanwhile too.
+	Later func(before, after T) bool
 	// Metrics, if not nil, counts and times what happens.
 	Metrics *Metrics
 	// Clock is the clock of the conditions and metrics; by default the real one.
@@ -86,6 +92,7 @@ type Reconciler[T client.Object] struct {
 	options Options[T]
 	kind    string
 	fresh   freshness
+	recent  recent
 	queue   atomic.Pointer[queue]
 	// running has the keys of the objects that are worked on.
 	running sync.Map
@@ -195,9 +202,20 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 		return afterIO(word, r.removeFinalizer(ctx, before))
 	case outcome.Kind() == KindFail && ctx.Err() != nil:
 		// The process is being stopped: no news about the object.
-		err = r.save(ctx, before, obj)
+		err = r.save(ctx, before, obj, verdict{})
 	default:
-		err = r.conclude(ctx, before, obj, verdictOf(outcome))
+		v := verdictOf(outcome)
+		v.write(obj, metav1.NewTime(r.options.Clock.Now()))
+		if equality.Semantic.DeepEqual(before, obj) {
+			break
+		}
+		if wait := r.waits(before, obj); wait > 0 {
+			if sooner := outcome.After(); sooner > 0 {
+				wait = min(wait, sooner)
+			}
+			return word, reconcile.Result{RequeueAfter: wait, Priority: new(priorityNormal)}, nil
+		}
+		err = r.write(ctx, before, obj, v)
 	}
 	if err != nil {
 		return afterIO(word, err)
@@ -231,17 +249,22 @@ func afterIO(word string, err error) (string, reconcile.Result, error) {
 // conclude puts the verdict into the object and saves it.
 func (r *Reconciler[T]) conclude(ctx context.Context, before, after T, v verdict) error {
 	v.write(after, metav1.NewTime(r.options.Clock.Now()))
-	return r.save(ctx, before, after)
+	return r.save(ctx, before, after, v)
 }
 
-// save writes the object if it changed, and records an Event if the Synced
-// condition, which holds the last run's verdict, says something new. What the
-// steps recorded is worth writing also when the process is being stopped, so
-// the write outlives ctx.
-func (r *Reconciler[T]) save(ctx context.Context, before, after T) error {
+// save writes the object if it changed.
+func (r *Reconciler[T]) save(ctx context.Context, before, after T, v verdict) error {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
+	return r.write(ctx, before, after, v)
+}
+
+// write writes an object that changed, and records an Event if the Synced
+// condition, which holds the last run's verdict, says something new. What the
+// steps recorded is worth writing also when the process is being stopped, so
+// the write outlives ctx.
+func (r *Reconciler[T]) write(ctx context.Context, before, after T, v verdict) error {
 	news := newVerdict(before, after)
 	writeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -250,9 +273,14 @@ func (r *Reconciler[T]) save(ctx context.Context, before, after T) error {
 	}
 	r.fresh.wrote(after)
 	r.options.Metrics.wrote(r.kind, "status")
+	if r.options.Later != nil {
+		r.recent.wrote(client.ObjectKeyFromObject(after))
+	}
 	if news != nil {
 		log.FromContext(ctx).Info(news.Message, "reason", news.Reason)
-		r.announce(after, news)
+		if !v.quiet || isTurn(before, after) {
+			r.announce(after, news)
+		}
 	}
 	return nil
 }
@@ -265,6 +293,38 @@ func newVerdict(before, after client.Object) *metav1.Condition {
 		return nil
 	}
 	return is.DeepCopy()
+}
+
+// isTurn reports whether an object was ready or in trouble before and is not after.
+func isTurn(before, after client.Object) bool {
+	return says(before, ConditionReady, metav1.ConditionTrue) && !says(after, ConditionReady, metav1.ConditionTrue) ||
+		says(before, ConditionSynced, metav1.ConditionFalse) && !says(after, ConditionSynced, metav1.ConditionFalse)
+}
+
+func says(obj client.Object, conditionType string, status metav1.ConditionStatus) bool {
+	condition := FindCondition(obj, conditionType)
+	return condition != nil && condition.Status == status
+}
+
+// waits returns how long what a run found is to wait before it is written, 0 if it is not.
+func (r *Reconciler[T]) waits(before, after T) time.Duration {
+	if r.options.Later == nil || isDeleting(after) {
+		return 0
+	}
+	wait := r.recent.wait(client.ObjectKeyFromObject(after))
+	if wait <= 0 {
+		return 0
+	}
+	for _, kind := range []string{ConditionReady, ConditionSynced, ConditionStalled, ConditionReconciling} {
+		was, now := FindCondition(before, kind), FindCondition(after, kind)
+		if (was == nil) != (now == nil) || was != nil && (was.Status != now.Status || was.ObservedGeneration != now.ObservedGeneration) {
+			return 0
+		}
+	}
+	if !r.options.Later(before, after) {
+		return 0
+	}
+	return wait
 }
 
 func (r *Reconciler[T]) announce(obj T, news *metav1.Condition) {

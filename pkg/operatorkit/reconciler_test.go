@@ -158,6 +158,75 @@ func TestStallWaitsForAPerson(t *testing.T) {
 	}
 }
 
+func TestQuietWaitsAreToldByTheConditionsAlone(t *testing.T) {
+	w := newWorld(t)
+	var ready atomic.Int64
+	controller := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
+		operatorkit.NewStep("count", func(context.Context, *Widget) operatorkit.Outcome {
+			if n := ready.Load(); n < 3 {
+				return operatorkit.Wait(0, "PartsMissing", fmt.Sprintf("%d of 3 parts are ready.", n)).Quietly()
+			}
+			return operatorkit.Done()
+		}, nil),
+	)})
+	w.create("one")
+	key := client.ObjectKeyFromObject(w.get("one"))
+	says := func(message string) {
+		t.Helper()
+		w.eventually(message, func() bool {
+			c := operatorkit.FindCondition(w.get("one"), operatorkit.ConditionReady)
+			return c != nil && c.Message == message
+		}, func() any { return w.get("one").Status })
+	}
+	move := func(n int64) {
+		ready.Store(n)
+		controller.Wake(key)
+	}
+	says("0 of 3 parts are ready.")
+	move(2)
+	says("2 of 3 parts are ready.")
+	move(3)
+	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
+	move(1) // What was ready and is no more is news.
+	says("1 of 3 parts are ready.")
+	w.eventually("two Events", func() bool { return len(w.events("one")) == 2 }, func() any { return w.events("one") })
+	want := []string{"Normal Ready Everything this object asks for is in place.", "Normal PartsMissing 1 of 3 parts are ready."}
+	if diff := cmp.Diff(want, w.events("one")); diff != "" {
+		t.Errorf("Events of what turned only (-want +got):\n%s", diff)
+	}
+}
+
+// countingWriter counts the writes of a status.
+type countingWriter struct {
+	operatorkit.Writer[*Widget]
+
+	writes atomic.Int64
+}
+
+func (w *countingWriter) Write(ctx context.Context, before, after *Widget) error {
+	w.writes.Add(1)
+	return w.Writer.Write(ctx, before, after) //nolint:wrapcheck // It stands for the writer.
+}
+
+func TestWhatOnlySaysHowFarThingsAreIsWrittenLater(t *testing.T) {
+	w := newWorld(t)
+	const parts = 50
+	var looks atomic.Int64
+	writer := &countingWriter{Writer: operatorkit.NewStatusWriter[*Widget](w.mgr.GetClient())}
+	w.operate(operatorkit.Options[*Widget]{
+		Writer: writer, Later: func(_, _ *Widget) bool { return true },
+		Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("count", func(_ context.Context, widget *Widget) operatorkit.Outcome {
+			widget.Status.Made = min(looks.Add(1), parts)
+			return operatorkit.Wait(time.Millisecond, "PartsMissing", fmt.Sprintf("%d parts are ready.", widget.Status.Made)).Quietly()
+		}, nil)),
+	})
+	w.create("one")
+	w.eventually("all parts to be told", func() bool { return w.get("one").Status.Made == parts }, func() any { return w.get("one").Status })
+	if writes := writer.writes.Load(); writes >= parts {
+		t.Errorf("%d writes told of %d parts, want fewer", writes, parts)
+	}
+}
+
 func TestFailureIsTriedAgain(t *testing.T) {
 	cases := map[string]struct {
 		trouble       outcomeFunc

@@ -1,9 +1,14 @@
 package controller
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -32,4 +37,26 @@ func conclude(obj client.Object, conditionType, reason, message string, outcome 
 	}
 	operatorkit.SetCondition(obj, condition)
 	return outcome
+}
+
+// isProgress reports whether nothing of a Cluster changed but how many nodes are ready.
+func isProgress(before, after *v1alpha1.Cluster) bool {
+	was := before.Status
+	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
+	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+}
+
+// isGroupProgress reports whether nothing of an InstanceGroup changed but how many nodes are ready.
+func isGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
+	was := before.Status
+	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
+	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+}
+
+// sayNothingNew reports whether no condition changed its status, those about nodes apart.
+func sayNothingNew(before, after []metav1.Condition) bool {
+	return !slices.ContainsFunc(append(slices.Clone(before), after...), func(c metav1.Condition) bool {
+		was, is := meta.FindStatusCondition(before, c.Type), meta.FindStatusCondition(after, c.Type)
+		return c.Type != conditionNodes && c.Type != conditionUpdated && (was == nil || is == nil || was.Status != is.Status)
+	})
 }

@@ -76,7 +76,7 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
 	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
-		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name))
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name)).Quietly()
 	default:
 		return operatorkit.Done()
 	}
@@ -100,7 +100,7 @@ func (s groupNodesStep) Name() string { return "nodes" }
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does."))
+		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").Quietly())
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -115,9 +115,9 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	s.sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
 	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.")
+		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").Quietly()
 	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired))
+		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).Quietly()
 	}
 	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
 }

@@ -164,9 +164,11 @@ func isGoingBack(status string) bool { return strings.HasPrefix(status, "UPDATE_
 // isChanging reports whether an update of a stack, or its rollback, is under way.
 func isChanging(status string) bool { return status == statusUpdating || status == statusGoingBack }
 
-// CloudFormation's words for a stack whose update, or its rollback, may wait for signals:
+// CloudFormation's words for stacks that are made, and for those whose update, or its rollback, may wait for signals:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
 const (
+	statusCreating  = "CREATE_IN_PROGRESS"
+	statusCreated   = "CREATE_COMPLETE"
 	statusUpdating  = "UPDATE_IN_PROGRESS"
 	statusGoingBack = "UPDATE_ROLLBACK_IN_PROGRESS"
 )

@@ -76,6 +76,7 @@ func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup
 	outcome := asking(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
 		s.settled.keep(key, s.inputs(group, cluster, release))
+		s.rendered.drop(key)
 	} else { // The steps behind do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
 	}
@@ -116,7 +117,10 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	made, err := stacks.Group(resolved, shape, cluster.Status.Outputs, authority, known.pastOf(group.Status.Stack), s.nodeupHash)
+	key, past := stackKey{group.UID, shape.StackName}, known.pastOf(group.Status.Stack)
+	made, err := s.render(key, s.inputs(group, cluster, resolved.Release), past, func() (*stacks.Made, error) {
+		return stacks.Group(resolved, shape, cluster.Status.Outputs, authority, past, s.nodeupHash)
+	})
 	if err != nil {
 		return notMade("instance group "+group.Name, err)
 	}
@@ -126,7 +130,7 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 			sent = true
 			known.historyOf().begin(wanted, s.nodesOf(group))
 			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // Nodeup was stored with the bundle before.
-				if err := s.putNodeup(ctx, s.bucketOf(cluster), shape.Spec.Architecture); err != nil {
+				if err := s.putNodeup(ctx, cluster, shape.Spec.Architecture); err != nil {
 					return err
 				}
 			}

@@ -47,6 +47,10 @@ type operator struct {
 
 	// settled holds, by object and stack, from which inputs the stack was found in place.
 	settled *memo[stackKey, uint64]
+	// unmade holds the slots' stacks that cannot be there, since the base stack was seen being made; rendered holds what was rendered for
+	// stacks that are on their way.
+	unmade   *memo[stackKey, struct{}]
+	rendered *latest[stackKey, rendered]
 	// networks holds what AWS said of the Clusters' existing VPCs.
 	networks *memo[types.UID, network]
 	// models and authorities hold what is needed again and again while a Cluster is made.
@@ -59,8 +63,10 @@ type operator struct {
 	tokens *memo[types.UID, pki.Token]
 	// secured, stored, opened and connected hold what of a Cluster was found in place: its CAs, what is
 	// in its bucket, its kubeconfig and until when, the operator's own connection and until when.
-	secured   *memo[types.UID, struct{}]
-	stored    *memo[types.UID, string]
+	secured *memo[types.UID, struct{}]
+	stored  *memo[types.UID, string]
+	// brought is the key of the nodeup that was put last into the bucket of a Cluster that is being made.
+	brought   *memo[types.UID, string]
 	opened    *memo[types.UID, validity]
 	connected *memo[types.UID, validity]
 }
@@ -92,7 +98,8 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),
 		signals: newMemo[signalled, struct{}](), autoscaling: newMemo[types.UID, string](),
-		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](),
+		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
+		unmade: newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed
@@ -115,6 +122,8 @@ func (o *operator) forget(uid types.UID) {
 	o.tokens.drop(uid)
 	o.secured.drop(uid)
 	o.stored.drop(uid)
+	o.brought.drop(uid)
+	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.opened.drop(uid)
 	o.connected.drop(uid)
 	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })

@@ -91,6 +91,9 @@ func (o *operator) lacking(
 	if nodes >= int(group.Spec.MinSize) && !hinted && len(known) == 0 {
 		return nil, 0, nil
 	}
+	if wait := stillNew(group, now); wait > 0 {
+		return nil, wait, nil
+	}
 	pause := min(askAgain, repairTime(&group.Spec.Repair))
 	if ago < pause {
 		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
@@ -110,6 +113,16 @@ func (o *operator) lacking(
 		return nil, 0, nil
 	}
 	return machines, pause, nil
+}
+
+// stillNew returns how long the group's machines are still too new to be replaced, 0 if they are not: those of a stack that was just made
+// are younger than it.
+func stillNew(group *v1alpha1.InstanceGroup, now time.Time) time.Duration {
+	known, err := recall(group.Status.Stack)
+	if err != nil || known.Status != statusCreated || known.StartedAt == nil {
+		return 0
+	}
+	return known.StartedAt.Add(repairTime(&group.Spec.Repair)).Sub(now)
 }
 
 // inService returns the instances of Auto Scaling groups that are in service.

@@ -46,7 +46,7 @@ type slotChange struct {
 // that the record did not foretell, such as the next change right after one that ended, is looked at here.
 func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 	stands := known.Digest != ""
-	if !stands {
+	if !stands && !c.gate.isUnmade(c.slot) {
 		var err error
 		if stands, err = c.gate.stands(ctx, c.slot); err != nil {
 			return err

@@ -71,13 +71,21 @@ type slotsGate struct {
 	health   map[int]string
 }
 
+// isUnmade reports, once, whether a slot's stack cannot be there, because this operator saw that what it stands on was still being made.
+func (g *slotsGate) isUnmade(slot int) bool {
+	key := stackKey{g.cluster.UID, g.resolved.Slots[slot].StackName}
+	_, ok := g.unmade.get(key)
+	g.unmade.drop(key)
+	return ok
+}
+
 // stands reports whether a slot's stack was made: it is asked of CloudFormation, since the status may be lost or old.
 func (g *slotsGate) stands(ctx context.Context, slot int) (bool, error) {
 	if err := g.ask(ctx); err != nil {
 		return false, err
 	}
 	status := g.statuses[slot]
-	return status == "CREATE_COMPLETE" || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
+	return status == statusCreated || strings.HasPrefix(status, "UPDATE_") || strings.HasPrefix(status, "IMPORT_"), nil
 }
 
 // closed returns why a slot that exists cannot be changed now, "" if it can.

@@ -8,6 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -42,7 +43,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return unresolved(err)
 	}
-	wanted, err := render.Base(resolved)
+	wanted, err := s.render(key, digest, resolved)
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
@@ -61,14 +62,33 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
 	}
+	if stackOf(cluster, name).Status == statusCreating {
+		for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+			s.unmade.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, struct{}{})
+		}
+	}
 	forgetSlots(cluster)
 	if outcome.IsDone() {
 		if err := s.restored(cluster); err != nil {
 			return operatorkit.Fail(err)
 		}
 		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
+		s.rendered.drop(key)
 	}
 	return outcome
+}
+
+// render renders the base stack, or returns it as it was rendered before from the same inputs.
+func (s baseStep) render(key stackKey, inputs uint64, resolved *model.Cluster) (*render.Stack, error) {
+	if last, ok := s.rendered.get(key); ok && last.inputs == inputs {
+		return last.made.Stack, nil
+	}
+	made, err := render.Base(resolved)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what it is about
+	}
+	s.rendered.keep(key, rendered{inputs: inputs, made: &stacks.Made{Stack: made}})
+	return made, nil
 }
 
 // EnsureDeleted deletes the base stack.

@@ -35,12 +35,13 @@ func (s readyStep) EnsureCreated(_ context.Context, cluster *v1alpha1.Cluster) o
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas))
+		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).Quietly()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// What was needed to make the cluster is not needed to keep it.
 	s.dropModels(cluster.UID)
 	s.authorities.drop(cluster.UID)
+	s.brought.drop(cluster.UID)
 	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
 }

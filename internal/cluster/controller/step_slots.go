@@ -54,7 +54,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 	for _, slot := range open {
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
-			s.settled.keep(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}, s.inputs(cluster, release))
+			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
+			s.settled.keep(key, s.inputs(cluster, release))
+			s.rendered.drop(key)
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
 			waiting = append(waiting, outcome)
@@ -104,7 +106,10 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	made, err := stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, known.pastOf(status), s.nodeupHash)
+	key, past := stackKey{cluster.UID, name}, known.pastOf(status)
+	made, err := s.render(key, s.inputs(cluster, gate.resolved.Release), past, func() (*stacks.Made, error) {
+		return stacks.Slot(gate.resolved, slot, cluster.Status.Outputs, past, s.nodeupHash)
+	})
 	if err != nil {
 		return notMade(fmt.Sprintf("slot %d", slot), err)
 	}

@@ -88,7 +88,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if known.Stored == digest {
 		return operatorkit.Done()
 	}
-	if err := s.upload(ctx, bucket, resolved.ControlPlaneArchitecture, private, public); err != nil {
+	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
 		return failed(err)
 	}
 	if restore != "" {
@@ -103,7 +103,8 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	return operatorkit.Done()
 }
 
-func (s storeStep) upload(ctx context.Context, to bucket, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
+func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
+	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
 		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
 			return err
@@ -114,7 +115,7 @@ func (s storeStep) upload(ctx context.Context, to bucket, architecture v1alpha1.
 			return err
 		}
 	}
-	return s.putNodeup(ctx, to, architecture)
+	return s.putNodeup(ctx, cluster, architecture)
 }
 
 // EnsureDeleted empties the bucket, so that the base stack can delete it: no machine is left that

@@ -74,23 +74,34 @@ func (b bucket) has(ctx context.Context, key string) (bool, error) {
 	return true, nil
 }
 
-// putNodeup stores nodeup for an architecture unless it is there.
-func (o *operator) putNodeup(ctx context.Context, b bucket, architecture v1alpha1.Architecture) error {
+// putNodeup stores nodeup for an architecture unless it is there, as is known of a Cluster that is being made.
+func (o *operator) putNodeup(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	file, err := o.nodeup.Find(architecture)
 	if err != nil {
 		return err
 	}
-	key := model.NodeupKey(file.Hash, architecture)
-	there, err := b.has(ctx, key)
-	if there || err != nil {
-		return err
+	b, key := o.bucketOf(cluster), model.NodeupKey(file.Hash, architecture)
+	if last, ok := o.brought.get(cluster.UID); ok && last == key {
+		return nil
 	}
-	body, err := file.Open()
+	there, err := b.has(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // It was only read.
-	return b.put(ctx, key, "application/octet-stream", body)
+	if !there {
+		body, err := file.Open()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }() // It was only read.
+		if err := b.put(ctx, key, "application/octet-stream", body); err != nil {
+			return err
+		}
+	}
+	if cluster.Status.Version == "" {
+		o.brought.keep(cluster.UID, key)
+	}
+	return nil
 }
 
 // nodeupHash returns the hash of nodeup for an architecture.

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+)
+
+func TestAStackThatIsOnItsWayIsRenderedOnce(t *testing.T) {
+	ours := stacks.Machines{Stack: "1", Bundle: "b", Nodeup: "n", DiskTags: map[string]string{"a": "b"}}
+	others := stacks.Machines{Stack: "2", Bundle: "c", Nodeup: "n"}
+	cases := map[string]struct {
+		inputs uint64
+		past   stacks.Past
+		again  bool
+	}{
+		"it is being made":                         {1, stacks.Past{Next: &ours}, false},
+		"it was made":                              {1, stacks.Past{Now: &ours}, false},
+		"what it is made from changed":             {2, stacks.Past{Next: &ours}, true},
+		"it was not sent, so nodeup may be newer":  {1, stacks.Past{}, true},
+		"another change is under way":              {1, stacks.Past{Now: &ours, Next: &others}, true},
+		"machines are there of an earlier change":  {1, stacks.Past{Now: &others}, true},
+		"the change makes what was rendered of it": {1, stacks.Past{Now: &others, Next: &ours}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := &operator{rendered: newLatest[stackKey, rendered](2)}
+			key, times := stackKey{"uid", "demo"}, 0
+			render := func() (*stacks.Made, error) {
+				times++
+				return &stacks.Made{Machines: ours}, nil
+			}
+			for _, look := range []struct {
+				inputs uint64
+				past   stacks.Past
+			}{{1, stacks.Past{}}, {c.inputs, c.past}} {
+				if made, err := o.render(key, look.inputs, look.past, render); err != nil || made.Machines.Stack != "1" {
+					t.Fatalf("got %v, %v", made, err)
+				}
+			}
+			if again := times == 2; again != c.again {
+				t.Errorf("rendered again: %t, want %t", again, c.again)
+			}
+		})
+	}
+}
+
+func TestOnlyTheLatestIsRemembered(t *testing.T) {
+	l := newLatest[string, int](2)
+	for i, key := range []string{"a", "b", "a", "c"} {
+		l.keep(key, i)
+	}
+	if _, ok := l.get("a"); ok {
+		t.Error("a was the first to come, and there is room for two")
+	}
+	if got, ok := l.get("c"); !ok || got != 3 {
+		t.Errorf("c is %d, %t", got, ok)
+	}
+	l.drop("c")
+	if _, ok := l.get("c"); ok {
+		t.Error("c was dropped")
+	}
+}
+
+func TestMachinesOfAStackThatWasJustMadeAreTooNewToBeReplaced(t *testing.T) {
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	cases := map[string]struct {
+		status string
+		now    time.Time
+		wait   time.Duration
+	}{
+		"just made":                        {statusCreated, began.Add(2 * time.Minute), 8 * time.Minute},
+		"made as long ago as repair takes": {statusCreated, began.Add(10 * time.Minute), 0},
+		"changed: some may be older":       {"UPDATE_COMPLETE", began.Add(2 * time.Minute), 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			group := &v1alpha1.InstanceGroup{}
+			group.Spec.Repair.After = &metav1.Duration{Duration: 10 * time.Minute}
+			group.Status.Stack = &v1alpha1.StackStatus{Name: "demo-workers"}
+			if err := keep(group.Status.Stack, remembered{Record: stack.Record{Status: c.status, StartedAt: &began}}); err != nil {
+				t.Fatal(err)
+			}
+			if wait := max(0, stillNew(group, c.now)); wait != c.wait {
+				t.Errorf("they are too new for %s, want %s", wait, c.wait)
+			}
+		})
+	}
+}
