@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 	"github.com/aws-operator/aws-operator/internal/state"
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
@@ -103,7 +104,7 @@ func (p *person) lockOfAnother() {
 // keeps nobody off.
 func TestTheLifeOfAClusterInABucket(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newPerson(t, fake.Options{})
 	key := p.keepInBucket()
 	with := []string{"--state-kms-key", key, "--nodeup-dir", p.path("nodeup"), "--poll", "200ms"}
 	command := func(args ...string) []string { return append(args, with...) }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aws-operator/aws-operator/internal/cli/exit"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
@@ -18,7 +19,7 @@ const goesOn = "\nInterrupted. How far it is is written down, and the same comma
 // After Ctrl-C the same command goes on, whatever it was at: it is said in one line, and the exit code tells it.
 func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newPerson(t, fake.Options{})
 	p.env = append(p.env, "AWS_OPERATOR_STATE="+p.path("state"))
 	before := inventory.Of(t, p.aws())
 	p.manifests("demo.yaml", asItIs)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
 // The management cluster keeps the definition, and its operator does what the commands ask for.
 func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	t.Parallel()
-	p := newPerson(t)
+	p := newPerson(t, fake.Options{})
 	plane := controlplanetest.SharedWithControllers(t)
 	namespace := controlplanetest.Namespace(t, plane)
 	p.write("kubeconfig", plane.Kubeconfig())

@@ -52,13 +52,12 @@ type person struct {
 	dir      string
 	env      []string
 	endpoint string
-	machines *fake.Host
 }
 
-func newPerson(t *testing.T) *person {
+func newPerson(t *testing.T, machines fake.Options) *person {
 	t.Helper()
-	p := &person{t: t, dir: t.TempDir(), machines: fake.New(fake.Options{})}
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: p.machines, Patience: 300 * time.Millisecond})
+	p := &person{t: t, dir: t.TempDir()}
+	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -220,17 +219,27 @@ func (c *process) told() string {
 // await waits until it has printed something.
 func (c *process) await(words string) {
 	c.t.Helper()
-	eventually(c.t, "it says "+words+":\n", func() error {
-		if strings.Contains(c.out.String()+c.err.String(), words) {
-			return nil
-		}
+	if !c.says(words) {
+		c.t.Fatalf("it ended and never said %q:\n%s", words, c.told())
+	}
+}
+
+// says reports whether it prints something before it ends.
+func (c *process) says(words string) (said bool) {
+	c.t.Helper()
+	eventually(c.t, "it says "+words+" or ends:\n", func() error {
+		ended := false
 		select {
 		case <-c.exited:
-			c.t.Fatalf("it ended and never said %q:\n%s", words, c.told())
+			ended = true
 		default:
+		}
+		if said = strings.Contains(c.out.String()+c.err.String(), words); said || ended {
+			return nil
 		}
 		return errors.New(c.told())
 	})
+	return said
 }
 
 // run runs a command that ends with a code, and returns what it printed.

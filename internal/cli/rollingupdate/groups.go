@@ -116,7 +116,7 @@ func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) 
 func (u *update) settings(from *live.Group, spec *v1alpha1.InstanceGroup) (*rollout.Settings, error) {
 	s := &rollout.Settings{
 		Attempt: "terminal-" + strconv.FormatInt(u.clock.Now().Unix(), 36), BatchSize: 1, ReadyTimeout: slotReadyTimeout, DrainTimeout: slotDrainTimeout, //nolint:mnd // short
-		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), Force: u.force, ValidateCount: u.validateCount,
+		OnDrainTimeout: drain.Continue, AnswerHooks: true, CloudOnly: u.cloudOnly || from.Bastion(), ValidateCount: u.validateCount,
 	}
 	if from.Role == rollout.RoleWorker {
 		if spec == nil { // It is in AWS, and in the state no more: what holds for a group that says nothing.

@@ -52,12 +52,12 @@ func (u *update) roll(ctx context.Context) error {
 	}
 	if len(groups) == 0 {
 		lines.say("No machine needs to be replaced by rolling-update.")
-		return nil
+		return u.forced(ctx, s, lines, func() error { return nil })
 	}
 	if err := errors.Join(u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
 		return err
 	}
-	err = u.carryOut(ctx, s, groups, lines)
+	err = u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })
 	switch {
 	case ctx.Err() != nil:
 		return exit.Interruption("Interrupted. How far it is stands on the Auto Scaling groups, and the same command goes on.")
@@ -70,6 +70,27 @@ func (u *update) roll(ctx context.Context) error {
 	}
 	lines.say("All machines of %s are as their groups launch them.", strings.Join(names, ", "))
 	return nil
+}
+
+// forced does work with a note on the groups, if all machines are to go, which of them are done: it is there until all groups are.
+func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() error) error {
+	if !u.force {
+		return work()
+	}
+	var all []rollout.Group
+	for _, t := range s.targets {
+		all = append(all, t.Group)
+	}
+	if s.begun {
+		lines.say("%s", s.goesOn(true))
+	}
+	if err := s.engine.BeginForced(ctx, all, s.before); err != nil {
+		return awsapi.Known(err)
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	return awsapi.Known(s.engine.EndForced(ctx, all))
 }
 
 // checkAPI errs if nodes must be known and are not, or new machines of instance groups could not join.

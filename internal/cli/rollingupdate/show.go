@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
@@ -64,6 +65,9 @@ func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []
 			notes = append(notes, fmt.Sprintf("The last roll of %s stopped: %s", s.rows[i].Name, why))
 		}
 	}
+	if s.begun {
+		notes = append(notes, s.goesOn(u.force))
+	}
 	notes = append(notes, u.elsewhere(others)...)
 	if len(groups) == 0 {
 		if len(others) == 0 {
@@ -80,6 +84,15 @@ func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []
 		order = append(order, strings.Join(stage, ", ")+how)
 	}
 	return append(notes, fmt.Sprintf("Would replace machines, in this order: %s.", strings.Join(order, "; then ")), "Nothing was changed. Give --yes to do it.")
+}
+
+// goesOn says that an earlier run began to replace all machines.
+func (s *scene) goesOn(force bool) string {
+	text := fmt.Sprintf("A run with --force that was begun after %s has not come to an end: machines that were launched since are done", s.before.Format(time.RFC3339))
+	if force {
+		return text + ", the others go."
+	}
+	return text + "; with --force the others go."
 }
 
 func orderOf(groups []*target) [][]string {

@@ -50,6 +50,9 @@ type scene struct {
 	rows    []rollout.Row
 	drains  *drain.Drains
 	engine  *rollout.Engine
+	// before is the launch of the last machine that --force replaces; begun says that an earlier run began that.
+	before time.Time
+	begun  bool
 }
 
 // look finds the cluster and what would be done. It changes nothing.
@@ -83,6 +86,14 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 		}
 	}
 	u.arm(s, tell)
+	if s.before, s.begun, err = s.engine.Forced(ctx, plain); err != nil {
+		return nil, awsapi.Known(err)
+	}
+	if u.force {
+		for n := range plain {
+			plain[n].Before, s.targets[n].Before = s.before, s.before
+		}
+	}
 	if s.rows, err = s.engine.Plan(ctx, plain); err != nil {
 		return nil, awsapi.Known(err)
 	}

@@ -131,9 +131,9 @@ func newPlanner(world *World, settings *Settings, now time.Time) *planner {
 	return p
 }
 
-// outdated reports whether a machine is to be replaced. Force is about machines from before the roll began.
+// outdated reports whether a machine is to be replaced.
 func (p *planner) outdated(i *Instance) bool {
-	return i.Outdated || p.settings.Force && (p.Memory == nil || i.Launched.Before(p.Memory.Started))
+	return i.Outdated || i.Launched.Before(p.settings.Before)
 }
 
 // well reports whether a machine does what it is for.

@@ -75,7 +75,7 @@ func TestRollsByTheNumbers(t *testing.T) {
 }
 
 func TestNothingIsDoneToAnEmptyGroup(t *testing.T) {
-	p := newPlay(rand.New(rand.NewPCG(1, 1)), 0, 0, 3, &rollout.Settings{Attempt: "1", BatchSize: 1, Force: true})
+	p := newPlay(rand.New(rand.NewPCG(1, 1)), 0, 0, 3, &rollout.Settings{Attempt: "1", BatchSize: 1, Before: start.AddDate(1, 0, 0)})
 	if d := p.step(9); d.State != rollout.Done || len(d.Actions) > 0 {
 		t.Errorf("%+v", d)
 	}

@@ -232,9 +232,6 @@ func (r *run) slots(ctx context.Context, stage []int) (State, time.Duration, err
 		if last, ok := r.last[n]; rows[0].Status == "Rolling" && !ok { // of a run that was killed
 			slots[at].State, slots[at].Why = Rolling, last.Why
 		}
-		if r.last[n].State == Done && group.Force {
-			slots[at].Outdated = false
-		}
 	}
 	decided := DecideSlots(slots)
 	if decided.State != Rolling {

@@ -245,7 +245,7 @@ func (p *play) take(a *rollout.Action) {
 	left := slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool {
 		return i.Outdated && i.Lifecycle == rollout.InService
 	})
-	if !p.settings.Force && !i.Outdated && (p.world.Memory.Surge == 0 && !a.Shrink || left && p.world.Memory.Stopped == "") {
+	if !i.Launched.Before(p.settings.Before) && !i.Outdated && (p.world.Memory.Surge == 0 && !a.Shrink || left && p.world.Memory.Stopped == "") {
 		p.problem("%s needs no update and is taken", i.ID)
 	}
 	if a.Kind == rollout.Drain {

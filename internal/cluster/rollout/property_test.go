@@ -56,8 +56,7 @@ func weather(seed uint64) *play {
 			actions = r.IntN(3)
 		}
 		d := p.step(actions)
-		// What is forced would begin anew.
-		if d.State == rollout.Done && p.world.Memory == nil && (p.settings.Force || !p.now.Before(quiet)) {
+		if d.State == rollout.Done && p.world.Memory == nil && !p.now.Before(quiet) {
 			p.check(wish, autoscaled)
 			return p
 		}
@@ -73,7 +72,10 @@ func someSettings(r *rand.Rand, most int) *rollout.Settings {
 	s := &rollout.Settings{
 		Attempt: "1", BatchSize: 1 + r.IntN(3), MinInService: r.IntN(most + 2), Canary: r.IntN(3),
 		Pause: time.Duration(r.IntN(3)) * time.Minute, ReadyTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute,
-		HookDrains: r.IntN(2) == 0, Force: r.IntN(8) == 0, ValidateCount: r.IntN(3),
+		HookDrains: r.IntN(2) == 0, ValidateCount: r.IntN(3),
+	}
+	if r.IntN(8) == 0 {
+		s.Before = start.Add(time.Minute) // all that the group has in the beginning
 	}
 	if r.IntN(2) == 0 {
 		s.Surge = r.IntN(most + 1)
@@ -139,7 +141,9 @@ func (p *play) check(wish int, autoscaled bool) {
 	if p.world.Desired != wish || p.active() != wish {
 		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.world.Desired, wish)
 	}
-	if slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool { return i.Outdated || i.Drain != "" }) {
+	if slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool {
+		return i.Outdated || i.Drain != "" || i.Launched.Before(p.settings.Before)
+	}) {
 		p.problem("a machine is left over")
 	}
 	if p.world.Autoscaled != autoscaled || p.world.Held || len(p.world.Suspended) > 0 {

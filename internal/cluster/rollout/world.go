@@ -36,8 +36,8 @@ type Settings struct {
 	// CloudOnly goes by Auto Scaling alone: no node is looked at or drained. For machines that are no nodes, and for clusters that do
 	// not answer.
 	CloudOnly bool
-	// Force replaces also machines that need it not.
-	Force bool
+	// Before, if not zero, has machines replaced that were launched before it, also those that need it not: see [Engine.Forced].
+	Before time.Time
 	// ValidateCount is how many times in a row the cluster must be found well before more is taken; once when zero.
 	ValidateCount int
 }
