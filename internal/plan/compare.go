@@ -44,6 +44,7 @@ func Compare(name string, subjects []Subject, registry *schema.Registry) *Plan {
 	}
 	p.count()
 	p.roll(subjects)
+	p.Digest = p.digest(subjects)
 	return p
 }
 

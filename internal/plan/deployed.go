@@ -54,7 +54,7 @@ func (d *draft) fetch(ctx context.Context) error {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if s := &d.subjects[one.subject]; s.Deployed == nil {
+		if s := &d.subjects[one.subject]; s.Deployed == nil && !one.guessed {
 			d.note("Stack %s was made before and is gone now.", s.Name)
 		}
 	}

@@ -72,6 +72,8 @@ type draft struct {
 type pending struct {
 	subject int
 	id      string
+	// guessed is true for the name of a stack of which nothing says that it was ever made.
+	guessed bool
 }
 
 // Of plans one cluster. It errs when the specs are wrong (model.Problems), and when AWS had to be asked and did not answer.
@@ -214,6 +216,14 @@ func (d *draft) account(ctx context.Context) (string, error) {
 		if fields := strings.SplitN(role.ARN, ":", parts); len(fields) == parts {
 			return fields[account], nil
 		}
+	}
+	return d.accountOf(ctx)
+}
+
+// accountOf returns the account of those who ask.
+func (d *draft) accountOf(ctx context.Context) (string, error) {
+	if d.options.AccountID != "" {
+		return d.options.AccountID, nil
 	}
 	if d.options.Clients != nil {
 		account, err := d.options.Clients.Identity(ctx)

@@ -45,6 +45,8 @@ const (
 type Plan struct {
 	// Name is that of the cluster, empty for services.
 	Name string `json:"cluster,omitempty"`
+	// Digest names exactly this plan: what is deployed and what is wanted of the stacks that change. It tells nothing of what they hold.
+	Digest string `json:"digest"`
 	// Stacks are all stacks, those without a change too: the base stack, slots and groups in their order.
 	Stacks []Stack `json:"stacks"`
 	// Rolls are the machines that are replaced, in the order in which it begins.

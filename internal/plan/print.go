@@ -38,9 +38,7 @@ type printer struct {
 // Print writes a plan for people; colour marks actions by escape sequences of terminals.
 func Print(w io.Writer, p *Plan, colour bool) error {
 	out := &printer{colour: colour}
-	if p.Name != "" {
-		out.line("%s", out.paint(bold, "Cluster "+p.Name))
-	}
+	out.line("%s", out.paint(bold, p.Title()))
 	var same []string
 	for i := range p.Stacks {
 		if s := &p.Stacks[i]; s.Action == None {
@@ -62,6 +60,14 @@ func Print(w io.Writer, p *Plan, colour bool) error {
 	out.line("\n%s", out.paint(bold, p.Sentence()))
 	_, err := w.Write(out.w.Bytes())
 	return err //nolint:wrapcheck // the caller's own writer
+}
+
+// Title says of what the plan is.
+func (p *Plan) Title() string {
+	if p.Name == "" {
+		return "Services"
+	}
+	return "Cluster " + p.Name
 }
 
 func (o *printer) line(format string, args ...any) { fmt.Fprintf(&o.w, format+"\n", args...) }

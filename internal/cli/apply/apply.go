@@ -34,6 +34,8 @@ type options struct {
 	confirm   flags.Confirm
 	bring     bring.Flags
 
+	// approve is the digest of the plan that may be carried out.
+	approve  string
 	detailed bool
 }
 
@@ -52,11 +54,19 @@ process until they are done; all that they do is written to the state at once, s
 that after an interruption the same command goes on. With --state k8s the manifests are
 applied to the management cluster, whose operator is followed.
 
+--approve DIGEST does what --yes does, but only while the plan is the one whose digest
+plan has printed. Services (SQSQueue and the like) are refused: an operator in a
+management cluster makes them.
+
 A change that fails is undone by CloudFormation; the command then says why and exits
 with 1. Changes of clusters with updatePolicy Manual wait for approval, as in a management
 cluster.`,
 		Example: `  aws-operator apply -f demo.yaml
   aws-operator apply -f demo.yaml --yes
+
+  # What was reviewed, and nothing else:
+  aws-operator plan -f demo.yaml
+  aws-operator apply -f demo.yaml --approve 3f1c0d9a6be24758
 
   # What the folder says, as a pipeline does it after a merge:
   aws-operator apply --state ./state --yes`,
@@ -78,6 +88,7 @@ cluster.`,
 	o.state.Add(cmd)
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
+	cmd.Flags().StringVar(&o.approve, "approve", "", "do it if the plan still has this digest, which plan prints; else change nothing and exit with 1")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "without --yes, exit with 2 when there are changes")
 	return cmd
 }
@@ -90,6 +101,9 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if err := refuseServices(set); err != nil {
+		return err
+	}
 	in, err := o.state.Open(cmd)
 	if err != nil {
 		return err
@@ -98,7 +112,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	changes := false
+	changes, plans := false, make([]*plan.Plan, 0, len(names))
 	for _, name := range names {
 		if err := refuseOthers(cmd.Context(), set, in, name); err != nil {
 			return err
@@ -110,9 +124,12 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		if err := planverb.Show(cmd.OutOrStdout(), p); err != nil {
 			return err
 		}
-		changes = changes || !p.Empty()
+		changes, plans = changes || !p.Empty(), append(plans, p)
 	}
-	if !o.confirm.Yes {
+	if err := o.approved(plans); err != nil {
+		return err
+	}
+	if !o.confirm.Yes && o.approve == "" {
 		return o.pending(cmd, changes)
 	}
 	if err := put(cmd, in, set); err != nil {

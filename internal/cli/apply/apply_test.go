@@ -221,7 +221,13 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 		t.Fatalf("apply without --yes changed something: %v, in AWS %v", err, s.there())
 	}
 
-	out, errOut = s.must(apply.Command(), "-f", s.path("demo.yaml"), "--yes")
+	_, _, err := s.run(apply.Command(), "-f", s.path("demo.yaml"), "--approve", "0123456789abcdef")
+	if err == nil || !strings.Contains(err.Error(), "and not 0123456789abcdef") || !slices.Equal(s.there(), before) {
+		t.Fatalf("another plan than the one that was approved ends with %v, in AWS %v", err, s.there())
+	}
+	_, digest, _ := strings.Cut(err.Error(), "its digest is ")
+	digest, _, _ = strings.Cut(digest, ",")
+	out, errOut = s.must(apply.Command(), "-f", s.path("demo.yaml"), "--approve", digest)
 	if !strings.Contains(out, "Cluster demo is ready at https://") {
 		t.Errorf("apply ends with\n%s", out)
 	}
@@ -245,6 +251,25 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	}
 
 	s.deleteAll(before)
+}
+
+// A file with services changes nothing, also not the clusters in it.
+func TestServicesAreNoPartOfAnApply(t *testing.T) {
+	s := newTerminal(t)
+	s.manifests("demo.yaml", func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {})
+	text, err := os.ReadFile(s.path("demo.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("both.yaml", append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...))
+	before := s.there()
+	_, _, err = s.run(apply.Command(), "-f", s.path("both.yaml"), "--yes")
+	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is no part of a cluster") || !slices.Equal(s.there(), before) {
+		t.Errorf("it ends with %v, in AWS %v", err, s.there())
+	}
+	if _, err := os.Stat(s.path("state")); !os.IsNotExist(err) {
+		t.Errorf("the state was written: %v", err)
+	}
 }
 
 // deleteAll deletes the cluster, of which nothing is left but what was there before.

@@ -44,6 +44,15 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 	if err != nil {
 		return nil, err
 	}
+	services := plan.Services{}
+	if len(args) == 0 {
+		if services, err = plan.ReadServices(cmd.Context(), set, from); err != nil {
+			return nil, err
+		}
+	}
+	if len(names)+len(services.Objects) == 0 {
+		return nil, nothing(from)
+	}
 	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)
 	clients := map[string]*awsapi.Clients{}
 	plans := make([]*plan.Plan, 0, len(names))
@@ -54,10 +63,19 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 		}
 		plans = append(plans, p)
 	}
-	return plans, nil
+	if len(services.Objects) == 0 {
+		return plans, nil
+	}
+	p, err := o.services(cmd.Context(), services)
+	return append(plans, p), err
 }
 
-// namesOf returns which clusters to plan.
+// nothing says that there is nothing to plan.
+func nothing(from *state.State) error {
+	return fmt.Errorf("there is no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
+}
+
+// namesOf returns which clusters to plan, which may be none.
 func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
 	if len(args) > 0 {
 		return args[1:], nil
@@ -75,9 +93,6 @@ func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []s
 			return nil, err
 		}
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
-	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
 }
@@ -90,11 +105,26 @@ func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State,
 	}
 	region := in.Cluster.Spec.Region
 	if clients[region] == nil {
-		if clients[region], err = awsapi.New(ctx, awsapi.Options{Region: region, UserAgent: "aws-operator/" + version.String()}); err != nil {
+		if clients[region], err = clientsOf(ctx, region); err != nil {
 			return nil, err
 		}
 	}
 	made := o.plan
 	made.Clients = clients[region]
 	return plan.Of(ctx, in, made)
+}
+
+// services plans services, in the region of the flags or that of the configuration.
+func (o *options) services(ctx context.Context, of plan.Services) (*plan.Plan, error) {
+	clients, err := clientsOf(ctx, o.region)
+	if err != nil {
+		return nil, err
+	}
+	made := o.plan
+	made.Clients = clients
+	return plan.OfServices(ctx, of, made)
+}
+
+func clientsOf(ctx context.Context, region string) (*awsapi.Clients, error) {
+	return awsapi.New(ctx, awsapi.Options{Region: region, UserAgent: "aws-operator/" + version.String()})
 }

@@ -14,7 +14,11 @@ import (
 // Names returns which clusters a command is about: the one that args name (cluster NAME), else those of the manifests, else all
 // of the state. It errs when there is none.
 func Names(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
-	return namesOf(ctx, set, from, args)
+	names, err := namesOf(ctx, set, from, args)
+	if err == nil && len(names) == 0 {
+		err = nothing(from)
+	}
+	return names, err
 }
 
 // One plans one cluster: as the state has it, with what the manifests say in its place. Other commands show it before they do

@@ -2,8 +2,10 @@
 package plan
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -27,6 +29,9 @@ type options struct {
 	output    flags.Output
 	plan      plan.Options
 
+	// region is that of services.
+	region string
+
 	detailed, plain bool
 }
 
@@ -35,8 +40,8 @@ func Command() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
 		Use:   "plan [cluster NAME] [-f FILE …]",
-		Short: "Show what would happen to clusters, and change nothing",
-		Long: `Show what would happen to clusters if what is written took the place of what is
+		Short: "Show what would happen to clusters and services, and change nothing",
+		Long: `Show what would happen to clusters and services if what is written took the place of what is
 deployed: the stacks and resources that are created, updated, replaced and deleted, the
 properties that change, and those that force a replacement; then which machines are
 replaced, in which order, and how long that takes at least. Nothing is changed.
@@ -46,10 +51,17 @@ compared with what is deployed. What is deployed is known from digests in the st
 only of stacks that change CloudFormation is asked for the template. --change-set has
 CloudFormation work out as well what it would do, and says where it says otherwise.
 
-Services (DynamoDB, SQSQueue …) are not planned here: with updatePolicy Manual the
-operator shows their changes and waits for approval.`,
+The digest at the end names exactly what is shown: apply --approve DIGEST goes on only
+while the plan is the same.
+
+Services (DynamoDB, SQSQueue and all other kinds of the operator, also those that
+ModelDefinitions in the files define) are compared with the stacks that the operator
+gives them, by their names, in the region of --aws-region. With --state k8s those of the
+management cluster are planned, or, with -f, those of the files in their place. An
+operator in a management cluster makes them; apply does not.`,
 		Example: `  aws-operator plan -f demo.yaml
   aws-operator plan cluster demo --state ./state
+  aws-operator plan -f queue.yaml --aws-region eu-central-1
   aws-operator plan cluster demo -f demo.yaml --state s3://bucket/clusters --change-set
 
   # For a pipeline: exit code 2 when there are changes.
@@ -70,8 +82,9 @@ operator shows their changes and waits for approval.`,
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "ask CloudFormation as well, by change sets that are removed again")
 	set.BoolVar(&o.plain, "no-color", false, "no colours (default: colours on a terminal, unless NO_COLOR is set)")
-	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which tags what is its")
-	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of a cluster that is new (default: that of its role, or of the credentials)")
+	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which tags what is its and begins the names of services' stacks")
+	set.StringVar(&o.region, "aws-region", "", "AWS region of services (default: the SDK's default chain, such as AWS_REGION)")
+	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of services and of a cluster that is new (default: that of its role, or of the credentials)")
 	set.StringVar(&o.plan.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
 	return cmd
 }
@@ -99,12 +112,14 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 
 // result is what machines read.
 type result struct {
-	Plans []*plan.Plan `json:"plans"`
+	// Digest names exactly all of this; apply --approve takes it, where no services are among it.
+	Digest string       `json:"digest"`
+	Plans  []*plan.Plan `json:"plans"`
 }
 
 func (o *options) print(out io.Writer, plans []*plan.Plan) error {
 	if o.output.Format == formatJSON {
-		return o.output.Print(out, result{Plans: plans}, flags.Table{})
+		return o.output.Print(out, result{Digest: plan.DigestOf(plans...), Plans: plans}, flags.Table{})
 	}
 	colour := !o.plain && colours(out)
 	for i, p := range plans {
@@ -117,7 +132,11 @@ func (o *options) print(out io.Writer, plans []*plan.Plan) error {
 			return err
 		}
 	}
-	return nil
+	if !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return !p.Empty() }) || slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Name == "" }) {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "\nDigest %[1]s: apply with --approve %[1]s does this, or nothing.\n", plan.DigestOf(plans...))
+	return err
 }
 
 // colours reports whether to write in colour: on a terminal, unless NO_COLOR is set (https://no-color.org).

@@ -16,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
@@ -58,13 +59,15 @@ the outputs of another one is made up, in the right form.`,
 }
 
 func (f *flags) run(set *manifest.Set, out io.Writer) error {
-	given, err := builtIn()
+	known, err := kinds.BuiltIn()
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, m := range set.Manifests {
-		errs = append(errs, given.define(m))
+		if err := known.Define(m.Object); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.File, err))
+		}
 	}
 	for _, m := range set.Manifests {
 		kind := m.Object.GetObjectKind().GroupVersionKind()
@@ -73,7 +76,7 @@ func (f *flags) run(set *manifest.Set, out io.Writer) error {
 			errs = append(errs, err)
 			continue
 		}
-		stack, err := given.render(m, f.facts)
+		stack, err := stackOf(known, m, f.facts)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -1,0 +1,249 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/manifest"
+	"github.com/aws-operator/aws-operator/internal/operator"
+	"github.com/aws-operator/aws-operator/internal/plan"
+	"github.com/aws-operator/aws-operator/internal/service/kinds"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+	"github.com/aws-operator/aws-operator/internal/simulator"
+)
+
+const (
+	region  = "eu-central-1"
+	account = "123456789012"
+
+	queueManifest = `apiVersion: service-operator.aws/v1alpha1
+kind: SQSQueue
+metadata: {name: orders}
+spec: {visibilityTimeout: 120}
+`
+	topicManifest = `apiVersion: service-operator.aws/v1alpha1
+kind: SNSTopic
+metadata: {name: news}
+spec: {}
+`
+	subscriptionManifest = `apiVersion: service-operator.aws/v1alpha1
+kind: SNSSubscription
+metadata: {name: news-to-orders}
+spec: {topicName: news, protocol: sqs, endpoint: orders}
+`
+	vaultDefinition = `apiVersion: service-operator.aws/v1alpha1
+kind: ModelDefinition
+metadata: {name: vaults}
+spec:
+  kind: Vault
+  schema: {type: object, properties: {password: {type: string}, owner: {type: string}}}
+  template: |
+    Parameters:
+      Pin: {Type: String, NoEcho: true, Default: {{ .spec.password }} }
+    Resources:
+      Secret:
+        Type: AWS::SSM::Parameter
+        Properties: {Type: String, Name: /vault, Value: {Ref: Pin}, Description: {{ .spec.owner }} }
+`
+	vaultManifest = `apiVersion: service-operator.aws/v1alpha1
+kind: Vault
+metadata: {name: mine}
+spec: {password: hunter1, owner: me}
+`
+)
+
+// services is AWS on loopback, and manifests.
+type services struct {
+	*folder
+
+	api *cloudformation.Client
+}
+
+func newServices(t *testing.T) *services {
+	t.Helper()
+	s := &services{folder: newFolder(t)}
+	sim := simulator.New(simulator.Options{Account: account, Region: region})
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(func() {
+		sim.Close()
+		server.Close()
+	})
+	setenv(t, "AWS_ENDPOINT_URL", server.URL)
+	setenv(t, "AWS_REGION", region)
+	s.api = cloudformation.NewFromConfig(aws.Config{
+		Region: region, BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+	})
+	return s
+}
+
+// file writes manifests into a file.
+func (s *services) file(manifests ...string) string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "services.yaml")
+	s.must(os.WriteFile(path, []byte(strings.Join(manifests, "---\n")), 0o600))
+	return path
+}
+
+// deployed makes the stacks of services that name no others, as the operator does.
+func (s *services) deployed(manifests ...string) {
+	s.t.Helper()
+	sources, err := manifest.Open([]string{s.file(manifests...)}, nil)
+	s.must(err)
+	set, err := manifest.Read(sources, manifest.Options{})
+	s.must(err)
+	known, err := kinds.BuiltIn()
+	s.must(err)
+	for _, m := range set.Manifests {
+		s.must(known.Define(m.Object))
+	}
+	for _, object := range manifest.Objects[*servicev1alpha1.Object](set) {
+		object.Namespace = "default"
+		kind, err := known.Model(object.Kind)
+		s.must(err)
+		made, err := known.Stack(kind, object, render.Facts{Region: region, AccountID: account, ClusterName: operator.DefaultClusterName})
+		s.must(err)
+		in := &cloudformation.CreateStackInput{StackName: &made.Name, TemplateBody: aws.String(string(made.Template.CanonicalJSON()))}
+		for name, value := range made.Tags {
+			in.Tags = append(in.Tags, types.Tag{Key: &name, Value: &value})
+		}
+		_, err = s.api.CreateStack(s.t.Context(), in)
+		s.must(err)
+		const patience = time.Minute
+		s.must(cloudformation.NewStackCreateCompleteWaiter(s.api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+			o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
+		}).Wait(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &made.Name}, patience))
+	}
+}
+
+// read is what machines read of a plan.
+type read struct {
+	Stacks []struct {
+		Name        string
+		Action      plan.Action
+		Asked       bool `json:"changeSet"`
+		Differences []string
+		Resources   []struct {
+			Action     plan.Action
+			Properties []struct {
+				Path   string
+				Forces bool `json:"forcesReplacement"`
+			}
+		}
+	}
+	Notes   []string
+	Summary plan.Summary
+}
+
+// plan plans services, and asks CloudFormation as well.
+func (s *services) plan(manifests ...string) read {
+	s.t.Helper()
+	code, out, errOut := s.run("-f", s.file(manifests...), "-o", "json", "--change-set")
+	if code != 0 {
+		s.t.Fatalf("it exits with %d and says %s", code, errOut)
+	}
+	var all struct{ Plans []read }
+	s.must(json.Unmarshal([]byte(out), &all))
+	return all.Plans[0]
+}
+
+// Services are compared with the stacks of their names: what is there and what changes, by property, as CloudFormation says it, too.
+func TestServicesArePlannedFromTheirStacks(t *testing.T) {
+	s := newServices(t)
+	if p := s.plan(queueManifest); p.Stacks[0].Action != plan.Create || p.Summary.Create == 0 {
+		t.Errorf("a queue that is not there: %+v", p)
+	}
+	s.deployed(queueManifest, topicManifest)
+	if p := s.plan(queueManifest, topicManifest); p.Summary != (plan.Summary{}) || len(p.Stacks) != 2 {
+		t.Errorf("what was just made changes: %+v", p)
+	}
+	for name, c := range map[string]struct {
+		manifest string
+		action   plan.Action
+		property string
+	}{
+		"in place":  {strings.ReplaceAll(queueManifest, "120", "60"), plan.Update, "VisibilityTimeout"},
+		"replaced":  {strings.ReplaceAll(queueManifest, "visibilityTimeout: 120", "fifoQueue: true"), plan.Replace, "FifoQueue"},
+		"policy":    {strings.ReplaceAll(queueManifest, "120", "60, updatePolicy: Manual"), plan.Update, "VisibilityTimeout"},
+		"unchanged": {queueManifest + "---\n" + subscriptionManifest, plan.None, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := s.plan(c.manifest)
+			stack := p.Stacks[len(p.Stacks)-1]
+			if c.action == plan.None {
+				if stack.Action != plan.None || p.Stacks[0].Action != plan.Create || len(p.Notes) > 0 { // The subscription knows the ARNs from the stacks.
+					t.Errorf("it says %+v", p)
+				}
+				return
+			}
+			found := false
+			for _, r := range stack.Resources {
+				for _, property := range r.Properties {
+					found = found || r.Action == c.action && property.Path == c.property && (r.Action == plan.Replace) == property.Forces
+				}
+			}
+			if !found || !stack.Asked || len(stack.Differences) > 0 || (name == "policy") != (len(p.Notes) > 0) {
+				t.Errorf("%s does not stand in %+v", c.property, p)
+			}
+		})
+	}
+}
+
+func TestSecretsOfServicesAreMasked(t *testing.T) {
+	s := newServices(t)
+	s.deployed(vaultDefinition, vaultManifest)
+	edited := strings.NewReplacer("hunter1", "hunter2", "me}", "you}").Replace(vaultManifest)
+	for _, format := range []string{"text", "json"} {
+		code, out, errOut := s.run("-f", s.file(vaultDefinition, edited), "-o", format)
+		if code != 0 || strings.Contains(out, "hunter") || !strings.Contains(out, "****") || !strings.Contains(out, "you") {
+			t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+		}
+	}
+}
+
+// A file with both shows both; one that names a cluster shows that alone.
+func TestClustersAndServicesArePlannedTogether(t *testing.T) {
+	s := newServices(t)
+	cluster, err := os.ReadFile(examples + "minimal-public.yaml")
+	s.must(err)
+	file := s.file(string(cluster), queueManifest)
+	code, out, errOut := s.run("-f", file)
+	if code != 0 || !strings.Contains(out, "Cluster minimal\n") || !strings.Contains(out, "\nServices\n") || !strings.Contains(out, "(SQSQueue default/orders): create") {
+		t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+	}
+	if _, out, _ = s.run("cluster", "minimal", "-f", file); strings.Contains(out, "Services") {
+		t.Errorf("of the cluster alone it says %s", out)
+	}
+}
+
+func TestMistakesInServicesAreNamed(t *testing.T) {
+	s := newServices(t)
+	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: aws.String("aws-operator-sqsqueue-orders-default"), TemplateBody: aws.String("Resources: {Q: {Type: 'AWS::SQS::Queue'}}"),
+	})
+	s.must(err)
+	for name, c := range map[string]struct{ manifest, want string }{
+		"a kind that nothing defines": {vaultManifest, "Vault mine: there is no kind Vault; give its ModelDefinition"},
+		"a stack of somebody else":    {queueManifest, "exists and is not this object's, as its tags say"},
+		"a template that nothing gives": {
+			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"), "there is no CloudFormationTemplate default/x",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := s.run("-f", s.file(c.manifest))
+			if code != 1 || out != "" || !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != 1 {
+				t.Errorf("it exits with %d and says %s%s", code, out, errOut)
+			}
+		})
+	}
+}

@@ -1,0 +1,243 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/service/kinds"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+	servicerender "github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+// Services are objects of services as they are written now, with the status that is known of them. They are not changed.
+type Services struct {
+	// Objects are what is wanted; their status, if they have one, says what is deployed. One with a deletion timestamp is deleted.
+	Objects []*servicev1alpha1.Object
+	// Others are objects that there are as well. What they are made of is not planned; the wanted ones may name them.
+	Others []*servicev1alpha1.Object
+	// Kinds are what they are made by.
+	Kinds *kinds.Set
+}
+
+// serviceDraft is a plan of services in the making.
+type serviceDraft struct {
+	draft
+
+	of    Services
+	facts servicerender.Facts
+	// outputs are what is known of the outputs of objects, by stack.
+	outputs map[string]map[string]any
+}
+
+// OfServices plans services, in the region that the clients are of. What is deployed is the stack that the operator gives an object, by
+// its name: an object from a management cluster whose status says that its stack is as desired is asked for no more, of others
+// CloudFormation is asked for the template. It errs when an object is wrong, when a stack of the name is somebody else's, and when AWS had
+// to be asked and did not answer.
+func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
+	d := &serviceDraft{draft: draft{options: o}, of: of, outputs: map[string]map[string]any{}}
+	account, err := d.accountOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.facts = servicerender.Facts{Region: o.Clients.Region(awsapi.Target{}), AccountID: account, ClusterName: o.Operator}
+	objects := slices.SortedFunc(slices.Values(of.Objects), func(a, b *servicev1alpha1.Object) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, object := range objects {
+		if err := d.service(ctx, object); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+		}
+	}
+	if err := d.fetch(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.strangers(objects); err != nil {
+		return nil, err
+	}
+	p := Compare("", d.subjects, schema.Default())
+	if o.ChangeSets {
+		if err := d.ask(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	for i, object := range objects {
+		if s := &p.Stacks[i]; s.Action == Update && d.manual(object) {
+			d.note("The updatePolicy of %s is Manual: the operator waits until its change is approved.", s.Of)
+		}
+	}
+	p.Notes = d.notes
+	return p, nil
+}
+
+// service adds the stack of an object.
+func (d *serviceDraft) service(ctx context.Context, object *servicev1alpha1.Object) error {
+	kind, err := d.of.Kinds.Model(object.Kind)
+	if err != nil {
+		return err
+	}
+	s := Subject{
+		Name: servicerender.StackName(d.facts.ClusterName, kind.Kind, object.Namespace, object.Name),
+		Part: Service, Of: object.Kind + " " + object.Namespace + "/" + object.Name,
+	}
+	s.Allow, _ = policy.ParseAllow(object.Annotations[servicev1alpha1.AllowAnnotation]) // Words that are no consent are none.
+	s.Allow.Annotation = servicev1alpha1.AllowAnnotation
+	var known stack.Record
+	if len(object.Status.Stack) > 0 {
+		if err := json.Unmarshal(object.Status.Stack, &known); err != nil {
+			return fmt.Errorf("read what its status knows of the stack: %w", err)
+		}
+	}
+	if object.DeletionTimestamp.IsZero() {
+		rendered, err := d.rendered(ctx, kind, object)
+		if err != nil {
+			return err
+		}
+		s.Wanted = &render.Stack{
+			Name: rendered.Name, Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, Capabilities: rendered.Capabilities,
+		}
+		want := stack.Desired{Template: rendered.Template, Parameters: rendered.Parameters, Tags: rendered.Tags, Capabilities: rendered.Capabilities}
+		digest := want.Digest()
+		s.Same = known.Digest == digest && known.PendingDigest == ""
+		if known.FailedDigest == digest {
+			d.note("Stack %s could not be changed to this before (%s); the operator does not try the same again until something is edited.", s.Name, object.Status.ResourceStatusReason)
+		}
+	} else if object.Annotations[servicev1alpha1.DeletionPolicyAnnotation] == servicev1alpha1.DeletionPolicyRetain {
+		s.Same = true
+		d.note("%s is being deleted, and its stack is kept, as its annotation says.", s.Of)
+	}
+	if !s.Same {
+		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name, guessed: object.Status.StackID == ""})
+	}
+	d.subjects = append(d.subjects, s)
+	return nil
+}
+
+// rendered renders the stack of an object, with what those that it names have as outputs.
+func (d *serviceDraft) rendered(ctx context.Context, kind *model.Model, object *servicev1alpha1.Object) (*servicerender.Desired, error) {
+	references, err := servicerender.References(kind, object)
+	if err != nil {
+		return nil, err
+	}
+	facts := d.facts
+	if facts.References, err = d.resolve(ctx, object, references); err != nil {
+		return nil, err
+	}
+	facts.Siblings = map[string][]any{}
+	for _, r := range references {
+		if facts.Siblings[r.Name], err = d.siblings(ctx, kind, object, r); err != nil {
+			return nil, err
+		}
+	}
+	return d.of.Kinds.Stack(kind, object, facts)
+}
+
+// resolve returns the outputs of the objects that an object names.
+func (d *serviceDraft) resolve(ctx context.Context, object *servicev1alpha1.Object, references []servicerender.Reference) (map[string]map[string]any, error) {
+	found := map[string]map[string]any{}
+	for _, r := range references {
+		var err error
+		if found[r.Name], err = d.outputsOf(ctx, object.Namespace, r); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// siblings returns the references of all objects of a kind that name the same object, by name.
+func (d *serviceDraft) siblings(ctx context.Context, kind *model.Model, object *servicev1alpha1.Object, r servicerender.Reference) ([]any, error) {
+	byName := map[string]any{}
+	for _, other := range slices.Concat(d.of.Others, d.of.Objects) {
+		if other.Kind != object.Kind || other.Namespace != object.Namespace || !other.DeletionTimestamp.IsZero() && other.Name != object.Name {
+			continue
+		}
+		theirs, err := servicerender.References(kind, other)
+		if err != nil || !slices.Contains(theirs, r) {
+			continue // One that is wrong in itself says so itself.
+		}
+		resolved, err := d.resolve(ctx, other, theirs)
+		if err != nil {
+			return nil, err
+		}
+		facts := map[string]any{}
+		for name, outputs := range resolved {
+			facts[name] = outputs
+		}
+		byName[other.Name] = facts
+	}
+	all := make([]any, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
+	return all, nil
+}
+
+// outputsOf returns the outputs of an object that another one names: those that its status has, else those of its stack, else what
+// stands for them.
+func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servicerender.Reference) (map[string]any, error) {
+	name := servicerender.StackName(d.facts.ClusterName, r.Kind, namespace, r.ObjectName)
+	if known := d.outputs[name]; known != nil {
+		return known, nil
+	}
+	for _, other := range slices.Concat(d.of.Objects, d.of.Others) {
+		if other.Kind == r.Kind && other.Namespace == namespace && other.Name == r.ObjectName && len(other.Output) > 0 {
+			d.outputs[name] = servicerender.ReferenceFacts(other)
+			return d.outputs[name], nil
+		}
+	}
+	kind, err := d.of.Kinds.Model(r.Kind)
+	if err != nil {
+		return nil, err
+	}
+	found, err := d.options.Clients.CloudFormation(d.target).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	if err != nil && !isMissing(err) {
+		return nil, awsapi.Explain(err)
+	}
+	if err == nil && len(found.Stacks) > 0 && len(found.Stacks[0].Outputs) > 0 {
+		outputs := map[string]string{}
+		for _, o := range found.Stacks[0].Outputs {
+			outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+		}
+		there := &servicev1alpha1.Object{Output: servicerender.Outputs(kind, outputs)}
+		there.Name = r.ObjectName
+		d.outputs[name] = servicerender.ReferenceFacts(there)
+		return d.outputs[name], nil
+	}
+	d.note("%s %s is not made yet; its ARN and the like are made up, in the right form, where others need them.", r.Kind, r.ObjectName)
+	d.outputs[name] = d.of.Kinds.StandIn(r, d.facts)
+	return d.outputs[name], nil
+}
+
+// strangers errs if a stack that is deployed is not of the object that it is compared with.
+func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
+	for i, object := range objects {
+		s := &d.subjects[i]
+		if s.Deployed == nil {
+			continue
+		}
+		for name, value := range servicerender.Tags(object.Kind, object, d.facts.ClusterName) {
+			if s.Deployed.Tags[name] != value {
+				return fmt.Errorf("%s: a stack named %s exists and is not this object's, as its tags say; delete that stack or rename the object", s.Of, s.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// manual reports whether changes of an object's stack wait for approval.
+func (d *serviceDraft) manual(object *servicev1alpha1.Object) bool {
+	spec, err := servicerender.Spec(object)
+	return err == nil && spec["updatePolicy"] == servicev1alpha1.UpdateManual
+}

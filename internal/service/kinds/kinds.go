@@ -1,0 +1,138 @@
+// Package kinds knows what stacks of services are made by without an operator: the built-in kinds, those that ModelDefinitions
+// define, and the templates that objects may name in place of their kind's.
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/partition"
+	"github.com/aws-operator/aws-operator/internal/service/catalog"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+// defaultNamespace is that of objects that name none.
+const defaultNamespace = "default"
+
+// Set are kinds and templates.
+type Set struct {
+	models    map[string]*model.Model
+	templates map[types.NamespacedName]*render.Override
+}
+
+// BuiltIn returns the built-in kinds. It errs when they are broken, which a test rules out.
+func BuiltIn() (*Set, error) {
+	models, err := catalog.Models(schema.Default())
+	if err != nil {
+		return nil, fmt.Errorf("read the built-in kinds: %w", err)
+	}
+	s := &Set{models: map[string]*model.Model{}, templates: map[types.NamespacedName]*render.Override{}}
+	for _, m := range models {
+		s.models[m.Kind] = m
+	}
+	return s, nil
+}
+
+// Define adds the kind of a ModelDefinition, or a CloudFormationTemplate. Other objects it passes over.
+func (s *Set) Define(object client.Object) error {
+	switch o := object.(type) {
+	case *v1alpha1.ModelDefinition:
+		compiled, err := model.Compile(o.Name, &o.Spec, schema.Default())
+		if err != nil {
+			return err
+		}
+		s.models[compiled.Kind] = compiled
+	case *v1alpha1.CloudFormationTemplate:
+		s.templates[named(o.Namespace, o.Name)] = &render.Override{File: o.Data.Key, Template: o.Data.Template}
+	}
+	return nil
+}
+
+func named(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(namespace, defaultNamespace), Name: name}
+}
+
+// Model returns a kind. It errs where there is none of the name.
+func (s *Set) Model(kind string) (*model.Model, error) {
+	if found := s.models[kind]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("there is no kind %s; give its ModelDefinition with another -f", kind)
+}
+
+// Models returns all kinds, by name.
+func (s *Set) Models() []*model.Model {
+	all := make([]*model.Model, 0, len(s.models))
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		all = append(all, s.models[name])
+	}
+	return all
+}
+
+// Stack renders the stack of an object, by the template that it names in place of its kind's if it names one, and makes the operator's
+// checks. The error is cfntemplate.Problems where the template is at fault.
+func (s *Set) Stack(m *model.Model, object *v1alpha1.Object, facts render.Facts) (*render.Desired, error) {
+	override, err := s.override(object)
+	if err != nil {
+		return nil, err
+	}
+	stack, err := render.Stack(m, object, facts, override)
+	if err != nil {
+		return nil, err
+	}
+	problems := append(stack.Template.Check(), schema.Default().Validate(stack.Template)...)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return stack, nil
+}
+
+// override returns the template that the object names in place of its kind's, nil when it names none.
+func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
+	spec, err := render.Spec(object)
+	if err != nil {
+		return nil, err
+	}
+	name, _ := spec["cloudFormationTemplateName"].(string)
+	if name == "" {
+		return nil, nil //nolint:nilnil // none is a valid answer
+	}
+	namespace, _ := spec["cloudFormationTemplateNamespace"].(string)
+	key := named(cmp.Or(namespace, object.Namespace), name)
+	found, ok := s.templates[key]
+	if !ok {
+		return nil, fmt.Errorf("there is no CloudFormationTemplate %s; give it with another -f", key)
+	}
+	return found, nil
+}
+
+// StandIn is what an object that another one names could have as outputs, in the right form.
+func (s *Set) StandIn(reference render.Reference, facts render.Facts) map[string]any {
+	values := map[string]any{"name": reference.ObjectName}
+	referenced, ok := s.models[reference.Kind]
+	if !ok {
+		return values
+	}
+	arnPartition, suffix := partition.Of(facts.Region)
+	service := strings.ToLower(reference.Kind[:min(3, len(reference.Kind))]) // SNSTopic is sns, SQSQueue sqs.
+	for _, output := range referenced.Outputs {
+		switch {
+		case strings.HasSuffix(output.Name, "ARN"):
+			values[output.Name] = fmt.Sprintf("arn:%s:%s:%s:%s:%s", arnPartition, service, facts.Region, facts.AccountID, reference.ObjectName)
+		case strings.HasSuffix(output.Name, "URL"):
+			values[output.Name] = fmt.Sprintf("https://%s.%s.%s/%s/%s", service, facts.Region, suffix, facts.AccountID, reference.ObjectName)
+		default:
+			values[output.Name] = reference.ObjectName
+		}
+	}
+	return values
+}
