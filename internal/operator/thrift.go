@@ -16,10 +16,8 @@ import (
 const (
 	// thriftInterval is how often memory is looked at.
 	thriftInterval = 20 * time.Second
-	// looksAtStart is at which look starting is over for certain, looksAnHour how many make an hour.
-	looksAtStart, looksAnHour = 3, int(time.Hour / thriftInterval)
-	// worthReturning is how many unused bytes are worth the work of returning them.
-	worthReturning = 16 << 20
+	// worthReturning is how many unused bytes are worth the work of returning them: of ten thousand idle objects, a tenth.
+	worthReturning = 6 << 20
 )
 
 // thrift gives memory back to the machine that the heap no longer uses. Filling
@@ -31,7 +29,7 @@ type thrift struct{ clock clock.WithTicker }
 func (t thrift) Start(ctx context.Context) error {
 	tick := t.clock.NewTicker(thriftInterval)
 	defer tick.Stop()
-	for looks := 1; ; looks++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -40,10 +38,8 @@ func (t thrift) Start(ctx context.Context) error {
 		if unused() > worthReturning {
 			schema.Default().Forget()
 			debug.FreeOSMemory()
-			program.Return()
-		} else if looks == looksAtStart || looks%looksAnHour == 0 {
-			program.Return()
 		}
+		program.Return() // What is still in use comes back within a millisecond.
 	}
 }
 

@@ -25,7 +25,10 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // Secret or Service.
 const contentDigest = v1alpha1.Group + "/content"
 
-// slim strips what nobody reads before an object is cached.
+// common are the words of all objects in the caches.
+var common words
+
+// slim strips what nobody reads before an object is cached, and shares what others hold already.
 func slim(obj any) (any, error) {
 	if o, ok := obj.(client.Object); ok {
 		o.SetManagedFields(nil)
@@ -34,6 +37,9 @@ func slim(obj any) (any, error) {
 			delete(annotations, lastApplied)
 			o.SetAnnotations(annotations)
 		}
+	}
+	if o, ok := obj.(*v1alpha1.Object); ok {
+		common.shareObject(o)
 	}
 	return obj, nil
 }
@@ -59,6 +65,7 @@ func digestOnly(obj any) (any, error) {
 	}
 	meta.ManagedFields, meta.Labels = nil, nil
 	meta.Annotations = map[string]string{contentDigest: digest}
+	common.shareMeta(meta)
 	return obj, nil
 }
 
