@@ -119,7 +119,9 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 			set(conditionType, metav1.ConditionTrue)
 			return
 		}
-		meta.RemoveStatusCondition(&conditions, conditionType)
+		if meta.FindStatusCondition(conditions, conditionType) != nil { // Removing makes a list anew, also without it.
+			meta.RemoveStatusCondition(&conditions, conditionType)
+		}
 	}
 	ready := meta.FindStatusCondition(conditions, ConditionReady)
 
@@ -160,7 +162,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 		flag(ConditionStalled, false)
 		flag(ConditionReconciling, true)
 	}
-	if !equality.Semantic.DeepEqual(old, conditions) {
+	if !slices.Equal(old, conditions) && !equality.Semantic.DeepEqual(old, conditions) {
 		setConditions(obj, conditions)
 	}
 	if !v.paused {
