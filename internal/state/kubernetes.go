@@ -174,7 +174,6 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 	if !isRelease(object) {
 		object.SetNamespace(m.namespaceOf(object.GetNamespace()))
 	}
-	words := "write " + kindAndName(object)
 	old, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem())) // a pointer to the same type
 	err := m.api.Get(ctx, client.ObjectKeyFromObject(object), old)
 	if apierrors.IsNotFound(err) {
@@ -184,28 +183,45 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 			options = append(options, client.DryRunAll)
 		}
 		if err := m.api.Create(ctx, object, options...); err != nil {
-			return Change{}, m.explain(words, err)
+			return Change{}, m.explain("write "+kindAndName(object), err)
 		}
 		return Change{object, Created}, nil
 	}
 	if err != nil {
 		return Change{}, m.explain("read "+kindAndName(object), err)
 	}
-	now, _ := old.DeepCopyObject().(client.Object)
-	setSpec(now, object)
-	now.SetLabels(overlaid(old.GetLabels(), object.GetLabels()))
-	now.SetAnnotations(overlaid(old.GetAnnotations(), object.GetAnnotations()))
+	return m.update(ctx, old, object, dry)
+}
+
+// mostConflicts is how many times an object may change between reading and writing it: the operator writes its status again and again.
+const mostConflicts = 10
+
+// update gives an object the spec, the labels and the annotations of another. What others write meanwhile is no hindrance as long as it
+// is not the spec.
+func (m *management) update(ctx context.Context, old, given client.Object, dry bool) (Change, error) {
 	var options []client.UpdateOption
 	if dry {
 		options = append(options, client.DryRunAll)
 	}
-	if err := m.api.Update(ctx, now, options...); err != nil {
-		return Change{}, m.explain(words, err)
+	generation := old.GetGeneration()
+	for conflicts := 0; ; conflicts++ {
+		now, _ := old.DeepCopyObject().(client.Object)
+		setSpec(now, given)
+		now.SetLabels(overlaid(old.GetLabels(), given.GetLabels()))
+		now.SetAnnotations(overlaid(old.GetAnnotations(), given.GetAnnotations()))
+		err := m.api.Update(ctx, now, options...)
+		switch {
+		case err == nil && sameSpec(old, now) && maps.Equal(old.GetLabels(), now.GetLabels()) && maps.Equal(old.GetAnnotations(), now.GetAnnotations()):
+			return Change{now, Unchanged}, nil
+		case err == nil:
+			return Change{now, Changed}, nil
+		case !apierrors.IsConflict(err) || conflicts == mostConflicts:
+			return Change{}, m.explain("write "+kindAndName(given), err)
+		}
+		if again := m.api.Get(ctx, client.ObjectKeyFromObject(given), old); again != nil || old.GetGeneration() != generation {
+			return Change{}, m.explain("write "+kindAndName(given), cmp.Or(again, err))
+		}
 	}
-	if sameSpec(old, now) && maps.Equal(old.GetLabels(), now.GetLabels()) && maps.Equal(old.GetAnnotations(), now.GetAnnotations()) {
-		return Change{now, Unchanged}, nil
-	}
-	return Change{now, Changed}, nil
 }
 
 func kindAndName(object client.Object) string {

@@ -54,7 +54,7 @@ func (u *update) roll(ctx context.Context) error {
 		lines.say("No machine needs to be replaced by rolling-update.")
 		return u.forced(ctx, s, lines, func() error { return nil })
 	}
-	if err := errors.Join(u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
+	if err := errors.Join(u.checkOperator(groups), u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
 		return err
 	}
 	err = u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })

@@ -73,7 +73,9 @@ since it would remove the tag.
 
 Where CloudFormation owns a group whose spec.rollingUpdate.engine is CloudFormation, and
 all slots, the update of the stack replaces the machines: what to do is told instead.
---force replaces all machines, of such groups too, and those that need it not.`,
+--force replaces all machines, of such groups too, and those that need it not. With
+--state k8s the cluster has to be paused for that, since the operator would change the
+same groups.`,
 		Example: `  # What is out of date, and what would be done:
   aws-operator rolling-update cluster demo --state ./state
 

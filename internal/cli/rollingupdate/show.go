@@ -69,6 +69,9 @@ func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []
 		notes = append(notes, s.goesOn(u.force))
 	}
 	notes = append(notes, u.elsewhere(others)...)
+	if err := u.checkOperator(groups); err != nil {
+		return append(notes, "Cannot be done now: "+err.Error()+".")
+	}
 	if len(groups) == 0 {
 		if len(others) == 0 {
 			notes = append(notes, "No machine needs to be replaced.")

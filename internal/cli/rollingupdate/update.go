@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,9 +149,37 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 	}
 	if names := others[ownerOperator]; len(names) > 0 {
 		lines = append(lines, fmt.Sprintf(
-			"The operator replaces the machines of %s: kubectl get instancegroup tells how far it is. Should it not run, replace them with --force.", strings.Join(names, ", ")))
+			"The operator replaces the machines of %s: kubectl get instancegroup tells how far it is.", strings.Join(names, ", ")))
 	}
 	return lines
+}
+
+// checkOperator errs if an operator looks after groups whose machines are to be replaced by force: it knows nothing of that, and would
+// change the same groups.
+func (u *update) checkOperator(groups []*target) error {
+	var names []string
+	for _, t := range groups {
+		if t.owner != ownerCommand {
+			names = append(names, t.Name)
+		}
+	}
+	if !u.managed || len(names) == 0 || u.paused() {
+		return nil
+	}
+	annotate := fmt.Sprintf("kubectl annotate cluster %s --namespace %s %s", u.cluster.Name, u.cluster.Namespace, pausedAnnotation)
+	return fmt.Errorf("the operator looks after the machines of %s, and replaces those that need it; that all are replaced it does not know, "+
+		"and two must not replace machines of one group. Pause the cluster with %s=true, run this again, and at the end take that back with %s-. Nothing was changed",
+		strings.Join(names, ", "), annotate, annotate)
+}
+
+// pausedAnnotation pauses a cluster for the operator, as spec.paused does.
+const pausedAnnotation = "aws-operator/paused"
+
+// paused reports whether the operator leaves the cluster alone.
+func (u *update) paused() bool {
+	value, ok := u.cluster.Annotations[pausedAnnotation]
+	said, err := strconv.ParseBool(value)
+	return u.cluster.Spec.Paused || ok && (said || err != nil)
 }
 
 // checkStacks errs if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
