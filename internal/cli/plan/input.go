@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -54,20 +55,59 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 		return nil, nothing(from)
 	}
 	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)
-	clients := map[string]*awsapi.Clients{}
-	plans := make([]*plan.Plan, 0, len(names))
-	for _, name := range names {
-		p, err := o.one(cmd.Context(), set, from, name, clients)
-		if err != nil {
-			return nil, err
-		}
-		plans = append(plans, p)
+	plans, err := o.clusters(cmd.Context(), set, from, names)
+	if err != nil {
+		return nil, err
 	}
 	if len(services.Objects) == 0 {
 		return plans, nil
 	}
 	p, err := o.services(cmd.Context(), services)
 	return append(plans, p), err
+}
+
+// atOnce is how many clusters are planned at once: to render is work, and to ask AWS is waiting.
+const atOnce = 8
+
+// clusters plans clusters, in the order of their names. It errs with the first that cannot be planned.
+func (o *options) clusters(ctx context.Context, set *manifest.Set, from *state.State, names []string) ([]*plan.Plan, error) {
+	regions := &regions{of: map[string]*awsapi.Clients{}}
+	plans, errs := make([]*plan.Plan, len(names)), make([]error, len(names))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			plans[i], errs[i] = o.one(ctx, set, from, name, regions)
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
+}
+
+// regions are the clients of AWS by region, each made once.
+type regions struct {
+	mu sync.Mutex
+	of map[string]*awsapi.Clients
+}
+
+func (r *regions) clients(ctx context.Context, region string) (*awsapi.Clients, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[region] == nil {
+		made, err := clientsOf(ctx, region)
+		if err != nil {
+			return nil, err
+		}
+		r.of[region] = made
+	}
+	return r.of[region], nil
 }
 
 // nothing says that there is nothing to plan.
@@ -98,19 +138,15 @@ func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []s
 }
 
 // one plans one cluster.
-func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State, name string, clients map[string]*awsapi.Clients) (*plan.Plan, error) {
+func (o *options) one(ctx context.Context, set *manifest.Set, from *state.State, name string, regions *regions) (*plan.Plan, error) {
 	in, err := plan.Read(ctx, set, from, name)
 	if err != nil {
 		return nil, err
 	}
-	region := in.Cluster.Spec.Region
-	if clients[region] == nil {
-		if clients[region], err = clientsOf(ctx, region); err != nil {
-			return nil, err
-		}
-	}
 	made := o.plan
-	made.Clients = clients[region]
+	if made.Clients, err = regions.clients(ctx, in.Cluster.Spec.Region); err != nil {
+		return nil, err
+	}
 	return plan.Of(ctx, in, made)
 }
 

@@ -26,7 +26,7 @@ func Names(ctx context.Context, set *manifest.Set, from *state.State, args []str
 func One(ctx context.Context, set *manifest.Set, from *state.State, name string, how plan.Options) (*plan.Plan, error) {
 	o := options{plan: how}
 	o.plan.NodeupDir = programs.Beside(o.plan.NodeupDir)
-	return o.one(ctx, set, from, name, map[string]*awsapi.Clients{})
+	return o.one(ctx, set, from, name, &regions{of: map[string]*awsapi.Clients{}})
 }
 
 // Show prints a plan, in colour on a terminal.
