@@ -13,14 +13,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/operator"
 	"github.com/aws-operator/aws-operator/internal/plan"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 const (
@@ -196,6 +202,42 @@ func TestServicesArePlannedFromTheirStacks(t *testing.T) {
 				t.Errorf("%s does not stand in %+v", c.property, p)
 			}
 		})
+	}
+}
+
+// With a management cluster its objects are planned, by what their status knows: all of them, or those of the files in their place.
+func TestServicesOfAManagementCluster(t *testing.T) {
+	s := newServices(t)
+	api := kubeapi.New(kubeapi.Options{Kubernetes: "v1.36.3"})
+	server := httptest.NewServer(api.Trusted())
+	t.Cleanup(func() {
+		api.Close()
+		server.Close()
+	})
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	s.must(os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {server: "+server.URL+
+		"}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"), 0o600))
+	setenv(t, "KUBECONFIG", path)
+	known, err := kinds.BuiltIn()
+	s.must(err)
+	kind, err := known.Model("SQSQueue")
+	s.must(err)
+	clusters, err := clusterv1alpha1.CustomResourceDefinitions()
+	s.must(err)
+	s.must(operatorkit.EnsureCRDs(t.Context(), &rest.Config{Host: server.URL}, "test", append(clusters, kind.CRD())...))
+	content := map[string]any{}
+	s.must(yaml.Unmarshal([]byte(queueManifest), &content))
+	queue := &unstructured.Unstructured{Object: content}
+	queue.SetNamespace("default")
+	s.must(api.Load(queue))
+	s.deployed(queueManifest)
+
+	if code, out, errOut := s.run("--state", "k8s"); code != 0 || out != "Services\n\nNo changes.\n" {
+		t.Errorf("of all it exits with %d and says %s%s", code, out, errOut)
+	}
+	code, out, errOut := s.run("--state", "k8s", "-f", s.file(strings.ReplaceAll(queueManifest, "120", "60")))
+	if code != 0 || !strings.Contains(out, "VisibilityTimeout: 120 → 60") {
+		t.Errorf("of an edit it exits with %d and says %s%s", code, out, errOut)
 	}
 }
 
