@@ -3,9 +3,7 @@ package terminal
 import (
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
@@ -32,28 +30,57 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	operator.await("Starting workers")
 
 	p.manifests("demo.yaml", asItIs)
-	command(0, "apply", "-f", "demo.yaml", "--yes")
-	command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
-	p.run(0, "get", "clusters", "-n", namespace)
-	p.run(0, "get", "instancegroups", "-n", namespace)
-	p.run(0, "get", "instancegroups", "-n", namespace, "-o", "wide")
+	out, errOut := command(0, "apply", "-f", "demo.yaml", "--yes")
+	p.says(out, "Plan: 46 to create, in 3 stacks.\n", "InstanceGroup workers: created\n", "Cluster demo is ready at https://")
+	p.says(errOut, " stack demo: CREATE_IN_PROGRESS\n", " stack demo-workers: CREATE_COMPLETE\n", "(2/2 nodes) The machines are in place and their nodes are ready.\n")
+	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
+	p.says(out, "No changes.\n")
+	out, _ = p.run(0, "get", "clusters", "-n", namespace)
+	p.says(out, "\ndemo   v1.35.7-played   v1.35.7   3/3     True    Ready\n")
+	out, _ = p.run(0, "get", "instancegroups", "-n", namespace)
+	p.says(out, "\nworkers   demo      v1.35.7   2     3     2/2     2/2       True    Ready\n")
+	old := p.launchedAs("m6i.large", "demo-workers", 2)
 
-	p.manifests("demo.yaml", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
-		g.Spec.InstanceTypes = []string{"m6a.large"}
-		g.Spec.RollingUpdate.BatchSize = new(intstr.FromInt32(2))
+	edited := func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.InstanceTypes = []string{"m6a.large"} }
+	p.manifests("demo.yaml", edited)
+	out, _ = command(2, "plan", "-f", "demo.yaml", "--detailed-exitcode")
+	p.says(out, `LaunchTemplateData/InstanceType: "m6i.large" → "m6a.large"`, "2 machines are replaced")
+	_, errOut = command(0, "apply", "-f", "demo.yaml", "--yes")
+	p.says(errOut, " stack demo-workers: UPDATE_IN_PROGRESS\n", "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
+	p.replaced(old, "m6a.large", "demo-workers", 2)
+	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
+	p.says(out, "No machine needs to be replaced.\n")
+
+	// What the operator does not know it would disturb, and it is said how to keep it from that.
+	old = p.launchedAs("m6a.large", "demo-workers", 2)
+	force := []string{"rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers", "--yes"}
+	_, errOut = p.run(1, force...)
+	p.says(errOut, "Error: the operator looks after the machines of workers", "kubectl annotate cluster demo --namespace "+namespace+" aws-operator/paused=true, run this again")
+	p.manifests("paused.yaml", func(c *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
+		edited(c, g)
+		c.Annotations = map[string]string{"aws-operator/paused": "true"}
 	})
-	command(2, "plan", "-f", "demo.yaml", "--detailed-exitcode")
-	command(0, "apply", "-f", "demo.yaml", "--yes")
-	p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
-	p.run(0, "rolling-update", "cluster", "demo", "-n", namespace, "--yes")
-	p.run(0, "rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers", "--yes")
-	command(0, "upgrade", "cluster", "demo")
-	command(0, "upgrade", "cluster", "demo", "--release", to, "--yes")
-	p.run(0, "validate", "cluster", "demo", "-n", namespace, "--wait", "1m")
-	command(0, "delete", "cluster", "demo")
-	command(0, "delete", "cluster", "demo", "--yes")
+	p.run(0, "replace", "-f", "paused.yaml", "-n", namespace)
+	p.older(time.Second)
+	p.run(0, force...)
+	p.replaced(old, "m6a.large", "demo-workers", 2)
+	p.run(0, "replace", "-f", "demo.yaml", "-n", namespace)
+
+	out, errOut = command(0, "upgrade", "cluster", "demo")
+	p.says(out+errOut, "* "+to+" (Kubernetes v1.36.3)\n", "3 machines are replaced", "add --release "+to+" --yes.\n")
+	out, _ = command(0, "upgrade", "cluster", "demo", "--release", to, "--yes")
+	p.says(out, "Cluster demo runs release "+to+".\n")
+	out, _ = p.run(0, "validate", "cluster", "demo", "-n", namespace, "--wait", "1m")
+	p.says(out, "Cluster demo is well.")
+	out, errOut = command(0, "delete", "cluster", "demo")
+	p.says(out+errOut, "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::Snapshot", "Nothing has been removed. To delete cluster demo, add --yes.\n")
+	p.saysNot(out, "arn:aws:")
+	_, errOut = command(0, "delete", "cluster", "demo", "--yes")
+	p.says(errOut, " stack demo: DELETE_IN_PROGRESS\n", "\nCluster demo is gone.\n")
+	out, _ = p.run(0, "get", "clusters", "-n", namespace)
+	p.saysNot(out, "demo")
 	left := slices.DeleteFunc(inventory.Of(t, p.aws()), func(line string) bool { return line == "stack aws-operator-events" }) // the operator's own
-	if diff := cmp.Diff(before, left); diff != "" {
-		t.Errorf("deletion left a trace (-before +after):\n%s", diff)
+	if !slices.Equal(before, left) {
+		t.Errorf("deletion left a trace: there is %v, and before there was %v", left, before)
 	}
 }

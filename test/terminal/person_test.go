@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -293,6 +294,16 @@ func (p *person) launchedAs(instanceType, stack string, count int) (ids []string
 		p.t.Errorf("stack %s has the machines %v, not %d", stack, ids, count)
 	}
 	return ids
+}
+
+// replaced is launchedAs, and complains about machines that are still there.
+func (p *person) replaced(old []string, instanceType, stack string, count int) {
+	p.t.Helper()
+	for _, id := range p.launchedAs(instanceType, stack, count) {
+		if slices.Contains(old, id) {
+			p.t.Errorf("machine %s was not replaced", id)
+		}
+	}
 }
 
 // eventually waits until check has nothing to complain about.
