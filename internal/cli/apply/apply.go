@@ -93,15 +93,21 @@ cluster.`,
 	return cmd
 }
 
-func (o *options) run(cmd *cobra.Command, args []string) error {
-	set := &manifest.Set{}
-	if o.manifests.Given() {
-		var err error
-		if set, err = o.manifests.Read(cmd); err != nil {
-			return err
-		}
+// read reads the manifests, if there are any, which may hold no services.
+func (o *options) read(cmd *cobra.Command) (*manifest.Set, error) {
+	if !o.manifests.Given() {
+		return &manifest.Set{}, nil
 	}
-	if err := refuseServices(set); err != nil {
+	set, err := o.manifests.Read(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return set, refuseServices(set)
+}
+
+func (o *options) run(cmd *cobra.Command, args []string) error {
+	set, err := o.read(cmd)
+	if err != nil {
 		return err
 	}
 	in, err := o.state.Open(cmd)
