@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // goesOn is what is told, in one line, when a command is interrupted.
-const goesOn = "\nInterrupted. How far it is is written down, and the same command goes on."
+const goesOn = "\nInterrupted. What was done is written down, and the same command goes on."
 
 // After Ctrl-C the same command goes on, whatever it was at: it is said in one line, and the exit code tells it.
 func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
@@ -30,7 +31,7 @@ func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
 		{[]string{"apply", "-f", "demo.yaml", "--yes"}, []string{"stack demo: CREATE_IN_PROGRESS", "stack demo-control-plane-0: CREATE_IN_PROGRESS", "stack demo-workers: CREATE_IN_PROGRESS"}},
 		{[]string{"delete", "cluster", "demo", "--yes"}, []string{"stack demo-workers: DELETE_IN_PROGRESS", "stack demo: DELETE_IN_PROGRESS"}},
 	} {
-		command := append(step.command, "--nodeup-dir", p.path("nodeup"), "--poll", "200ms")
+		command := append(slices.Clone(step.command), "--nodeup-dir", p.path("nodeup"), "--poll", "200ms")
 		for n, amid := range step.amid {
 			c := p.start(command...)
 			c.await(amid)

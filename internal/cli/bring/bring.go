@@ -85,14 +85,14 @@ func interrupted(err error, managed bool) error {
 	case managed:
 		return exit.Interruption("Interrupted. The operator goes on by itself; the same command follows it again.")
 	default:
-		return exit.Interruption("Interrupted. How far it is is written down, and the same command goes on. " +
+		return exit.Interruption("Interrupted. What was done is written down, and the same command goes on. " +
 			"Run it soon if machines are being replaced: CloudFormation waits for it, and in the end goes back.")
 	}
 }
 
 // besides are those of joined errors that are none of an interruption.
 func besides(err error) (others []error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Only errors that are joined, not those around them.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
 			others = append(others, besides(one)...)
 		}
