@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,9 +69,15 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
 	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
+	var dead []string
+	if known.Status == statusUpdating && past.rolls() {
+		dead = s.repairs.vanished(keyOf(group), s.newNodesOf(group, past))
+	} else {
+		s.repairs.mourned(keyOf(group))
+	}
 	held, _ := s.autoscaling.get(group.UID)
 	mind := past.AutoscalerHeld && (over || held != known.Record.Token)
-	if group.Status.AutoScalingGroup == "" || !blame && !mind && !late {
+	if group.Status.AutoScalingGroup == "" || !blame && !mind && !late && len(dead) == 0 {
 		return nil
 	}
 	api := s.options.Clients.AutoScaling(target)
@@ -81,6 +88,12 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	if late || blame {
 		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
 		past.miss(found, s.nodesOf(group))
+		dead = append(dead, past.Missing...)
+	}
+	if !blame && len(dead) > 0 {
+		if err := s.replaceDead(ctx, group, target, known, found, dead); err != nil {
+			return err
+		}
 	}
 	if blame {
 		seen := view{history: past, status: statusUpdating, nodes: s.nodesOf(group)}
@@ -128,6 +141,11 @@ func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name strin
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
 	return &out.AutoScalingGroups[0], nil
+}
+
+// newNodesOf returns the group's nodes of the shape that it is getting.
+func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *history) []workload.Node {
+	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.updated(&node, statusUpdating) })
 }
 
 // nodesOf returns the group's nodes, none while the cluster is not connected to.

@@ -340,6 +340,38 @@ func TestADrainThatIsAbandonedTakesTheRollBack(t *testing.T) {
 	r.only(3, "good")
 }
 
+// TestANewMachineThatDiesWhileItRollsIsReplaced has the hardware of a machine fail whose signal CloudFormation waits for.
+func TestANewMachineThatDiesWhileItRollsIsReplaced(t *testing.T) {
+	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {
+		group.Spec.RollingUpdate.ReadyTimeout = nil
+		group.Spec.RollingUpdate.Pause = &metav1.Duration{Duration: 5 * time.Second} // in which it is waited for
+	})
+	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
+	dead := ""
+	r.eventually("a new node joins", func() error {
+		if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(r.group), r.group); err != nil {
+			return err
+		}
+		if told := r.group.Status.Rollout; told == nil || told.Updated == 0 { // The operator has not seen it.
+			return errStill
+		}
+		for id, node := range r.mustNodes() {
+			if node.Labels["team"] == "new" {
+				dead = id
+				return nil
+			}
+		}
+		return errStill
+	})
+	if err := r.sim.Instances().Fail(account, region, dead); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(v1alpha1.RolloutDone)
+	if _, there := r.only(3, "new")[dead]; there {
+		t.Errorf("machine %s, which ended, has a node", dead)
+	}
+}
+
 // TestRestartsWhileItRolls stops the operator again and again while a group rolls.
 func TestRestartsWhileItRolls(t *testing.T) {
 	r := newRolling(t, func(group *v1alpha1.InstanceGroup) {

@@ -118,6 +118,8 @@ type repairs struct {
 	missing   map[string]*missing  // by stack
 	said      map[types.UID]string
 	absences  map[stackKey]time.Time // of slots without a node, since when
+	// joined are the machines whose nodes were seen since a group began to roll.
+	joined map[types.NamespacedName]map[string]bool
 }
 
 // missing are the machines of a stack that are in service and have no node, as AWS said last.
@@ -132,7 +134,34 @@ type missing struct {
 const replacingFor = 25 * time.Hour
 
 func newRepairs() *repairs {
-	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}}
+	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}, joined: map[types.NamespacedName]map[string]bool{}}
+}
+
+// vanished returns the machines of a group that rolls whose nodes were seen before and are not there now.
+func (r *repairs) vanished(group types.NamespacedName, nodes []workload.Node) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.joined[group] == nil {
+		r.joined[group] = map[string]bool{}
+	}
+	missing := maps.Clone(r.joined[group])
+	for i := range nodes {
+		r.joined[group][nodes[i].InstanceID] = true
+		delete(missing, nodes[i].InstanceID)
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
+
+// mourned forgets machines of a group that rolls, all of them if none is named.
+func (r *repairs) mourned(group types.NamespacedName, instances ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(instances) == 0 {
+		delete(r.joined, group)
+	}
+	for _, instance := range instances {
+		delete(r.joined[group], instance)
+	}
 }
 
 // absent returns since when a slot has had no node.

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -180,6 +182,63 @@ func (o *operator) replace(ctx context.Context, target awsapi.Target, machine *h
 	}
 	o.repairs.replaced(machine.instance, o.options.Clock.Now())
 	return nil
+}
+
+// replaceDead replaces new machines that ended while CloudFormation waits for the signals of a roll, for which it keeps Auto Scaling from
+// doing so: the signals of those in their place count. One that was signalled for is left until the roll is over, since another's signal
+// would then be taken for that of a machine that is not ready. Some of those named may be well.
+// https://repost.aws/knowledge-center/auto-scaling-group-rolling-updates
+func (o *operator) replaceDead(
+	ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, found *astypes.AutoScalingGroup, named []string,
+) error {
+	outdated, err := rollout.Outdated(ctx, o.options.Clients.EC2(target), found)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was asked
+	}
+	var waitedFor []string
+	for i := range found.Instances {
+		one := &found.Instances[i]
+		id := aws.ToString(one.InstanceId)
+		_, signalled := o.signals.get(signalled{group.UID, known.Record.Token, id, false})
+		leaves := strings.HasPrefix(string(one.LifecycleState), "Terminat")
+		if slices.Contains(named, id) && !slices.Contains(outdated, id) && !signalled && !leaves {
+			waitedFor = append(waitedFor, id)
+		}
+	}
+	dead, err := o.ended(ctx, target, waitedFor)
+	if err != nil {
+		return err
+	}
+	for _, id := range dead {
+		if err := o.replace(ctx, target, &health{instance: id}); err != nil {
+			return err
+		}
+		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
+			fmt.Sprintf("New machine %s ended while the group's machines are replaced; another is launched in its place.", id))
+	}
+	o.repairs.mourned(keyOf(group), named...)
+	return nil
+}
+
+// ended returns those of the instances that end, or have ended.
+func (o *operator) ended(ctx context.Context, target awsapi.Target, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err := o.options.Clients.EC2(target).DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
+		{Name: aws.String("instance-id"), Values: ids},
+		{Name: aws.String("instance-state-name"), Values: []string{"shutting-down", "terminated", "stopping", "stopped"}},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("look at instances: %w", err)
+	}
+	var ended []string
+	for i := range out.Reservations {
+		for j := range out.Reservations[i].Instances {
+			ended = append(ended, aws.ToString(out.Reservations[i].Instances[j].InstanceId))
+		}
+	}
+	return ended, nil
 }
 
 // expectNode looks at a group of which a sweep found a machine in service that has no node.
