@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -119,6 +120,8 @@ func loadOptions(options Options) []func(*config.LoadOptions) error {
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(httpClient),
 		config.WithRetryer(options.Retryer),
+		// What the SDK has to say comes with its errors; by itself it would write lines of its own between a command's.
+		config.WithLogger(logging.Nop{}),
 	}
 	if options.Region != "" {
 		load = append(load, config.WithRegion(options.Region))
