@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"errors"
+	"net/url"
 	"testing"
 	"time"
 
@@ -104,5 +106,16 @@ func TestARollThatFailedWithoutAnOperatorIsTriedAgain(t *testing.T) {
 				t.Errorf("it is not tried again: %+v", known)
 			}
 		})
+	}
+}
+
+// What people read of an API server that does not answer has no words of Go's network library.
+func TestAnAPIThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
+	err := errors.Join(errors.New("label node a: b"), &url.Error{
+		Op: "Patch", URL: "https://10.0.0.1:6443/api/v1/nodes/a", Err: errors.New("read tcp 127.0.0.1:4->10.0.0.1:6443: connection reset by peer"),
+	})
+	const want = "The Kubernetes API at 10.0.0.1:6443 did not answer; it is tried again."
+	if outcome := failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
+		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }

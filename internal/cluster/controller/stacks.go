@@ -3,7 +3,9 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -217,6 +219,13 @@ func failed(err error) operatorkit.Outcome {
 	if awsapi.Code(err) != "" {
 		explained := awsapi.Explain(err)
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+	}
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		host := request.URL
+		if at, err := url.Parse(request.URL); err == nil {
+			host = at.Host
+		}
+		return operatorkit.Fail(err).Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not answer; it is tried again.", host))
 	}
 	return operatorkit.Fail(err)
 }
