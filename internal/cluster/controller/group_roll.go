@@ -69,12 +69,7 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
 	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
-	var dead []string
-	if known.Status == statusUpdating && past.rolls() {
-		dead = s.repairs.vanished(keyOf(group), s.newNodesOf(group, past))
-	} else {
-		s.repairs.mourned(keyOf(group))
-	}
+	dead := s.vanished(group, known)
 	held, _ := s.autoscaling.get(group.UID)
 	mind := past.AutoscalerHeld && (over || held != known.Record.Token)
 	if group.Status.AutoScalingGroup == "" || !blame && !mind && !late && len(dead) == 0 {
@@ -143,6 +138,16 @@ func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name strin
 	return &out.AutoScalingGroups[0], nil
 }
 
+// vanished returns the new machines whose nodes were there and are not any more while CloudFormation replaces the group's machines.
+func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []string {
+	past := known.historyOf()
+	if known.Status != statusUpdating || !past.rolls() {
+		o.repairs.mourned(keyOf(group))
+		return nil
+	}
+	return o.repairs.vanished(keyOf(group), o.newNodesOf(group, past))
+}
+
 // newNodesOf returns the group's nodes of the shape that it is getting.
 func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *history) []workload.Node {
 	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.updated(&node, statusUpdating) })
@@ -169,11 +174,15 @@ func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
 		return
 	}
 	told.State = stateOf(known)
+	goesOn := told.State == v1alpha1.RolloutRolling || told.State == v1alpha1.RolloutRollingBack
+	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
+		return // Nobody knows of any node: what was told last is nearer to the truth.
+	}
 	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
 	told.Updated, told.Total, _ = seen.count()
 	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	told.Message = seen.story(told)
-	if told.State != v1alpha1.RolloutRolling && told.State != v1alpha1.RolloutRollingBack {
+	if !goesOn {
 		told.Finished, past.Told = &now, ""
 	}
 }
