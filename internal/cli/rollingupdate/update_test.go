@@ -155,8 +155,8 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 					t.Fatalf("killed %d times: %v\n%s", killed, err, text)
 				}
 			}
-			if killed < 2 {
-				t.Errorf("it was killed only %d times", killed)
+			if killed == 0 { // How often depends on how many lines it takes.
+				t.Error("it was never killed")
 			}
 			renewed(t, w, before, test.groups...)
 		})
