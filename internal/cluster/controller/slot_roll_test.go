@@ -238,7 +238,7 @@ func (w *watched) instances() []string {
 // TestASlotThatDoesNotServeStopsTheRoll takes back the second slot's change as its time is over: the slot goes back, the others stay as
 // they are, and the next edit begins with it.
 func TestASlotThatDoesNotServeStopsTheRoll(t *testing.T) {
-	w := newWatched(t, 3, fake.New(fake.Options{BootTime: time.Second}), nil)
+	w := newWatched(t, 3, fake.New(fake.Options{BootTime: 5 * time.Second}), nil)
 	w.patch(w.cluster, `{"spec":{"release":"v1.36.3"}}`)
 	w.slotIs(1, "UPDATE_IN_PROGRESS")
 	if _, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).CancelUpdateStack(t.Context(), &cloudformation.CancelUpdateStackInput{
@@ -266,7 +266,8 @@ func (w *watched) slotIs(slot int, status string) {
 	name := fmt.Sprintf("demo-control-plane-%d", slot)
 	w.eventually(name+" is "+status, func() error {
 		if got := w.stacks(account, region)[name]; got != status {
-			return fmt.Errorf("it is %s", got)
+			_ = w.client.Get(w.t.Context(), client.ObjectKeyFromObject(w.cluster), w.cluster) // What was read last is told.
+			return fmt.Errorf("it is %s, and the cluster %s", got, tell(w.cluster.Status.Conditions))
 		}
 		return nil
 	})
