@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,14 +56,10 @@ func holds(object client.Object, conditionType string) bool {
 
 // stuck says what keeps an object from becoming what it is to be, if only a person can change that.
 func stuck(kind string, object client.Object, paused bool) error {
-	if value, ok := object.GetAnnotations()["aws-operator/paused"]; ok {
-		said, err := strconv.ParseBool(value)
-		paused = paused || said || err != nil
-	}
-	if paused {
+	if paused || operatorkit.IsMarkedPaused(object, v1alpha1.PausedAnnotation) {
 		return &StalledError{
 			Kind: kind, Name: object.GetName(), Reason: operatorkit.ReasonPaused,
-			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation aws-operator/paused.",
+			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",
 		}
 	}
 	condition := operatorkit.FindCondition(object, operatorkit.ConditionStalled)

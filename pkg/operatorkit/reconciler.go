@@ -374,13 +374,16 @@ func (r *Reconciler[T]) patchFinalizers(ctx context.Context, before, after T) er
 	return nil
 }
 
+// IsMarkedPaused reports whether an object's annotation pauses it: by any value but one that says false, since whoever writes it means it.
+func IsMarkedPaused(obj client.Object, annotation string) bool {
+	value, ok := obj.GetAnnotations()[annotation]
+	paused, err := strconv.ParseBool(value)
+	return ok && (paused || err != nil)
+}
+
 func (r *Reconciler[T]) isPaused(obj T) bool {
-	if value, ok := obj.GetAnnotations()[r.options.PausedAnnotation]; ok {
-		if on, err := strconv.ParseBool(value); on || err != nil {
-			return true
-		}
-	}
-	return r.options.Paused != nil && r.options.Paused(obj)
+	return IsMarkedPaused(obj, r.options.PausedAnnotation) ||
+		r.options.Paused != nil && r.options.Paused(obj)
 }
 
 // pause says that the object is paused, and does what goes on nevertheless.

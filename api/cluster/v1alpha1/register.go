@@ -9,6 +9,9 @@ import (
 // Group is the API group of workload clusters.
 const Group = "cluster-operator.aws"
 
+// PausedAnnotation makes the operator leave an object alone that has it, set to "true".
+const PausedAnnotation = "aws-operator/paused"
+
 // Version is the only version served.
 const Version = "v1alpha1"
 

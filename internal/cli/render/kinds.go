@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
@@ -20,7 +22,7 @@ func stackOf(known *kinds.Set, m manifest.Manifest, facts render.Facts) (*render
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.File, err)
 	}
-	object.Namespace = cmp.Or(object.Namespace, "default")
+	object.Namespace = cmp.Or(object.Namespace, metav1.NamespaceDefault)
 	references, err := render.References(kind, object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s %s: %w", m.File, object.Kind, object.Name, err)

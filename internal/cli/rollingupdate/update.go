@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // update is one run of the command.
@@ -166,20 +166,15 @@ func (u *update) checkOperator(groups []*target) error {
 	if !u.managed || len(names) == 0 || u.paused() {
 		return nil
 	}
-	annotate := fmt.Sprintf("kubectl annotate cluster %s --namespace %s %s", u.cluster.Name, u.cluster.Namespace, pausedAnnotation)
+	annotate := fmt.Sprintf("kubectl annotate cluster %s --namespace %s %s", u.cluster.Name, u.cluster.Namespace, v1alpha1.PausedAnnotation)
 	return fmt.Errorf("the operator looks after the machines of %s, and replaces those that need it; that all are replaced it does not know, "+
 		"and two must not replace machines of one group. Pause the cluster with %s=true, run this again, and at the end take that back with %s-. Nothing was changed",
 		strings.Join(names, ", "), annotate, annotate)
 }
 
-// pausedAnnotation pauses a cluster for the operator, as spec.paused does.
-const pausedAnnotation = "aws-operator/paused"
-
 // paused reports whether the operator leaves the cluster alone.
 func (u *update) paused() bool {
-	value, ok := u.cluster.Annotations[pausedAnnotation]
-	said, err := strconv.ParseBool(value)
-	return u.cluster.Spec.Paused || ok && (said || err != nil)
+	return u.cluster.Spec.Paused || operatorkit.IsMarkedPaused(u.cluster, v1alpha1.PausedAnnotation)
 }
 
 // checkStacks errs if CloudFormation is changing a stack whose machines are to be replaced: both would do it.

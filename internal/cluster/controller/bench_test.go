@@ -138,7 +138,7 @@ func ready(b *testing.B) (*operator, *cached) {
 		b.Fatal(err)
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
-		Client: c, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Writer: kept{c},
+		Client: c, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation, Writer: kept{c},
 	})
 	if err != nil {
 		b.Fatal(err)

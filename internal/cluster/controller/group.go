@@ -3,11 +3,9 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
@@ -48,14 +46,7 @@ func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
 
 // isPaused reports whether a Cluster is paused in one way or the other.
 func isPaused(cluster *v1alpha1.Cluster) bool {
-	return cluster.Spec.Paused || isMarkedPaused(cluster)
-}
-
-// isMarkedPaused reports whether an object is paused by the annotation, read as the kit does.
-func isMarkedPaused(obj client.Object) bool {
-	value, ok := obj.GetAnnotations()[pausedAnnotation]
-	paused, err := strconv.ParseBool(value)
-	return ok && (paused || err != nil)
+	return cluster.Spec.Paused || operatorkit.IsMarkedPaused(cluster, v1alpha1.PausedAnnotation)
 }
 
 // groupClusterStep waits for what the group's machines need of the Cluster.

@@ -142,10 +142,10 @@ func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name strin
 func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []string {
 	past := known.historyOf()
 	if known.Status != statusUpdating || !past.rolls() {
-		o.repairs.mourned(keyOf(group))
+		o.repairs.rolled(group.UID)
 		return nil
 	}
-	return o.repairs.vanished(keyOf(group), o.newNodesOf(group, past))
+	return o.repairs.vanished(group.UID, o.newNodesOf(group, past))
 }
 
 // newNodesOf returns the group's nodes of the shape that it is getting.

@@ -21,8 +21,6 @@ const (
 	fieldOwner = "aws-operator"
 	// finalizer is on every Cluster and InstanceGroup that anything was made for.
 	finalizer = v1alpha1.Group + "/operator"
-	// pausedAnnotation pauses any object of the operator.
-	pausedAnnotation = "aws-operator/paused"
 )
 
 // Engine brings stacks to what is wanted; *stack.Engine does.

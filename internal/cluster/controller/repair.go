@@ -119,7 +119,7 @@ type repairs struct {
 	said      map[types.UID]string
 	absences  map[stackKey]time.Time // of slots without a node, since when
 	// joined are the machines whose nodes were seen since a group began to roll.
-	joined map[types.NamespacedName]map[string]bool
+	joined map[types.UID]map[string]bool
 }
 
 // missing are the machines of a stack that are in service and have no node, as AWS said last.
@@ -134,11 +134,11 @@ type missing struct {
 const replacingFor = 25 * time.Hour
 
 func newRepairs() *repairs {
-	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}, joined: map[types.NamespacedName]map[string]bool{}}
+	return &repairs{replacing: map[string]time.Time{}, missing: map[string]*missing{}, said: map[types.UID]string{}, absences: map[stackKey]time.Time{}, joined: map[types.UID]map[string]bool{}}
 }
 
 // vanished returns the machines of a group that rolls whose nodes were seen before and are not there now.
-func (r *repairs) vanished(group types.NamespacedName, nodes []workload.Node) []string {
+func (r *repairs) vanished(group types.UID, nodes []workload.Node) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.joined[group] == nil {
@@ -152,13 +152,17 @@ func (r *repairs) vanished(group types.NamespacedName, nodes []workload.Node) []
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// mourned forgets machines of a group that rolls, all of them if none is named.
-func (r *repairs) mourned(group types.NamespacedName, instances ...string) {
+// rolled forgets which nodes of a group were seen, since it does not roll any more.
+func (r *repairs) rolled(group types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(instances) == 0 {
-		delete(r.joined, group)
-	}
+	delete(r.joined, group)
+}
+
+// mourned forgets machines of a group that rolls.
+func (r *repairs) mourned(group types.UID, instances []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, instance := range instances {
 		delete(r.joined[group], instance)
 	}
@@ -259,6 +263,7 @@ func (r *repairs) forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, uid)
+	delete(r.joined, uid)
 	maps.DeleteFunc(r.absences, func(key stackKey, _ time.Time) bool { return key.uid == uid })
 }
 

@@ -216,7 +216,7 @@ func (o *operator) replaceDead(
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("New machine %s ended while the group's machines are replaced; another is launched in its place.", id))
 	}
-	o.repairs.mourned(keyOf(group), named...)
+	o.repairs.mourned(group.UID, named)
 	return nil
 }
 

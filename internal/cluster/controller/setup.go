@@ -143,7 +143,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 		return err
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
-		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: pausedAnnotation,
+		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
 		Paused:      func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
 		WhilePaused: o.signalSlotsPaused, Later: isProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
@@ -164,7 +164,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
-		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: pausedAnnotation, Paused: o.groupPaused,
+		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
 		WhilePaused: o.signalPaused, Later: isGroupProgress,
 		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
 	})

@@ -35,8 +35,8 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	for i := range groups {
 		group := &groups[i]
 		names = append(names, group.Name)
-		if isMarkedPaused(group) {
-			names[len(names)-1] += " (it is paused: remove its annotation " + pausedAnnotation + ")"
+		if operatorkit.IsMarkedPaused(group, v1alpha1.PausedAnnotation) {
+			names[len(names)-1] += " (it is paused: remove its annotation " + v1alpha1.PausedAnnotation + ")"
 		}
 		if !group.DeletionTimestamp.IsZero() {
 			continue

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,9 +20,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
-
-// defaultNamespace is that of objects that name none.
-const defaultNamespace = "default"
 
 // Set are kinds and templates.
 type Set struct {
@@ -58,7 +56,7 @@ func (s *Set) Define(object client.Object) error {
 }
 
 func named(namespace, name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: cmp.Or(namespace, defaultNamespace), Name: name}
+	return types.NamespacedName{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}
 }
 
 // Model returns a kind. It errs where there is none of the name.
