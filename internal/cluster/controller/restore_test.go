@@ -1,10 +1,12 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
+	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
 func (w *world) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }
@@ -49,6 +52,18 @@ func (w *world) etcdVolumes() map[string]types.Volume {
 		found[*volume.VolumeId] = volume
 	}
 	return found
+}
+
+// slots returns the machines that have volumes of etcd.
+func (w *world) slots() []string {
+	w.t.Helper()
+	var machines []string
+	for _, volume := range w.etcdVolumes() {
+		for _, held := range volume.Attachments {
+			machines = append(machines, *held.InstanceId)
+		}
+	}
+	return machines
 }
 
 // withRestore gives the operator what restores etcd, of which played machines have no use.
@@ -255,6 +270,61 @@ func TestRestore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARestoredClusterIsNotReadyByNodesOfBefore has the Nodes come back that the snapshot holds: ready, as they were when it was taken,
+// of machines that are gone.
+func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
+	host := fake.New(fake.Options{})
+	w := newWorld(t, host, nil).withRestore()
+	cluster := w.aCluster("demo")
+	w.start()
+	w.create(cluster)
+	w.condition(cluster, "BackedUp", metav1.ConditionTrue, "")
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
+	inside := w.inside("demo")
+	for slot := range 3 {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("former-%d", slot), Labels: map[string]string{
+				"cluster-operator.aws/slot": strconv.Itoa(slot), "cluster-operator.aws/bundle": "0123456789abcdef",
+			}},
+			Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("aws:///eu-central-1a/i-0000000000000000%d", slot)},
+		}
+		if err := inside.Create(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+		if err := inside.Status().Update(t.Context(), node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := w.ec2().DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: w.slots()[:1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := aws.ToString(out.Reservations[0].Instances[0].ImageId)
+	host.SetImage(image, fake.Behaviour{NotReady: true})
+	w.restoreFrom(cluster, cluster.Status.Backup.Backups[0].Snapshot)
+	w.eventually("all nodes are missed", func() error {
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(cluster.Status.Conditions, "Ready")
+		switch {
+		case ready.ObservedGeneration == cluster.Generation && ready.Status == metav1.ConditionTrue:
+			t.Fatalf("it is Ready without a node that is: %s", ready.Message)
+		case ready.Message != "0 of 3 control-plane nodes are ready.":
+			return errors.New(ready.Message)
+		}
+		return nil
+	})
+	host.SetImage(image, fake.Behaviour{})
+	for _, id := range w.slots() {
+		if err := host.SetKubelet(id, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 }
 
 // TestRestoreThatCannotBe changes nothing, and says what to do. What was restored stays named.

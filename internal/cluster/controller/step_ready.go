@@ -22,13 +22,14 @@ type readyStep struct{ *operator }
 // Name returns the step's name.
 func (s readyStep) Name() string { return "ready" }
 
-// EnsureCreated is done when every slot has a node that is ready.
+// EnsureCreated is done when every slot has a node that is ready. It counts if it booted from what the slot is made from: in etcd
+// that comes back from a snapshot the Nodes of machines that are gone are ready until somebody looks at them.
 func (s readyStep) EnsureCreated(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	ready := map[int]bool{}
 	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
 		for _, node := range connection.Nodes() {
-			if node.Ready && node.Slot != workload.NoSlot {
+			if node.Ready && node.Slot != workload.NoSlot && boots(&node, bundleOfSlot(cluster, node.Slot)) {
 				ready[node.Slot] = true
 				versions = append(versions, node.Version)
 			}

@@ -42,10 +42,7 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 	for _, node := range nodes {
 		bundle := bundles[node.Group]
 		if node.Slot != workload.NoSlot {
-			bundle = ""
-			if status := knownStack(cluster, model.SlotStackName(cluster.Name, node.Slot)); status != nil {
-				bundle = status.Bundle
-			}
+			bundle = bundleOfSlot(cluster, node.Slot)
 		} else {
 			members[node.Group]++
 		}
@@ -62,6 +59,15 @@ func countNodes(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, node
 	count.Summary = fmt.Sprintf("%d/%d", count.Ready, count.Desired)
 	count.UpdatedSummary = fmt.Sprintf("%d/%d", count.Updated, count.Desired)
 	return count
+}
+
+// bundleOfSlot returns the hash of the bundle that a slot is made from, "" while it is made from none.
+func bundleOfSlot(cluster *v1alpha1.Cluster, slot int) string {
+	status := knownStack(cluster, model.SlotStackName(cluster.Name, slot))
+	if status == nil {
+		return ""
+	}
+	return status.Bundle
 }
 
 // boots reports whether a node booted from a bundle.
