@@ -127,6 +127,12 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.device == v.device))",message="names a device twice: name each once"
 	Volumes []DataVolume `json:"volumes,omitempty"`
 
+	// Roll has all machines replaced once when this text changes, as rollingUpdate says. Any text does: the date, say, or the
+	// number of a ticket. That it is taken away replaces nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Roll string `json:"roll,omitempty"`
+
 	// Labels are put on the nodes.
 	// +optional
 	// +mapType=atomic

@@ -52,6 +52,12 @@ type ControlPlane struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^snap-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a snapshot, for example snap-0123456789abcdef0"
 	RestoreSnapshot string `json:"restoreSnapshot,omitempty"`
 
+	// Roll has all machines replaced once when this text changes, one slot at a time. Any text does: the date, say, or the
+	// number of a ticket. That it is taken away replaces nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Roll string `json:"roll,omitempty"`
+
 	// Repair replaces slots that are not well, one at a time and only while the others serve.
 	// +optional
 	Repair SlotRepair `json:"repair,omitempty"`

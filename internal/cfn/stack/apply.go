@@ -49,8 +49,12 @@ func (v *visit) create(ctx context.Context) step {
 		v.record.Digest, v.record.PendingDigest, v.record.Changed, v.record.OutputsDigest = "", v.digest, "", ""
 		v.record.TerminationProtection = v.desired.TerminationProtection
 		v.record.DeleteAttempts, v.record.RollbackAttempts, v.record.RollbackFor = 0, 0, ""
+		again := v.engine.watchlist.has(v.record.StackID)
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+		if again { // An operator that died before it could note so had sent it, and the event of its end may have been told by now.
+			return v.look(ctx)
+		}
 		return end(v.waitForCloudFormation())
 	case awsapi.Code(err) == "AlreadyExistsException":
 		return v.adopt(ctx)

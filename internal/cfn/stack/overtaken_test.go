@@ -51,6 +51,29 @@ func TestAnUnrecordedSecondCreationIsDeletedAtOnce(t *testing.T) {
 	deletedBy(t, s, s.engine(), record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack")
 }
 
+// A stack that was made by an operator that died before it could note so, and that was complete when the next began to listen, is not
+// waited for: what tells of it was told.
+func TestAnUnrecordedCreationThatIsOverIsNotWaitedFor(t *testing.T) {
+	for name, told := range map[string]func(e *Engine, end Event){
+		"a sweep": func(e *Engine, _ Event) {
+			if _, err := e.Sweep(t.Context(), awsapi.Target{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"an event": func(e *Engine, end Event) { e.Observe(end) },
+	} {
+		t.Run("told by "+name, func(t *testing.T) {
+			s := newScript(t)
+			ensured(t, s, s.engine(), desire(t, 1), Record{}, InProgress, "CreateStack") // and dies
+			end := s.end(types.StackStatusCreateComplete, "")
+			e := s.engine()
+			told(e, end)
+			s.calls = nil
+			ensured(t, s, e, desire(t, 1), Record{}, Ready, "CreateStack", "DescribeStacks")
+		})
+	}
+}
+
 func TestASweepDoesNotMissAStackThatWasReplaced(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)

@@ -130,6 +130,14 @@ func (w *watchlist) looked(id string, target awsapi.Target, saw sight, mark uint
 	}
 }
 
+// has is true for a stack that was seen, or of which an event told.
+func (w *watchlist) has(id string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	_, ok := w.stacks[id]
+	return ok
+}
+
 // began notes that an operation was sent: what was seen before says nothing any more.
 func (w *watchlist) began(id string) {
 	w.mu.Lock()

@@ -53,6 +53,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	if err != nil {
 		return nil, err
 	}
+	b.Roll = c.Spec.ControlPlane.Roll
 	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, outputs[model.OutputAPIAddress]); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 	if err != nil {
 		return nil, err
 	}
-	b.ExtraUserData = g.Spec.ExtraUserData
+	b.Roll, b.ExtraUserData = g.Spec.Roll, g.Spec.ExtraUserData
 	b.TokenParameter, b.TokenKey = c.TokenParameter, c.TokenKey
 	if b.API, err = api(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
 		return nil, err

@@ -175,6 +175,33 @@ func TestALabelRollsAllNodes(t *testing.T) {
 	}
 }
 
+// TestMachinesAreReplacedOnRequest asks for it by another text in the spec, and takes that away when it is done, which replaces nothing.
+func TestMachinesAreReplacedOnRequest(t *testing.T) {
+	r := newRolling(t, nil)
+	before := r.mustNodes()
+	r.patch(r.group, `{"spec":{"roll":"2026-11-22"}}`)
+	r.ended(v1alpha1.RolloutDone)
+	after := r.only(3, "")
+	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	r.kept(2)
+	for id := range after {
+		if _, old := before[id]; old {
+			t.Errorf("the node on %s was not replaced", id)
+		}
+	}
+	r.patch(r.group, `{"spec":{"roll":null,"minSize":4,"maxSize":4}}`)
+	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+	for id := range after {
+		if _, still := r.only(4, "")[id]; !still {
+			t.Errorf("the node on %s was replaced because nobody asks for it any more", id)
+		}
+	}
+	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
+	r.ended(v1alpha1.RolloutDone)
+	r.only(4, "new")
+	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
+}
+
 // tags returns those of the group's Auto Scaling group.
 func (r *rolling) tags() map[string]string {
 	r.t.Helper()

@@ -215,6 +215,29 @@ func TestTagsReplaceNoSlot(t *testing.T) {
 	}
 }
 
+// TestSlotsAreReplacedOnRequest asks for it by another text in the spec.
+func TestSlotsAreReplacedOnRequest(t *testing.T) {
+	w := newWatched(t, 3, played(), nil)
+	before := w.instances()
+	w.patch(w.cluster, `{"spec":{"controlPlane":{"roll":"2026-11-22"}}}`)
+	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+	after := w.instances()
+	for _, id := range after {
+		if slices.Contains(before, id) {
+			t.Errorf("%s was not replaced", id)
+		}
+	}
+	if len(after) != 3 {
+		t.Errorf("the machines are %v", after)
+	}
+	w.kept(2, "")
+	w.patch(w.cluster, `{"spec":{"controlPlane":{"roll":null}}}`)
+	w.condition(w.cluster, "Ready", metav1.ConditionTrue, "")
+	if now := w.instances(); !slices.Equal(after, now) {
+		t.Errorf("the machines were %v and are %v", after, now)
+	}
+}
+
 // instances returns the instances of the slots, sorted.
 func (w *watched) instances() []string {
 	w.t.Helper()

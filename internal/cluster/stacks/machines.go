@@ -26,6 +26,8 @@ type Machines struct {
 	// Release is the name of the Release that they are made with, Version its Kubernetes version.
 	Release string `json:"release,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Roll is the text by a change of which they were replaced on request.
+	Roll string `json:"roll,omitempty"`
 	// Pause and Ready are how long a node must have been ready to be signalled, and how long it may take to become so.
 	Pause metav1.Duration `json:"pause,omitzero"`
 	Ready metav1.Duration `json:"ready,omitzero"`
@@ -43,7 +45,7 @@ func (m *Machines) Differs(other *Machines) bool {
 // machinesOf describes the machines of a group's stack.
 func machinesOf(shape *model.Group, release *v1alpha1.Release) Machines {
 	return Machines{
-		DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes, Engine: shape.Rolling.Engine,
+		Roll: shape.Spec.Roll, DiskTags: shape.DiskTags, Release: release.Name, Version: release.Spec.Kubernetes, Engine: shape.Rolling.Engine,
 		Pause: metav1.Duration{Duration: shape.Rolling.Pause}, Ready: metav1.Duration{Duration: shape.Rolling.ReadyTimeout},
 		Autoscaled: len(shape.AutoscalerTags) > 0,
 	}
@@ -57,6 +59,17 @@ type Past struct {
 	// Stored and Nodeup are the hashes of the bundle and the nodeup that were put into the bucket last.
 	Stored string `json:"-"`
 	Nodeup string `json:"-"`
+}
+
+// roll returns the text by which machines were asked to be replaced: what is asked for now, or, when nothing is, what was before, so
+// that nothing is replaced because somebody tidies up.
+func (p *Past) roll(asked string) string {
+	for _, one := range []*Machines{p.Next, p.Now} {
+		if asked == "" && one != nil {
+			asked = one.Roll
+		}
+	}
+	return asked
 }
 
 // diskTags returns the tags that disks of machines of a shape have, or will have soon; nil if there are none of that shape.

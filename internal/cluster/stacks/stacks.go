@@ -45,16 +45,16 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 
 // Slot makes the stack of a slot. Outputs are the base stack's. It errs with [BundleError], [TemplateError], or as find does.
 func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find Nodeup) (*Made, error) {
-	boots, err := bootstrap.ControlPlane(c, slot, outputs)
+	as := *c // Others read it, too.
+	as.Spec.ControlPlane.Roll = past.roll(c.Spec.ControlPlane.Roll)
+	boots, err := bootstrap.ControlPlane(&as, slot, outputs)
 	if err != nil {
 		return nil, &BundleError{err}
 	}
-	of := c.Slots[slot]
 	made := &Made{Bundle: boots, Machines: Machines{
-		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, DiskTags: of.DiskTags,
+		Bundle: boots.Hash(), Release: c.Release.Name, Version: c.Release.Spec.Kubernetes, Roll: as.Spec.ControlPlane.Roll, DiskTags: c.Slots[slot].DiskTags,
 	}}
 	return made, made.finish(c, c.ControlPlaneArchitecture, past, find, func(userData string) (*render.Stack, error) {
-		as := *c // Others read it, too.
 		as.Slots = slices.Clone(c.Slots)
 		as.Slots[slot].DiskTags = made.Machines.DiskTags
 		return render.Slot(&as, slot, outputs, userData)
@@ -64,14 +64,15 @@ func Slot(c *model.Cluster, slot int, outputs map[string]string, past Past, find
 // Group makes the stack of an instance group. Outputs are the base stack's, caCertificate is that of the cluster's CA, PEM. It errs
 // with [BundleError], [TemplateError], or as find does.
 func Group(c *model.Cluster, g *model.Group, outputs map[string]string, caCertificate []byte, past Past, find Nodeup) (*Made, error) {
-	boots, err := bootstrap.Worker(c, g, outputs, caCertificate)
+	as := *g
+	as.Spec.Roll = past.roll(g.Spec.Roll)
+	boots, err := bootstrap.Worker(c, &as, outputs, caCertificate)
 	if err != nil {
 		return nil, &BundleError{err}
 	}
-	made := &Made{Bundle: boots, Machines: machinesOf(g, c.Release)}
+	made := &Made{Bundle: boots, Machines: machinesOf(&as, c.Release)}
 	made.Machines.Bundle = boots.Hash()
 	return made, made.finish(c, g.Spec.Architecture, past, find, func(userData string) (*render.Stack, error) {
-		as := *g
 		as.DiskTags = made.Machines.DiskTags
 		return render.Group(c, &as, outputs, userData)
 	})

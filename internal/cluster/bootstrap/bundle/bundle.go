@@ -27,6 +27,8 @@ type Bundle struct {
 	Kubernetes string `json:"kubernetes"`
 	// Architecture is the processor architecture that the artifacts are for.
 	Architecture string `json:"architecture"`
+	// Roll makes the bundle another one, for no other reason than that its machines are to be replaced.
+	Roll string `json:"roll,omitempty"`
 	// Artifacts are the files to install, in this order.
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	// Modules are the kernel modules to load, now and at each start.
