@@ -51,11 +51,23 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
 	p.says(out, "No machine needs to be replaced.\n")
 
-	// What the operator does not know it would disturb, and it is said how to keep it from that.
+	// The operator is asked to replace all machines. That the definition does not say so any more afterwards replaces none.
 	old = p.launchedAs("m6a.large", "demo-workers", 2)
-	force := []string{"rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers", "--yes"}
-	_, errOut = p.run(1, force...)
-	p.says(errOut, "Error: the operator looks after the machines of workers", "kubectl annotate cluster demo --namespace "+namespace+" aws-operator/paused=true, run this again")
+	force := []string{"rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers"}
+	_, errOut = p.run(1, append(force, "--yes", "--batch-size", "2")...)
+	p.says(errOut, "Error: --batch-size cannot be where the operator replaces the machines of workers: it goes by spec.rollingUpdate.batchSize. Nothing was changed\n")
+	out, _ = p.run(0, force...)
+	p.says(out, "Would ask the operator to replace all machines of workers, as it does for any change.\nNothing was changed. Give --yes to do it.\n")
+	force = append(force, "--yes")
+	out, errOut = p.run(0, force...)
+	p.says(out, "workers: the operator was asked to replace all machines, by spec.roll: ", "All machines of workers are replaced.\n")
+	p.says(errOut, "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
+	p.replaced(old, "m6a.large", "demo-workers", 2)
+	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
+	p.says(out, "No changes.\n")
+
+	// Where it is paused the command does it.
+	old = p.launchedAs("m6a.large", "demo-workers", 2)
 	p.manifests("paused.yaml", func(c *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		edited(c, g)
 		c.Annotations = map[string]string{"aws-operator/paused": "true"}

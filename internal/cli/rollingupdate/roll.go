@@ -46,30 +46,38 @@ func (u *update) roll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups, others := u.mine(s)
+	groups, asked, others := u.mine(s)
 	for _, line := range u.elsewhere(others) {
 		lines.say("%s", line)
 	}
-	if len(groups) == 0 {
+	if err := u.checkRequest(asked); err != nil {
+		return err
+	}
+	if err := u.replace(ctx, s, groups, lines); err != nil {
+		return err
+	}
+	switch {
+	case len(groups) > 0:
+		lines.say("All machines of %s are as their groups launch them.", namesOf(groups))
+	case len(asked) == 0:
 		lines.say("No machine needs to be replaced by rolling-update.")
+	}
+	return u.request(ctx, asked, lines)
+}
+
+// replace replaces the machines of groups.
+func (u *update) replace(ctx context.Context, s *scene, groups []*target, lines *news) error {
+	if len(groups) == 0 {
 		return u.forced(ctx, s, lines, func() error { return nil })
 	}
-	if err := errors.Join(u.checkOperator(groups), u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
+	if err := errors.Join(u.checkStacks(ctx, groups), u.checkAPI(ctx, s, groups)); err != nil {
 		return err
 	}
-	err = u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })
-	switch {
-	case ctx.Err() != nil:
+	err := u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })
+	if ctx.Err() != nil {
 		return exit.Interruption("Interrupted. How far it is stands on the Auto Scaling groups, and the same command goes on.")
-	case err != nil:
-		return err
 	}
-	var names []string
-	for _, t := range groups {
-		names = append(names, t.Name)
-	}
-	lines.say("All machines of %s are as their groups launch them.", strings.Join(names, ", "))
-	return nil
+	return err
 }
 
 // forced does work with a note on the groups, if all machines are to go, which of them are done: it is there until all groups are.
@@ -79,7 +87,9 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	}
 	var all []rollout.Group
 	for _, t := range s.targets {
-		all = append(all, t.Group)
+		if !u.asks(t) {
+			all = append(all, t.Group)
+		}
 	}
 	if s.begun {
 		lines.say("%s", s.goesOn(true))

@@ -2,19 +2,23 @@
 package rollingupdate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/klog/v2"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cli/bring"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/engine"
 )
 
 const (
@@ -74,8 +78,9 @@ since it would remove the tag.
 Where CloudFormation owns a group whose spec.rollingUpdate.engine is CloudFormation, and
 all slots, the update of the stack replaces the machines: what to do is told instead.
 --force replaces all machines, of such groups too, and those that need it not. With
---state k8s the cluster has to be paused for that, since the operator would change the
-same groups.`,
+--state k8s the operator is asked to do that, by another text in spec.roll of the groups
+and spec.controlPlane.roll of the Cluster, and followed; where the cluster is paused, the
+command does it.`,
 		Example: `  # What is out of date, and what would be done:
   aws-operator rolling-update cluster demo --state ./state
 
@@ -152,6 +157,11 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		cluster: objects.Cluster, groups: objects.Groups, managed: from.Kubernetes() != nil, clients: clients, session: session,
 		choice: o.choice, validateCount: o.validateCount, patience: o.validationTimeout,
 		output: &o.output, out: cmd.OutOrStdout(),
+	}
+	if management := from.Kubernetes(); management != nil {
+		key := types.NamespacedName{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name}
+		u.objects = management
+		u.follow = func(context.Context) error { return (&bring.Flags{}).To(cmd, from, key, engine.Ready) }
 	}
 	if !o.confirm.Yes {
 		return u.show(ctx)

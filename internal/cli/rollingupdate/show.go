@@ -42,8 +42,8 @@ func (u *update) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	groups, others := u.mine(s)
-	data := shown{Cluster: u.cluster.Name, Groups: u.shownGroups(s), Order: orderOf(groups), Notes: u.notes(s, groups, others)}
+	groups, asked, others := u.mine(s)
+	data := shown{Cluster: u.cluster.Name, Groups: u.shownGroups(s), Order: orderOf(groups), Notes: u.notes(s, groups, asked, others)}
 	if err := u.output.Print(u.out, data, tableOf(data.Groups)); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (u *update) show(ctx context.Context) error {
 }
 
 // notes say in sentences what would be done, and what others have to do.
-func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []string {
+func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]string) []string {
 	var notes []string
 	if s.silent != "" {
 		notes = append(notes, fmt.Sprintf("The cluster's API does not answer: %s. Nodes are not known; --cloudonly goes by AWS alone.", strings.TrimSuffix(s.silent, ".")))
@@ -69,15 +69,26 @@ func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []
 		notes = append(notes, s.goesOn(u.force))
 	}
 	notes = append(notes, u.elsewhere(others)...)
-	if err := u.checkOperator(groups); err != nil {
-		return append(notes, "Cannot be done now: "+err.Error()+".")
+	if err := u.checkRequest(asked); err != nil {
+		return append(notes, "Cannot be done so: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
 	}
-	if len(groups) == 0 {
+	if len(groups) == 0 && len(asked) == 0 {
 		if len(others) == 0 {
 			notes = append(notes, "No machine needs to be replaced.")
 		}
 		return notes
 	}
+	if len(groups) > 0 {
+		notes = append(notes, fmt.Sprintf("Would replace machines, in this order: %s.", inWords(groups)))
+	}
+	if len(asked) > 0 {
+		notes = append(notes, fmt.Sprintf("Would ask the operator to replace all machines of %s, as it does for any change.", namesOf(asked)))
+	}
+	return append(notes, "Nothing was changed. Give --yes to do it.")
+}
+
+// inWords says in which order groups are rolled.
+func inWords(groups []*target) string {
 	var order []string
 	for _, stage := range orderOf(groups) {
 		how := ""
@@ -86,7 +97,7 @@ func (u *update) notes(s *scene, groups []*target, others map[owner][]string) []
 		}
 		order = append(order, strings.Join(stage, ", ")+how)
 	}
-	return append(notes, fmt.Sprintf("Would replace machines, in this order: %s.", strings.Join(order, "; then ")), "Nothing was changed. Give --yes to do it.")
+	return strings.Join(order, "; then ")
 }
 
 // goesOn says that an earlier run began to replace all machines.

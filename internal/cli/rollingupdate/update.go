@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -18,7 +19,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
-	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // update is one run of the command.
@@ -27,6 +27,9 @@ type update struct {
 	groups  []*v1alpha1.InstanceGroup
 	// managed says that an operator runs beside the cluster.
 	managed bool
+	// objects is the management cluster then, and follow follows the operator until the cluster is ready.
+	objects client.Client
+	follow  func(context.Context) error
 	clients *awsapi.Clients
 	session *live.Session
 	clock   clock.Clock
@@ -120,11 +123,14 @@ func (u *update) arm(s *scene, tell func(drain.Notice)) {
 // due reports whether there is anything to do to a group.
 func due(row *rollout.Row) bool { return row.Status != "Ready" }
 
-// mine returns the groups that this command rolls and that are due, and the names of those that others do, by who it is.
-func (u *update) mine(s *scene) (groups []*target, others map[owner][]string) {
+// mine returns the groups that this command rolls and that are due, those that the operator is asked for, and the names of those that
+// others do, by who it is.
+func (u *update) mine(s *scene) (groups, asked []*target, others map[owner][]string) {
 	others = map[owner][]string{}
 	for i, t := range s.targets {
 		switch {
+		case u.asks(t):
+			asked = append(asked, t)
 		case !due(&s.rows[i]):
 		case t.owner == ownerCommand || u.force:
 			groups = append(groups, t)
@@ -132,7 +138,7 @@ func (u *update) mine(s *scene) (groups []*target, others map[owner][]string) {
 			others[t.owner] = append(others[t.owner], t.Name)
 		}
 	}
-	return groups, others
+	return groups, asked, others
 }
 
 // elsewhere says what to do about groups that others roll.
@@ -152,29 +158,6 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 			"The operator replaces the machines of %s: kubectl get instancegroup tells how far it is.", strings.Join(names, ", ")))
 	}
 	return lines
-}
-
-// checkOperator errs if an operator looks after groups whose machines are to be replaced by force: it knows nothing of that, and would
-// change the same groups.
-func (u *update) checkOperator(groups []*target) error {
-	var names []string
-	for _, t := range groups {
-		if t.owner != ownerCommand {
-			names = append(names, t.Name)
-		}
-	}
-	if !u.managed || len(names) == 0 || u.paused() {
-		return nil
-	}
-	annotate := fmt.Sprintf("kubectl annotate cluster %s --namespace %s %s", u.cluster.Name, u.cluster.Namespace, v1alpha1.PausedAnnotation)
-	return fmt.Errorf("the operator looks after the machines of %s, and replaces those that need it; that all are replaced it does not know, "+
-		"and two must not replace machines of one group. Pause the cluster with %s=true, run this again, and at the end take that back with %s-. Nothing was changed",
-		strings.Join(names, ", "), annotate, annotate)
-}
-
-// paused reports whether the operator leaves the cluster alone.
-func (u *update) paused() bool {
-	return u.cluster.Spec.Paused || operatorkit.IsMarkedPaused(u.cluster, v1alpha1.PausedAnnotation)
 }
 
 // checkStacks errs if CloudFormation is changing a stack whose machines are to be replaced: both would do it.

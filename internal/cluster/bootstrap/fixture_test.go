@@ -72,7 +72,7 @@ func newFixture() fixture {
 				DNS: &v1alpha1.DNS{HostedZoneID: "Z0123456789ABC", Name: "api.demo.example.com"},
 				ControlPlane: v1alpha1.ControlPlane{
 					Replicas: 3, InstanceType: "m6i.large", Zones: zones, RootVolume: volume, EtcdVolume: volume,
-					SecurityGroups: []string{"sg-0123456789abcdef1"}, Labels: map[string]string{"example.com/tier": "one"},
+					SecurityGroups: []string{"sg-0123456789abcdef1"}, Roll: "2026-11-22", Labels: map[string]string{"example.com/tier": "one"},
 					ExtraArgs: v1alpha1.ExtraArgs{
 						APIServer: map[string]string{"v": "2"}, ControllerManager: map[string]string{"v": "2"},
 						Scheduler: map[string]string{"v": "2"}, Etcd: map[string]string{"quota-backend-bytes": "4294967296"},
@@ -101,7 +101,7 @@ func newFixture() fixture {
 				Taints:         []corev1.Taint{{Key: "example.com/only", Value: "these", Effect: corev1.TaintEffectNoSchedule}},
 				Tags:           map[string]string{"team": "two"},
 				SecurityGroups: []string{"sg-0123456789abcdef2"}, KubeletExtraArgs: map[string]string{"max-pods": "58"},
-				ExtraUserData: "#!/bin/sh\necho here\n", Autoscale: true,
+				ExtraUserData: "#!/bin/sh\necho here\n", Roll: "2026-11-22", Autoscale: true,
 				RollingUpdate: v1alpha1.RollingUpdate{
 					BatchSize: new(intstr.FromInt32(2)), MinInService: new(intstr.FromInt32(2)),
 					Pause: &metav1.Duration{Duration: time.Minute}, DrainTimeout: &metav1.Duration{Duration: 5 * time.Minute},

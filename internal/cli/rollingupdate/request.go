@@ -1,0 +1,149 @@
+package rollingupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
+)
+
+// Where an operator looks after a cluster, it replaces all machines when it is asked to: by another text in spec.roll of an
+// InstanceGroup, in spec.controlPlane.roll of the Cluster. Two must not replace machines of one group.
+
+// asks reports whether the operator is to be asked for a group's machines.
+func (u *update) asks(t *target) bool {
+	return u.force && u.managed && t.owner != ownerCommand && !u.paused()
+}
+
+// paused reports whether the operator leaves the cluster alone.
+func (u *update) paused() bool {
+	return u.cluster.Spec.Paused || operatorkit.IsMarkedPaused(u.cluster, v1alpha1.PausedAnnotation)
+}
+
+// checkRequest errs if what is asked for is not the operator's to do.
+func (u *update) checkRequest(asked []*target) error {
+	if len(asked) == 0 {
+		return nil
+	}
+	var problems []error
+	for _, flag := range []struct {
+		given         bool
+		name, instead string
+	}{
+		{u.cloudOnly, "--cloudonly", "it goes by the nodes; pause the cluster to replace machines without it"},
+		{u.failOnDrain, "--fail-on-drain-error", "it goes by spec.rollingUpdate.onDrainTimeout"},
+		{u.batchSize != "", "--batch-size", "it goes by spec.rollingUpdate.batchSize"},
+	} {
+		if flag.given {
+			problems = append(problems, fmt.Errorf("%s cannot be where the operator replaces the machines of %s: %s. Nothing was changed",
+				flag.name, namesOf(asked), flag.instead))
+		}
+	}
+	slots := 0
+	for _, t := range asked {
+		if t.Role == rollout.RoleControlPlane {
+			slots++
+		}
+	}
+	if slots > 0 && slots < u.slots() {
+		problems = append(problems, fmt.Errorf("the operator replaces the machines of all %d slots, one after the other: choose them by --instance-group-roles control-plane. Nothing was changed", u.slots()))
+	}
+	return errors.Join(problems...)
+}
+
+// request asks the operator for all machines of groups, unless that was done and is under way, and follows it until the cluster is ready.
+func (u *update) request(ctx context.Context, asked []*target, lines *news) error {
+	if len(asked) == 0 {
+		return nil
+	}
+	text := u.clock.Now().UTC().Format(time.RFC3339)
+	for _, one := range u.requests(asked) {
+		before := *one.roll
+		switch goesOn, err := one.underWay(); {
+		case err != nil:
+			return err
+		case goesOn:
+			lines.say("%s: the operator is replacing the machines already, as asked for by the text %s.", one.name, before)
+			continue
+		}
+		was, ok := one.object.DeepCopyObject().(client.Object)
+		if !ok {
+			return fmt.Errorf("%T is no object of Kubernetes", one.object)
+		}
+		*one.roll = text
+		if err := u.objects.Patch(ctx, one.object, client.MergeFrom(was)); err != nil {
+			return fmt.Errorf("ask the operator for the machines of %s: %w", one.name, err)
+		}
+		lines.say("%s: the operator was asked to replace all machines, by %s: %s.", one.name, one.field, text)
+	}
+	if err := u.follow(ctx); err != nil {
+		return err
+	}
+	lines.say("All machines of %s are replaced.", namesOf(asked))
+	return nil
+}
+
+// requested is an object by which the operator is asked.
+type requested struct {
+	name, field string
+	object      client.Object
+	// roll is where in the object the text is, stacks are those whose machines it asks for.
+	roll   *string
+	stacks []*v1alpha1.StackStatus
+}
+
+// requests returns the objects of groups, each once.
+func (u *update) requests(asked []*target) []requested {
+	var all []requested
+	control := false
+	for _, t := range asked {
+		if t.Role == rollout.RoleControlPlane {
+			control = true
+			continue
+		}
+		for _, group := range u.groups {
+			if group.Name == t.Name {
+				all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, []*v1alpha1.StackStatus{group.Status.Stack}})
+			}
+		}
+	}
+	if control {
+		one := requested{"control-plane", "spec.controlPlane.roll", u.cluster, &u.cluster.Spec.ControlPlane.Roll, nil}
+		for slot := range u.slots() {
+			one.stacks = append(one.stacks, stacks.StatusOf(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
+		}
+		all = append([]requested{one}, all...)
+	}
+	return all
+}
+
+// underWay reports whether machines are still to be replaced that were asked for before.
+func (r *requested) underWay() (bool, error) {
+	for _, status := range r.stacks {
+		known, err := stacks.Recall(status)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", r.name, err)
+		}
+		if *r.roll != "" && (known.Machines.Now == nil || known.Machines.Now.Roll != *r.roll) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func namesOf(groups []*target) string {
+	names := make([]string, len(groups))
+	for i, t := range groups {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}
