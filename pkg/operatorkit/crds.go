@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,20 +14,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // EnsureCRDs applies the definitions (server-side, as the given field owner)
-// and waits until the API server serves them. They are handled at the same
-// time. It errs when one cannot be applied, when its names are taken, and when
+// and waits until the API server serves them and says so to clients that ask
+// which kinds there are, which it does a moment later. They are handled at the
+// same time. It errs when one cannot be applied, when its names are taken, and when
 // the context ends first; give it one with a deadline.
 func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	clients, err := apiextensions.NewForConfig(cfg)
 	if err != nil {
 		return fmt.Errorf("make a client for CRDs: %w", err)
 	}
+	within := ctx
 	group, ctx := errgroup.WithContext(ctx)
 	for _, crd := range crds {
 		group.Go(func() error {
@@ -36,7 +42,42 @@ func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds .
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return waitForDiscovery(within, cfg, crds)
+}
+
+// discoverAgain is when to ask again which kinds there are.
+const discoverAgain = 20 * time.Millisecond
+
+// waitForDiscovery waits until clients find the definitions' kinds. A controller that starts before that waits for 10 seconds.
+func waitForDiscovery(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return fmt.Errorf("make a client for discovery: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
+	if err != nil {
+		return fmt.Errorf("make a client for discovery: %w", err)
+	}
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+			var last error
+			err := wait.PollUntilContextCancel(ctx, discoverAgain, true, func(context.Context) (bool, error) {
+				_, last = mapper.RESTMapping(kind, version.Name)
+				return last == nil, nil
+			})
+			if err != nil {
+				return fmt.Errorf("CRD %s: wait until it is told of: %w", crd.Name, errors.Join(err, last))
+			}
+		}
+	}
+	return nil
 }
 
 func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, fieldOwner string, crd *apiextensionsv1.CustomResourceDefinition) error {

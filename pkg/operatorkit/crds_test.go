@@ -9,6 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -46,6 +49,21 @@ func TestEnsureCRDs(t *testing.T) {
 		}
 		if !established {
 			t.Errorf("%s is not established", crd.Name)
+		}
+	}
+
+	httpClient, err := rest.HTTPClientFor(cluster.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(cluster.RESTConfig(), httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+		if _, err := mapper.RESTMapping(kind, crd.Spec.Versions[0].Name); err != nil {
+			t.Errorf("a client does not find %s: %v", kind, err)
 		}
 	}
 
