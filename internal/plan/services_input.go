@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	servicev1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/admit"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/service/kinds"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -52,6 +53,9 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	of := Services{Kinds: known}
 	planned := map[string]*servicev1alpha1.Object{}
 	for _, object := range wanted {
+		if err := check(ctx, known, object); err != nil {
+			return Services{}, err
+		}
 		object.Namespace = cmp.Or(object.Namespace, m.namespace)
 		next := object.DeepCopy()
 		of.Objects = append(of.Objects, next)
@@ -65,6 +69,15 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 		of.Others = append(of.Others, object)
 	}
 	return of, nil
+}
+
+// check errs on an object that the API server would refuse.
+func check(ctx context.Context, known *kinds.Set, object *servicev1alpha1.Object) error {
+	kind, err := known.Model(object.Kind)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+	}
+	return admit.CheckBy(ctx, kind.CRD(), object)
 }
 
 func keyOf(o *servicev1alpha1.Object) string { return o.Kind + "/" + o.Namespace + "/" + o.Name }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -36,6 +37,7 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 		if set, err = o.manifests.Read(cmd); err != nil {
 			return nil, err
 		}
+		leaveOut(cmd, set)
 	}
 	from, err := o.state.Open(cmd)
 	if err != nil {
@@ -64,6 +66,13 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 	}
 	p, err := o.services(cmd.Context(), services)
 	return append(plans, p), err
+}
+
+// leaveOut says which objects are not planned, since somebody else makes them, such as the Deployment beside its queue.
+func leaveOut(cmd *cobra.Command, set *manifest.Set) {
+	for _, other := range manifest.Objects[*unstructured.Unstructured](set) {
+		cmd.PrintErrf("Not planned, as the operator does not make it: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
+	}
 }
 
 // atOnce is how many clusters are planned at once: to render is work, and to ask AWS is waiting.

@@ -37,7 +37,7 @@ type options struct {
 
 // Command returns the verb.
 func Command() *cobra.Command {
-	o := options{manifests: manifests.Flags{Optional: true}}
+	o := options{manifests: manifests.Flags{Optional: true, Others: true}}
 	cmd := &cobra.Command{
 		Use:   "plan [cluster NAME] [-f FILE …]",
 		Short: "Show what would happen to clusters and services, and change nothing",

@@ -268,6 +268,20 @@ func TestClustersAndServicesArePlannedTogether(t *testing.T) {
 	}
 }
 
+// TestWhatOthersMakeIsLeftOut has a Deployment beside the queue that it uses, as in a file for kubectl.
+func TestWhatOthersMakeIsLeftOut(t *testing.T) {
+	s := newServices(t)
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
+	code, out, errOut := s.run("-f", s.file(deployment, queueManifest))
+	if code != 0 || !strings.Contains(out, "SQSQueue default/orders") || strings.Contains(out, "shop") ||
+		errOut != "Not planned, as the operator does not make it: Deployment shop (apps/v1).\n" {
+		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
+	}
+	if code, out, errOut := s.run("-f", s.file(deployment)); code != 1 || out != "" || !strings.Contains(errOut, "there is no cluster to plan in the files") {
+		t.Errorf("with nothing else it exits with %d and says\n%s%s", code, out, errOut)
+	}
+}
+
 func TestMistakesInServicesAreNamed(t *testing.T) {
 	s := newServices(t)
 	_, err := s.api.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -276,7 +290,12 @@ func TestMistakesInServicesAreNamed(t *testing.T) {
 	s.must(err)
 	for name, c := range map[string]struct{ manifest, want string }{
 		"a kind that nothing defines": {vaultManifest, "Vault mine: there is no kind Vault; give its ModelDefinition"},
-		"a stack of somebody else":    {queueManifest, "exists and is not this object's, as its tags say"},
+		"a field that is not there": {
+			strings.ReplaceAll(queueManifest, "visibilityTimeout", "visibilityTimout"),
+			"SQSQueue orders: spec.visibilityTimout: there is no such field: leave it out, or take one of those that kubectl explain sqsqueue.spec tells of",
+		},
+		"a value that cannot be":   {strings.ReplaceAll(queueManifest, "120", "fast"), `SQSQueue orders: spec.visibilityTimeout: Invalid value: "string": `},
+		"a stack of somebody else": {queueManifest, "exists and is not this object's, as its tags say"},
 		"a template that nothing gives": {
 			strings.ReplaceAll(topicManifest, "spec: {}", "spec: {cloudFormationTemplateName: x}"), "there is no CloudFormationTemplate default/x",
 		},

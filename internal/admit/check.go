@@ -13,6 +13,7 @@ import (
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -57,7 +58,32 @@ func Check(ctx context.Context, object, old client.Object) error {
 			return err
 		}
 	}
-	problems := rules.check(ctx, now, before)
+	return refusal(object, rules.check(ctx, now, before))
+}
+
+// CheckBy returns a *RefusedError if the API server would refuse to make an object of the kind that a definition defines, or would warn of
+// fields that the kind does not have, which it drops.
+func CheckBy(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, object client.Object) error {
+	rules, err := newRules(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	if err != nil {
+		return fmt.Errorf("read the rules of %s: %w", definition.Spec.Names.Kind, err)
+	}
+	content, err := rules.content(object)
+	if err != nil {
+		return err
+	}
+	unknown := pruning.PruneWithOptions(content, rules.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	problems := rules.check(ctx, content, nil)
+	for _, path := range unknown {
+		parent := path[:max(0, strings.LastIndexByte(path, '.'))]
+		problems = append(problems, &field.Error{Type: field.ErrorTypeInvalid, Field: path, Detail: fmt.Sprintf(
+			"there is no such field: leave it out, or take one of those that kubectl explain %s.%s tells of", definition.Spec.Names.Singular, parent)})
+	}
+	return refusal(object, problems)
+}
+
+// refusal says what is wrong with an object, nil if nothing is.
+func refusal(object client.Object, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
 	}
