@@ -85,7 +85,7 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 		}
 		lines.say("%s: the operator was asked to replace all machines, by %s: %s.", one.name, one.field, text)
 	}
-	if err := u.follow(ctx); err != nil {
+	if err := u.follow(); err != nil {
 		return err
 	}
 	lines.say("All machines of %s are replaced.", namesOf(asked))

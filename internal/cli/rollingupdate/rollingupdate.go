@@ -2,7 +2,6 @@
 package rollingupdate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -13,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/klog/v2"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/bring"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/engine"
+	"github.com/aws-operator/aws-operator/internal/state"
 )
 
 const (
@@ -131,6 +132,12 @@ func (o *options) check() error {
 	return o.output.Check()
 }
 
+// follower follows the operator until a cluster is ready.
+func follower(cmd *cobra.Command, in *state.State, cluster *v1alpha1.Cluster) func() error {
+	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
+	return func() error { return (&bring.Flags{}).To(cmd, in, key, engine.Ready) }
+}
+
 func (o *options) run(cmd *cobra.Command, name string) error {
 	if err := o.check(); err != nil {
 		return err
@@ -159,9 +166,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		output: &o.output, out: cmd.OutOrStdout(),
 	}
 	if management := from.Kubernetes(); management != nil {
-		key := types.NamespacedName{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name}
-		u.objects = management
-		u.follow = func(context.Context) error { return (&bring.Flags{}).To(cmd, from, key, engine.Ready) }
+		u.objects, u.follow = management, follower(cmd, from, objects.Cluster)
 	}
 	if !o.confirm.Yes {
 		return u.show(ctx)

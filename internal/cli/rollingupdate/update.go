@@ -29,7 +29,7 @@ type update struct {
 	managed bool
 	// objects is the management cluster then, and follow follows the operator until the cluster is ready.
 	objects client.Client
-	follow  func(context.Context) error
+	follow  func() error
 	clients *awsapi.Clients
 	session *live.Session
 	clock   clock.Clock
