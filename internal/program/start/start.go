@@ -3,13 +3,17 @@
 // program's file is let go three times: when the runtime has read all types of the program, most of which are never needed again;
 // when half of the packages are set up; and before the command begins.
 //
+// A command that is over in a moment lets nothing go, since that would take it longer than its own work.
+//
 // A program imports it and its subpackage halfway from its main package and says [Over] first of all. Packages that are ready are set up in the order of their
 // paths, and this one needs only the standard library, so it comes before most others:
 // https://go.dev/ref/spec#Program_initialization
 package start
 
 import (
+	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/aws-operator/aws-operator/internal/program"
 )
@@ -17,10 +21,20 @@ import (
 // percent is what the garbage collector was told before, by GOGC or its default.
 var percent = debug.SetGCPercent(-1)
 
-func init() { program.Return() }
+// brief are the commands that need little memory of their own, and for which people and shells wait.
+var brief = []string{"template", "completion", "__complete", "__completeNoDesc", "version", "help"}
+
+func init() { Return() }
+
+// Return lets go of what was read of the program's file, unless the command is a brief one.
+func Return() {
+	if len(os.Args) < 2 || !slices.Contains(brief, os.Args[1]) {
+		program.Return()
+	}
+}
 
 // Over says that all packages are set up: garbage is collected from here on.
 func Over() {
-	program.Return()
+	Return()
 	debug.SetGCPercent(percent)
 }

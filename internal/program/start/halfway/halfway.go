@@ -3,7 +3,7 @@ package halfway
 
 import (
 	_ "github.com/aws-operator/aws-operator/internal/cluster/model" // It is set up when half of the packages are; this one comes next.
-	"github.com/aws-operator/aws-operator/internal/program"
+	"github.com/aws-operator/aws-operator/internal/program/start"
 )
 
-func init() { program.Return() }
+func init() { start.Return() }
