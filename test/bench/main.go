@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -25,7 +26,7 @@ func main() {
 	groups := flag.Int("groups", 200, "how many groups are rolled")
 	nodes := flag.Int("nodes", 10, "how many nodes each of them has")
 	boot := flag.Duration("boot", 45*time.Second, "how long the machines boot that are rolled")
-	dir := flag.String("profiles", "", "the folder to write Go profiles of the measurements of clusters and of memory into; none by default")
+	dir := flag.String("profiles", "", "the folder to write Go profiles of the measurements of objects, clusters and memory into; none by default")
 	flag.Parse()
 	// AWS and the machines are played in here. They are not what is measured, so they may hold more and collect less.
 	debug.SetGCPercent(300)
@@ -121,6 +122,18 @@ func (b *bench) create(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
+	requests, err := w.serverRequests(ctx)
+	if err != nil {
+		return err
+	}
+	spent, err := spentNow()
+	if err != nil {
+		return err
+	}
+	profiles := &profiles{dir: b.profiles}
+	if err := profiles.begin(ctx, w.operator, w.plane.RESTConfig()); err != nil {
+		return err
+	}
 	start := now()
 	if err := w.create(ctx, "queue", b.objects); err != nil {
 		return err
@@ -129,11 +142,26 @@ func (b *bench) create(ctx context.Context, w *world) error {
 		return err
 	}
 	b.report.duration(fmt.Sprintf("%d SQSQueues, apply to all Ready", b.objects), time.Since(start), 15*time.Second, "20 s")
+	if err := profiles.end(ctx, w.operator); err != nil {
+		return err
+	}
 	cpuAfter, err := w.operator.cpu()
 	if err != nil {
 		return err
 	}
 	b.report.note("of it, the operator's own CPU time", round(cpuAfter-cpu).String())
+	spentAfter, err := spentNow()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(spentAfter)) {
+		b.report.note("of it, time on processors: "+name, round(spentAfter[name]-spent[name]).String())
+	}
+	requestsAfter, err := w.serverRequests(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.note("requests at the API server per object", requestsAfter.since(requests, b.objects))
 	after, afterQueue := w.calls()
 	n := float64(b.objects)
 	b.report.number("AWS calls per object created, event polling included", float64(after-before+afterQueue-beforeQueue)/n, 3, "", "9")
