@@ -50,8 +50,11 @@ func (u *update) checkRequest(asked []*target) error {
 	}
 	slots := 0
 	for _, t := range asked {
-		if t.Role == rollout.RoleControlPlane {
+		switch {
+		case t.Role == rollout.RoleControlPlane:
 			slots++
+		case u.groupOf(t) == nil:
+			problems = append(problems, fmt.Errorf("there is no InstanceGroup %s to ask the operator by. Nothing was changed", t.Name))
 		}
 	}
 	if slots > 0 && slots < u.slots() {
@@ -110,10 +113,8 @@ func (u *update) requests(asked []*target) []requested {
 			control = true
 			continue
 		}
-		for _, group := range u.groups {
-			if group.Name == t.Name {
-				all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, []*v1alpha1.StackStatus{group.Status.Stack}})
-			}
+		if group := u.groupOf(t); group != nil {
+			all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, []*v1alpha1.StackStatus{group.Status.Stack}})
 		}
 	}
 	if control {
@@ -124,6 +125,16 @@ func (u *update) requests(asked []*target) []requested {
 		all = append([]requested{one}, all...)
 	}
 	return all
+}
+
+// groupOf returns the InstanceGroup of a group of workers, nil if it is there no more.
+func (u *update) groupOf(t *target) *v1alpha1.InstanceGroup {
+	for _, group := range u.groups {
+		if group.Name == t.Name {
+			return group
+		}
+	}
+	return nil
 }
 
 // underWay reports whether machines are still to be replaced that were asked for before.
