@@ -50,6 +50,8 @@ var edits = []edit{
 		g.Spec.ExtraUserData = "#!/bin/sh\necho hello\n"
 	}, []string{groupStack}},
 	{"the root volume", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.RootVolume.SizeGiB = 50 }, []string{groupStack}},
+	{"another text in roll", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) { g.Spec.Roll = "1" }, []string{groupStack}},
+	{"another text in the control plane's", func(c *v1alpha1.Cluster, _ *v1alpha1.InstanceGroup) { c.Spec.ControlPlane.Roll = "1" }, []string{slotStack}},
 	{"a second type", func(_ *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		g.Spec.InstanceTypes = []string{"m6a.large", "m6i.large"}
 	}, nil}, // The machines that there are still fit.
