@@ -58,7 +58,9 @@ type person struct {
 func newPerson(t *testing.T, machines fake.Options) *person {
 	t.Helper()
 	p := &person{t: t, dir: t.TempDir()}
-	sim := simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond})
+	sim := simulator.New(simulator.Options{
+		Account: account, Region: region, Machines: fake.New(machines), Patience: 300 * time.Millisecond, Latency: slowNetwork,
+	})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -74,6 +76,14 @@ func newPerson(t *testing.T, machines fake.Options) *person {
 		p.write("nodeup/nodeup-linux-"+architecture, []byte("nodeup for "+architecture))
 	}
 	return p
+}
+
+// slowNetwork makes the base stack take long enough to be seen under way, however busy the machine is.
+func slowNetwork(resourceType, _ string) time.Duration {
+	if resourceType == "AWS::EC2::VPC" {
+		return time.Second
+	}
+	return 0
 }
 
 func (p *person) path(name string) string { return filepath.Join(p.dir, name) }
