@@ -263,10 +263,12 @@ func (w *world) stack(called, body string) map[string]string {
 	return outputs
 }
 
-func (w *world) cloudformation() *cloudformation.Client {
-	return cloudformation.NewFromConfig(aws.Config{
-		Region: region, BaseEndpoint: aws.String(w.endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
-	})
+// cloudformation is asked by the operator's own client: a plain one of the SDK loses answers where the processors are busy.
+func (w *world) cloudformation() awsapi.CloudFormation {
+	w.t.Helper()
+	clients, err := awsapi.New(w.t.Context(), w.aws())
+	w.must(err)
+	return clients.CloudFormation(awsapi.Target{})
 }
 
 // calls counts the calls of AWS.
