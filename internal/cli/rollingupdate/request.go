@@ -70,12 +70,11 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 	}
 	text := u.clock.Now().UTC().Format(time.RFC3339)
 	for _, one := range u.requests(asked) {
-		before := *one.roll
 		switch goesOn, err := one.underWay(); {
 		case err != nil:
 			return err
 		case goesOn:
-			lines.say("%s: the operator is replacing the machines already, as asked for by the text %s.", one.name, before)
+			lines.say("%s: the operator is replacing the machines already.", one.name)
 			continue
 		}
 		was, ok := one.object.DeepCopyObject().(client.Object)
@@ -99,9 +98,11 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 type requested struct {
 	name, field string
 	object      client.Object
-	// roll is where in the object the text is, stacks are those whose machines it asks for.
-	roll   *string
-	stacks []*v1alpha1.StackStatus
+	// roll is where in the object the text is, rollout the last roll of its machines, nil if there was none; stacks are those whose
+	// machines the text asks for.
+	roll    *string
+	rollout *v1alpha1.RolloutStatus
+	stacks  []*v1alpha1.StackStatus
 }
 
 // requests returns the objects of groups, each once.
@@ -114,11 +115,11 @@ func (u *update) requests(asked []*target) []requested {
 			continue
 		}
 		if group := u.groupOf(t); group != nil {
-			all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, []*v1alpha1.StackStatus{group.Status.Stack}})
+			all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, group.Status.Rollout, []*v1alpha1.StackStatus{group.Status.Stack}})
 		}
 	}
 	if control {
-		one := requested{"control-plane", "spec.controlPlane.roll", u.cluster, &u.cluster.Spec.ControlPlane.Roll, nil}
+		one := requested{"control-plane", "spec.controlPlane.roll", u.cluster, &u.cluster.Spec.ControlPlane.Roll, u.cluster.Status.Rollout, nil}
 		for slot := range u.slots() {
 			one.stacks = append(one.stacks, stacks.StatusOf(u.cluster, model.SlotStackName(u.cluster.Name, slot)))
 		}
@@ -137,8 +138,18 @@ func (u *update) groupOf(t *target) *v1alpha1.InstanceGroup {
 	return nil
 }
 
-// underWay reports whether machines are still to be replaced that were asked for before.
+// underWay reports whether machines are still to be replaced that were asked for before, or all are being replaced for another reason.
+// What failed is not: to ask anew is to try again.
 func (r *requested) underWay() (bool, error) {
+	if r.rollout != nil {
+		switch r.rollout.State {
+		case v1alpha1.RolloutRolling:
+			return true, nil
+		case v1alpha1.RolloutRolledBack, v1alpha1.RolloutStopped:
+			return false, nil
+		case v1alpha1.RolloutRollingBack, v1alpha1.RolloutDone: // It may have been another one: the text tells.
+		}
+	}
 	for _, status := range r.stacks {
 		known, err := stacks.Recall(status)
 		if err != nil {
