@@ -2,6 +2,8 @@ package controller
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"testing"
 	"time"
@@ -116,6 +118,13 @@ func TestAnAPIThatDoesNotAnswerIsSaidPlainly(t *testing.T) {
 	})
 	const want = "The Kubernetes API at 10.0.0.1:6443 did not answer; it is tried again."
 	if outcome := failed(err); outcome.Reason() != "APIUnreachable" || outcome.Message() != want {
+		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
+	}
+}
+
+func TestAnAnswerThatBreaksOffIsToldInWords(t *testing.T) {
+	outcome := failed(fmt.Errorf("label node x: %w", fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF)))
+	if outcome.Reason() != "APIUnreachable" || outcome.Message() != "The cluster's Kubernetes API broke off its answer; it is tried again." {
 		t.Errorf("%s: %s", outcome.Reason(), outcome.Message())
 	}
 }

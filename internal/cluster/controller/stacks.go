@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -226,6 +227,9 @@ func failed(err error) operatorkit.Outcome {
 			host = at.Host
 		}
 		return operatorkit.Fail(err).Explain("APIUnreachable", fmt.Sprintf("The Kubernetes API at %s did not answer; it is tried again.", host))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) { // As when the slot that was asked through the load balancer ends, or has just begun.
+		return operatorkit.Fail(err).Explain("APIUnreachable", "The cluster's Kubernetes API broke off its answer; it is tried again.")
 	}
 	return operatorkit.Fail(err)
 }

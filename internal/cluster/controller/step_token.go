@@ -31,6 +31,9 @@ const (
 	nodeTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
+// startingAgain is when to look again whether an API server that has just started has made its namespaces.
+const startingAgain = 250 * time.Millisecond
+
 // tokenStep keeps a bootstrap token in the cluster and in an SSM parameter that only workers read.
 type tokenStep struct{ *operator }
 
@@ -58,8 +61,11 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		s.tokens.keep(cluster.UID, token)
 	}
-	if err := createToken(ctx, connection, token, now.Add(tokenLife)); err != nil {
-		return operatorkit.Fail(err)
+	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
+	case apierrors.IsNotFound(err): // The namespace, which an API server makes once it has started.
+		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").Quietly()
+	case err != nil:
+		return failed(err)
 	}
 	if err := s.publish(ctx, cluster, token); err != nil {
 		return failed(err)
