@@ -89,8 +89,11 @@ func TestUpgradeOfProcessMachines(t *testing.T) {
 		return version == kubebuild.Present.Kubernetes
 	})
 	c.awaitReady(upgraded, objects...)
-	c.await(quick, func() string { return "the last drained nodes to go" }, func() bool { // CloudFormation does not wait for them.
-		return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool { return node.Spec.Unschedulable })
+	// CloudFormation does not wait for the last nodes to be drained, nor for that to begin.
+	c.await(quick, func() string { return "the last drained nodes to go" }, func() bool {
+		return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool {
+			return node.Spec.Unschedulable || node.Status.NodeInfo.KubeletVersion != kubebuild.Present.Kubernetes
+		})
 	})
 	t.Logf("three slots and five workers were upgraded in %s", time.Since(start).Round(time.Second))
 	longest := api.end()
