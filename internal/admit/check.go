@@ -61,23 +61,35 @@ func Check(ctx context.Context, object, old client.Object) error {
 	return refusal(object, rules.check(ctx, now, before))
 }
 
-// CheckBy returns a *RefusedError if the API server would refuse to make an object of the kind that a definition defines, or would warn of
-// fields that the kind does not have, which it drops.
-func CheckBy(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, object client.Object) error {
+// Definition checks objects of a kind that is defined elsewhere.
+type Definition struct {
+	*rules
+
+	singular string
+}
+
+// Define reads the rules of a kind, which takes a while. It errs if there are none that can be read.
+func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	rules, err := newRules(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	if err != nil {
-		return fmt.Errorf("read the rules of %s: %w", definition.Spec.Names.Kind, err)
+		return nil, fmt.Errorf("read the rules of %s: %w", definition.Spec.Names.Kind, err)
 	}
-	content, err := rules.content(object)
+	return &Definition{rules, definition.Spec.Names.Singular}, nil
+}
+
+// Check returns a *RefusedError if the API server would refuse to make an object of the kind, or would warn of fields that the kind does
+// not have, which it drops.
+func (d *Definition) Check(ctx context.Context, object client.Object) error {
+	content, err := d.content(object)
 	if err != nil {
 		return err
 	}
-	unknown := pruning.PruneWithOptions(content, rules.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	problems := rules.check(ctx, content, nil)
+	unknown := pruning.PruneWithOptions(content, d.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	problems := d.check(ctx, content, nil)
 	for _, path := range unknown {
 		parent := path[:max(0, strings.LastIndexByte(path, '.'))]
 		problems = append(problems, &field.Error{Type: field.ErrorTypeInvalid, Field: path, Detail: fmt.Sprintf(
-			"there is no such field: leave it out, or take one of those that kubectl explain %s.%s tells of", definition.Spec.Names.Singular, parent)})
+			"there is no such field: leave it out, or take one of those that kubectl explain %s.%s tells of", d.singular, parent)})
 	}
 	return refusal(object, problems)
 }

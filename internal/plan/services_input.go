@@ -52,8 +52,9 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	}
 	of := Services{Kinds: known}
 	planned := map[string]*servicev1alpha1.Object{}
+	admission := rules{known: known, of: map[string]*admit.Definition{}}
 	for _, object := range wanted {
-		if err := check(ctx, known, object); err != nil {
+		if err := admission.check(ctx, object); err != nil {
 			return Services{}, err
 		}
 		object.Namespace = cmp.Or(object.Namespace, m.namespace)
@@ -71,13 +72,24 @@ func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Se
 	return of, nil
 }
 
+// rules are those of the kinds, each read when the first object of it is checked.
+type rules struct {
+	known *kinds.Set
+	of    map[string]*admit.Definition
+}
+
 // check errs on an object that the API server would refuse.
-func check(ctx context.Context, known *kinds.Set, object *servicev1alpha1.Object) error {
-	kind, err := known.Model(object.Kind)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+func (r *rules) check(ctx context.Context, object *servicev1alpha1.Object) error {
+	if r.of[object.Kind] == nil {
+		kind, err := r.known.Model(object.Kind)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", object.Kind, object.Name, err)
+		}
+		if r.of[object.Kind], err = admit.Define(kind.CRD()); err != nil {
+			return err
+		}
 	}
-	return admit.CheckBy(ctx, kind.CRD(), object)
+	return r.of[object.Kind].Check(ctx, object)
 }
 
 func keyOf(o *servicev1alpha1.Object) string { return o.Kind + "/" + o.Namespace + "/" + o.Name }

@@ -32,11 +32,10 @@ func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds .
 	if err != nil {
 		return fmt.Errorf("make a client for CRDs: %w", err)
 	}
-	within := ctx
-	group, ctx := errgroup.WithContext(ctx)
+	group, applying := errgroup.WithContext(ctx)
 	for _, crd := range crds {
 		group.Go(func() error {
-			if err := ensureCRD(ctx, clients.CustomResourceDefinitions(), fieldOwner, crd); err != nil {
+			if err := ensureCRD(applying, clients.CustomResourceDefinitions(), fieldOwner, crd); err != nil {
 				return fmt.Errorf("CRD %s: %w", crd.Name, err)
 			}
 			return nil
@@ -45,7 +44,7 @@ func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds .
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return waitForDiscovery(within, cfg, crds)
+	return waitForDiscovery(ctx, cfg, crds)
 }
 
 // discoverAgain is when to ask again which kinds there are.

@@ -118,10 +118,6 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 // create measures a burst of new objects.
 func (b *bench) create(ctx context.Context, w *world) error {
 	before, beforeQueue := w.calls()
-	cpu, err := w.operator.cpu()
-	if err != nil {
-		return err
-	}
 	requests, err := w.serverRequests(ctx)
 	if err != nil {
 		return err
@@ -145,11 +141,6 @@ func (b *bench) create(ctx context.Context, w *world) error {
 	if err := profiles.end(ctx, w.operator); err != nil {
 		return err
 	}
-	cpuAfter, err := w.operator.cpu()
-	if err != nil {
-		return err
-	}
-	b.report.note("of it, the operator's own CPU time", round(cpuAfter-cpu).String())
 	spentAfter, err := spentNow()
 	if err != nil {
 		return err

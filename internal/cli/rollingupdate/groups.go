@@ -92,13 +92,21 @@ func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	return groups, nil
 }
 
+// groupNamed returns the InstanceGroup of a name, nil if it is there no more.
+func (u *update) groupNamed(name string) *v1alpha1.InstanceGroup {
+	for _, group := range u.groups {
+		if group.Name == name {
+			return group
+		}
+	}
+	return nil
+}
+
 // target describes the roll of a group.
 func (u *update) target(found *live.Cluster, from *live.Group) (*target, error) {
 	var spec *v1alpha1.InstanceGroup
-	for _, g := range u.groups {
-		if from.Role == rollout.RoleWorker && g.Name == from.Name {
-			spec = g
-		}
+	if from.Role == rollout.RoleWorker {
+		spec = u.groupNamed(from.Name)
 	}
 	t := &target{owner: ownerOf(from, spec, u.managed), stack: from.Stack, Group: rollout.Group{
 		Name: from.Name, AutoScalingGroup: from.AutoScalingGroup, Role: from.Role, Slot: from.Slot,

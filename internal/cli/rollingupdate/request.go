@@ -53,7 +53,7 @@ func (u *update) checkRequest(asked []*target) error {
 		switch {
 		case t.Role == rollout.RoleControlPlane:
 			slots++
-		case u.groupOf(t) == nil:
+		case u.groupNamed(t.Name) == nil:
 			problems = append(problems, fmt.Errorf("there is no InstanceGroup %s to ask the operator by. Nothing was changed", t.Name))
 		}
 	}
@@ -114,7 +114,7 @@ func (u *update) requests(asked []*target) []requested {
 			control = true
 			continue
 		}
-		if group := u.groupOf(t); group != nil {
+		if group := u.groupNamed(t.Name); group != nil {
 			all = append(all, requested{t.Name, "spec.roll", group, &group.Spec.Roll, group.Status.Rollout, []*v1alpha1.StackStatus{group.Status.Stack}})
 		}
 	}
@@ -126,16 +126,6 @@ func (u *update) requests(asked []*target) []requested {
 		all = append([]requested{one}, all...)
 	}
 	return all
-}
-
-// groupOf returns the InstanceGroup of a group of workers, nil if it is there no more.
-func (u *update) groupOf(t *target) *v1alpha1.InstanceGroup {
-	for _, group := range u.groups {
-		if group.Name == t.Name {
-			return group
-		}
-	}
-	return nil
 }
 
 // underWay reports whether machines are still to be replaced that were asked for before, or all are being replaced for another reason.
