@@ -218,7 +218,7 @@ func TestProblemsOfWhatAWSSays(t *testing.T) {
 		},
 		{
 			"a resource set of a newer operator", func(in *model.Input) { in.Release.Spec.ResourceSet = "2.0.0" },
-			`spec.release: release v1.36.3: there is no resource set "2.0.0"; this operator knows 1.0.0, 1.1.0; name another release, or run a newer operator`,
+			`spec.release: release v1.36.3: there is no resource set "2.0.0"; this operator knows 1.0.0, 1.1.0, 1.2.0; name another release, or run a newer operator`,
 		},
 		{
 			"no image for the region", func(in *model.Input) { delete(in.Release.Spec.Images, v1alpha1.AMD64) },

@@ -96,7 +96,7 @@ func TestSets(t *testing.T) {
 		t.Errorf("1.1.0 is %+v, %v", now, err)
 	}
 	_, err = release.Set("9.0.0")
-	if want := `there is no resource set "9.0.0"; this operator knows 1.0.0, 1.1.0`; err == nil || err.Error() != want {
+	if want := `there is no resource set "9.0.0"; this operator knows 1.0.0, 1.1.0, 1.2.0`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -12,6 +12,8 @@ const (
 	Set100 = "1.0.0"
 	// Set110 sends the API's connections across zones.
 	Set110 = "1.1.0"
+	// Set120 fixes what would not have worked on AWS, as far as the fix changes instances.
+	Set120 = "1.2.0"
 )
 
 // ResourceSet is a version of the templates.
@@ -37,6 +39,7 @@ type Features struct {
 var sets = []ResourceSet{
 	{Version: Set100},
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
+	{Version: Set120, Features: Features{CrossZoneAPI: true}},
 }
 
 // Set returns the resource set of that version. It errs when there is none.
