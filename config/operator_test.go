@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,7 +123,7 @@ func apply(t *testing.T, c client.Client, file string, without ...string) []*uns
 			}
 		}
 		var last error
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Left(t), true, func(ctx context.Context) (bool, error) {
 			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"))
 			return last == nil, nil
 		})
@@ -136,7 +138,7 @@ func await(t *testing.T, c client.Client, object *unstructured.Unstructured, wha
 	t.Helper()
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(object.GroupVersionKind())
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience.Left(t), true, func(ctx context.Context) (bool, error) {
 		return done(now, c.Get(ctx, client.ObjectKeyFromObject(object), now)), nil
 	})
 	if err != nil {

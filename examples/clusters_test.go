@@ -2,13 +2,13 @@ package examples_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,8 +27,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 func TestClustersAreAcceptedAndResolve(t *testing.T) {
 	server := controlplanetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,8 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -115,29 +116,13 @@ func (s *station) send(bodies ...string) {
 
 func (s *station) next() Event {
 	s.t.Helper()
-	select {
-	case event := <-s.received:
-		return event
-	case <-time.After(20 * time.Second):
-		s.t.Fatal("no event arrived")
-		return Event{}
-	}
+	return patience.Receive(s.t, "an event", s.received)
 }
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("never happened: %s", what)
-		case <-tick.C:
-		}
-	}
+	patience.UntilTrue(t, what, condition)
 }
 
 func (s *station) count(result string) float64 {

@@ -2,11 +2,14 @@ package awsevents_test
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -82,16 +85,10 @@ func (c *cloud) operator(t *testing.T, clusterName string) *operator {
 // hears waits for an event of a stack.
 func (o *operator) hears(name, status string) awsevents.Event {
 	o.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
 	for {
-		select {
-		case event := <-o.told:
-			if event.Stack != nil && event.Stack.StackName == name && event.Stack.Status == status {
-				return event
-			}
-		case <-deadline.C:
-			o.t.Fatalf("never heard that %s is %s", name, status)
+		event := patience.Receive(o.t, "an event that "+name+" is "+status, o.told)
+		if event.Stack != nil && event.Stack.StackName == name && event.Stack.Status == status {
+			return event
 		}
 	}
 }
@@ -120,21 +117,18 @@ func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack
 // settled waits until the console sees a status.
 func (c *cloud) settled(t *testing.T, name string, status types.StackStatus) *types.Stack {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var found *types.Stack
+	patience.Until(t, "stack "+name+" to be "+string(status), func() error {
 		out, err := c.console.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
-		if err == nil && out.Stacks[0].StackStatus == status {
-			return &out.Stacks[0]
+		if err != nil {
+			return err
 		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("stack %s never became %s: %v", name, status, err)
+		if found = &out.Stacks[0]; found.StackStatus != status {
+			return fmt.Errorf("it is %s", found.StackStatus)
 		}
-	}
+		return nil
+	})
+	return found
 }
 
 func TestEventsComeThroughTheOperatorsOwnStack(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -163,8 +165,7 @@ func TestFollow(t *testing.T) {
 			t.Parallel()
 			api := served(t)
 			c.before(t, api)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := patience.Context(t)
 			first := true
 			err := Follow(ctx, FollowOptions{
 				Client: api, Cluster: types.NamespacedName{Namespace: "default", Name: "demo"}, Goal: c.goal, Settle: 10 * time.Millisecond,

@@ -18,14 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"go.uber.org/zap"
 
 	"github.com/aws-operator/aws-operator/internal/etcdrestore"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 )
-
-// patience bounds every wait for etcd.
-const patience = 30 * time.Second
 
 // member is a process of etcd.
 type member struct {
@@ -130,8 +129,7 @@ func (m *member) call(ctx context.Context, path string, in any) (map[string]any,
 // await waits until etcd answers.
 func (m *member) await(path string, in any) map[string]any {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(m.t)
 	var last error
 	for ctx.Err() == nil {
 		out, err := m.call(ctx, path, in)

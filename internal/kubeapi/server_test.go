@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,13 +137,8 @@ func TestStrangersAreRefusedAndTokensOnlyRead(t *testing.T) {
 
 func expect(t *testing.T, seen <-chan string, want string) {
 	t.Helper()
-	select {
-	case got := <-seen:
-		if got != want {
-			t.Fatalf("saw %q, want %q", got, want)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatalf("did not see %q", want)
+	if got := patience.Receive(t, "to see "+want, seen); got != want {
+		t.Fatalf("saw %q, want %q", got, want)
 	}
 }
 

@@ -1,12 +1,13 @@
 package kubeapi_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,8 +101,7 @@ func (w *world) evict(pod string) error {
 // eventually waits until check is content, a second of the cluster's clock after another.
 func (w *world) eventually(what string, check func() bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := patience.Context(w.t)
 	for !check() {
 		if ctx.Err() != nil {
 			w.t.Fatalf("did not see that %s", what)

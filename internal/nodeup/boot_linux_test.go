@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -37,9 +39,6 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
-
-// patience bounds every wait of a boot for real.
-const patience = time.Minute
 
 // lab is a simulated region whose instances boot.
 type lab struct {
@@ -369,8 +368,7 @@ func (l *lab) admit(api kubernetes.Interface, token pki.Token) {
 // await looks until something is so, and shows the consoles when it does not come to be.
 func (l *lab) await(what string, look func() error) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(l.t)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {

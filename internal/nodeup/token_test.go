@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
@@ -105,7 +107,7 @@ func (k *keeper) writeAdminConf(t *testing.T, server *httptest.Server) {
 // start keeps tokens until the test ends. Each length of time is let go by as soon as the slot waits for it to be over.
 func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(patience.Context(t))
 	ended := make(chan error, 1)
 	go func() { ended <- nodeup.KeepToken(ctx, k.options) }()
 	for _, length := range append(passing, 0) {

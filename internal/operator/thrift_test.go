@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -24,7 +26,7 @@ func TestUnusedMemoryIsReturned(t *testing.T) {
 	for !clock.HasWaiters() {
 		runtime.Gosched()
 	}
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience.Left(t))
 	for unused() > worthReturning {
 		select {
 		case <-deadline:

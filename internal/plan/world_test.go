@@ -1,8 +1,6 @@
 package plan_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -11,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -32,9 +32,8 @@ import (
 )
 
 const (
-	region   = "eu-central-1"
-	account  = "123456789012"
-	patience = 2 * time.Minute // bounds every run of the engine
+	region  = "eu-central-1"
+	account = "123456789012"
 )
 
 // world is AWS on loopback with played machines, and a state in a folder.
@@ -90,8 +89,7 @@ func (w *world) aws() awsapi.Options {
 // apply brings a cluster to what the state says, by the operator's own controllers.
 func (w *world) apply(cluster string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeoutCause(w.t.Context(), patience, errors.New("the run takes too long"))
-	defer cancel()
+	ctx := patience.Context(w.t)
 	var last engine.Progress
 	err := engine.Run(ctx, engine.Options{
 		State: w.state, Cluster: cluster, Goal: engine.Ready, Purpose: "test", NodeupDir: w.nodeup, AWS: w.aws(),
@@ -253,7 +251,7 @@ func (w *world) stack(called, body string) map[string]string {
 	w.must(err)
 	w.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
-	}).Wait(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, patience))
+	}).Wait(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, patience.Left(w.t)))
 	out, err := api.DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: name})
 	w.must(err)
 	outputs := map[string]string{}

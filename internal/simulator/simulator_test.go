@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -146,7 +148,7 @@ func outputs(t *testing.T, stacks *cloudformation.Client) map[string]string {
 	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
 	})
-	out, err := waiter.WaitForOutput(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")}, 20*time.Second)
+	out, err := waiter.WaitForOutput(t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")}, patience.Left(t))
 	if err != nil {
 		t.Fatal(err)
 	}

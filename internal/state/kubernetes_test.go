@@ -1,13 +1,13 @@
 package state_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +28,7 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 func newManagement(t *testing.T) *state.State {
 	t.Helper()
 	server := controlplanetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/go-logr/logr"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -256,8 +258,7 @@ func (w *world) waitGone(name string) {
 // eventually waits until the condition holds; it fails the test, with what is seen, if it never does.
 func (w *world) eventually(what string, holds func() bool, seen func() any) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := patience.Context(w.t)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {

@@ -37,6 +37,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
@@ -247,7 +248,7 @@ func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
 	objects := decode(c.t, manifest)
 	for _, object := range objects {
 		var last error
-		c.await(time.Minute, func() string { return fmt.Sprintf("%s %s to be applied: %v", object.GetKind(), object.GetName(), last) }, func() bool {
+		c.await(func() string { return fmt.Sprintf("%s %s to be applied: %v", object.GetKind(), object.GetName(), last) }, func() bool {
 			_, last = c.of(object).Apply(c.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "e2e", Force: true})
 			return last == nil || apierrors.IsInvalid(last)
 		})
@@ -259,11 +260,11 @@ func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
 }
 
 // await waits until done says so, and fails the test with all that can be known when it never does.
-func (c *cloud) await(limit time.Duration, what func() string, done func() bool) {
+func (c *cloud) await(what func() string, done func() bool) {
 	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, limit, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
-		c.t.Fatalf("waited %s in vain for %s\n%s", limit, what(), c.story())
+		c.t.Fatalf("waited in vain for %s\n%s", what(), c.story())
 	}
 }
 
@@ -303,10 +304,10 @@ func (c *cloud) log() string {
 }
 
 // awaitReady waits until all objects are ready as their specs now are.
-func (c *cloud) awaitReady(limit time.Duration, objects ...*unstructured.Unstructured) {
+func (c *cloud) awaitReady(objects ...*unstructured.Unstructured) {
 	c.t.Helper()
 	var waitsFor string
-	c.await(limit, func() string { return waitsFor + " to be Ready" }, func() bool {
+	c.await(func() string { return waitsFor + " to be Ready" }, func() bool {
 		for _, wanted := range objects {
 			waitsFor = wanted.GetKind() + " " + wanted.GetName()
 			object, err := c.of(wanted).Get(c.t.Context(), wanted.GetName(), metav1.GetOptions{})
@@ -334,7 +335,7 @@ func (c *cloud) get(object *unstructured.Unstructured) *unstructured.Unstructure
 }
 
 // remove deletes the Clusters among the objects and waits until all objects are gone: a Cluster takes its groups with it.
-func (c *cloud) remove(limit time.Duration, objects ...*unstructured.Unstructured) {
+func (c *cloud) remove(objects ...*unstructured.Unstructured) {
 	c.t.Helper()
 	for _, object := range objects {
 		if object.GetKind() != "Cluster" {
@@ -345,7 +346,7 @@ func (c *cloud) remove(limit time.Duration, objects ...*unstructured.Unstructure
 		}
 	}
 	for _, object := range objects {
-		c.await(limit, func() string { return object.GetKind() + " " + object.GetName() + " to go" }, func() bool {
+		c.await(func() string { return object.GetKind() + " " + object.GetName() + " to go" }, func() bool {
 			_, err := c.of(object).Get(c.t.Context(), object.GetName(), metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})

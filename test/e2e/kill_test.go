@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -340,7 +342,7 @@ func (l *life) queues() dynamic.ResourceInterface {
 // await waits until done says so, and fails the test with the operator's log when it never does.
 func (l *life) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience.Left(t), true,
 		func(context.Context) (bool, error) { return done(), nil })
 	if err == nil {
 		return

@@ -92,13 +92,13 @@ func TestAWSRefusals(t *testing.T) {
 	for _, r := range refusals {
 		c.awaitRefusal(t, r)
 	}
-	c.await(ready, func() string { return "the Cluster whose groups are in trouble to be Ready" }, func() bool {
-		return isReady(c.get(find(objects, "Cluster", "grouped")))
+	c.await(func() string { return "the Cluster whose groups are all in trouble to wait for workers" }, func() bool {
+		return strings.Contains(said(c.get(find(objects, "Cluster", "grouped"))), `"reason":"WorkersMissing"`)
 	})
 	for _, r := range refusals {
 		r.mend()
 	}
-	c.awaitReady(ready, objects...)
+	c.awaitReady(objects...)
 	for _, r := range refusals {
 		object := c.get(find(objects, r.kind, r.name))
 		if text := said(object); strings.Contains(text, r.words) {
@@ -134,7 +134,7 @@ func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 	object.SetKind(r.kind)
 	object.SetName(r.name)
 	told := ""
-	c.await(ready, func() string {
+	c.await(func() string {
 		return fmt.Sprintf("%s %s to say %s, %q; it said %s", r.kind, r.name, r.reason, r.words, told)
 	}, func() bool {
 		found := c.get(object)
@@ -149,7 +149,7 @@ func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 	if status, _, _ := conditionOf(c.get(object), "Stalled"); status == "True" {
 		t.Errorf("%s %s is given up", r.kind, r.name)
 	}
-	c.await(ready, func() string { return fmt.Sprintf("an Event of %s %s with %q", r.kind, r.name, r.words) }, func() bool {
+	c.await(func() string { return fmt.Sprintf("an Event of %s %s with %q", r.kind, r.name, r.words) }, func() bool {
 		list, err := c.core.CoreV1().Events(c.namespace).List(t.Context(), metav1.ListOptions{
 			FieldSelector: "involvedObject.kind=" + r.kind + ",involvedObject.name=" + r.name,
 		})

@@ -21,7 +21,7 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
 	objects := c.apply(small)
-	c.awaitReady(ready, objects...)
+	c.awaitReady(objects...)
 	machines, stored := c.machines(), c.stored(objects[0])
 	if len(machines) != 5 {
 		t.Fatalf("the cluster has the machines %v", machines)
@@ -36,15 +36,15 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 	c.start()
 	c.edit("InstanceGroup", "small-workers", `{"spec":{"maxSize":7}}`)
 	groups := autoscaling.NewFromConfig(c.config(account))
-	c.await(ready, func() string { return "the new bound to reach AWS" }, func() bool {
+	c.await(func() string { return "the new bound to reach AWS" }, func() bool {
 		found, err := groups.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return slices.ContainsFunc(found.AutoScalingGroups, func(g astypes.AutoScalingGroup) bool { return *g.MaxSize == 7 })
 	})
-	c.await(ready, func() string { return "the Cluster to be looked at with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored })
-	c.awaitReady(ready, objects...)
+	c.await(func() string { return "the Cluster to be looked at with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored })
+	c.awaitReady(objects...)
 	if diff := cmp.Diff([]string{"small-workers"}, c.updated()); diff != "" {
 		t.Errorf("updated stacks (-want +got):\n%s", diff)
 	}

@@ -24,12 +24,12 @@ func TestRestoreFromSnapshot(t *testing.T) {
 	c, _ := newProcessCloud(t, nil)
 	objects := c.apply(strings.Replace(booting, "  controlPlane:", "  backup: {disabled: true}\n  controlPlane:", 1))
 	cluster := objects[0]
-	c.awaitReady(quick, objects...)
+	c.awaitReady(objects...)
 	write(t, c.workload("real"), "kept", "before the backup")
 
 	c.patch(cluster, `{"spec":{"backup":{"disabled":false}}}`)
 	var snapshot string
-	c.await(quick, func() string { return "the backup to be complete" }, func() bool {
+	c.await(func() string { return "the backup to be complete" }, func() bool {
 		backups, _, _ := unstructured.NestedSlice(c.get(cluster).Object, "status", "backup", "backups")
 		if len(backups) == 0 || condition(c.get(cluster), "BackedUp") != "True" {
 			return false
@@ -45,7 +45,7 @@ func TestRestoreFromSnapshot(t *testing.T) {
 	start := time.Now()
 	c.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/allow":"remove"}},"spec":{"controlPlane":{"restoreSnapshot":"`+snapshot+`"}}}`)
 	generation := c.get(cluster).GetGeneration()
-	c.await(2*quick, func() string { return "the cluster to be restored: " + c.story() }, func() bool {
+	c.await(func() string { return "the cluster to be restored: " + c.story() }, func() bool {
 		object := c.get(cluster)
 		observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 		return observed >= generation && isReady(object)
@@ -60,9 +60,9 @@ func TestRestoreFromSnapshot(t *testing.T) {
 		t.Error("what was written after the backup is there")
 	}
 	write(t, workload, "new", "after the restore")
-	c.awaitReady(quick, objects...)
+	c.awaitReady(objects...)
 	c.checkProcessNodes(objects)
-	c.remove(quick, objects...)
+	c.remove(objects...)
 }
 
 // patch changes an object as kubectl patch --type merge does.
@@ -78,7 +78,7 @@ func (c *cloud) patch(object *unstructured.Unstructured, patch string) {
 func (c *cloud) destroyEtcd() {
 	c.t.Helper()
 	client := ec2.NewFromConfig(c.config(account))
-	c.await(quick, func() string { return "etcd's volumes to go" }, func() bool {
+	c.await(func() string { return "etcd's volumes to go" }, func() bool {
 		out, err := client.DescribeVolumes(c.t.Context(), &ec2.DescribeVolumesInput{
 			Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/etcd-slot"}}},
 		})

@@ -26,7 +26,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
 	objects := c.apply(small)
-	c.awaitReady(ready, objects...)
+	c.awaitReady(objects...)
 	needles := c.secrets("small")
 	if len(needles) < 6 {
 		t.Fatalf("only %d secrets are known: the test would prove little", len(needles))

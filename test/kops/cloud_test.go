@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -159,7 +161,7 @@ func (c *cloud) network() map[string]string {
 	c.must(err)
 	c.must(cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
-	}).Wait(c.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, time.Minute))
+	}).Wait(c.t.Context(), &cloudformation.DescribeStacksInput{StackName: name}, patience.Left(c.t)))
 	found, err := api.DescribeStacks(c.t.Context(), &cloudformation.DescribeStacksInput{StackName: name})
 	c.must(err)
 	ids := map[string]string{}

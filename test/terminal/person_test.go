@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -36,8 +38,6 @@ const (
 	region  = "eu-central-1"
 	// asProgram has this test binary be aws-operator, so that it can be killed and interrupted like that.
 	asProgram = "TERMINAL_RUN_AS_PROGRAM"
-	// patience bounds every wait; nothing here takes long unless it is broken.
-	patience = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -215,7 +215,7 @@ func (c *process) wait() (code int) {
 	c.t.Helper()
 	select {
 	case <-c.exited:
-	case <-time.After(patience):
+	case <-time.After(patience.Left(c.t)):
 		c.t.Fatalf("it does not end:\n%s", c.told())
 	}
 	c.t.Log(c.told())
@@ -319,19 +319,5 @@ func (p *person) replaced(old []string, instanceType, stack string, count int) {
 // eventually waits until check has nothing to complain about.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		case <-tick.C:
-		}
-	}
+	patience.Until(t, what, check)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -29,7 +31,7 @@ func (c *cloud) scaledByOthers(p *terraform, group string, size int32) {
 	if _, err := api.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: name, DesiredCapacity: &size}); err != nil {
 		c.t.Fatal(err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) {
 		out, err := api.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{*name}})
 		if err != nil {
 			return false, err

@@ -3,7 +3,8 @@ package v1alpha1_test
 import (
 	"context"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,8 +28,7 @@ type server struct {
 func newServer(t *testing.T) server {
 	t.Helper()
 	cluster := controlplanetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		t.Fatal(err)

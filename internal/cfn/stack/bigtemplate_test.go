@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -42,7 +44,7 @@ func TestSimulatedBigTemplateGoesByTheBucket(t *testing.T) {
 	engine := stack.New(stack.Options{Clients: clients, TemplateBucket: "templates", PollInterval: 10 * time.Millisecond})
 	desired := stack.Desired{Name: "big", Template: parsed, Tags: map[string]string{ownerTag: "default/big"}}
 	var record stack.Record
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(patience.Left(t))
 	defer deadline.Stop()
 	for {
 		result, err := engine.Ensure(t.Context(), awsapi.Target{}, desired, record)

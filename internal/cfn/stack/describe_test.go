@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -31,17 +32,7 @@ func (c *crowd) DescribeStacks(ctx context.Context, in *cloudformation.DescribeS
 // await waits for a condition.
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("the condition never came true")
-		}
-	}
+	patience.UntilTrue(t, "the condition", condition)
 }
 
 func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -120,7 +122,7 @@ func (l *lab) through(status types.StackStatus) bool {
 // until visits after every event until the state is reached and returns the last result.
 func (l *lab) until(state stack.State, visit func() (stack.Result, error)) stack.Result {
 	l.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(patience.Left(l.t))
 	defer deadline.Stop()
 	for {
 		result, err := visit()
@@ -208,21 +210,18 @@ func (o *object) gone(options stack.DeleteOptions) {
 // settled waits until CloudFormation has ended what somebody else began.
 func (l *lab) settled(status types.StackStatus) *types.Stack {
 	l.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	var found *types.Stack
+	patience.Until(l.t, "the stack to be "+string(status), func() error {
 		out, err := l.console.DescribeStacks(l.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("jobs")})
-		if err == nil && out.Stacks[0].StackStatus == status {
-			return &out.Stacks[0]
+		if err != nil {
+			return err
 		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			l.t.Fatalf("the stack never became %s: %v", status, err)
+		if found = &out.Stacks[0]; found.StackStatus != status {
+			return fmt.Errorf("it is %s", found.StackStatus)
 		}
-	}
+		return nil
+	})
+	return found
 }
 
 func queueTemplate(delay int) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -35,8 +37,6 @@ import (
 const (
 	region  = "eu-central-1"
 	account = "123456789012"
-	// patience bounds every command; nothing here takes long unless it is broken.
-	patience = 40 * time.Second
 )
 
 // terminal is a person's: a folder, AWS on loopback with played machines, and commands.
@@ -123,9 +123,7 @@ func (s *terminal) document(into *bytes.Buffer, object any) {
 // run runs a command and returns what it prints, to standard output and to the error output.
 func (s *terminal) run(cmd *cobra.Command, args ...string) (out, errOut string, err error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	return s.runIn(ctx, cmd, args...)
+	return s.runIn(patience.Context(s.t), cmd, args...)
 }
 
 func (s *terminal) runIn(ctx context.Context, cmd *cobra.Command, args ...string) (out, errOut string, err error) {

@@ -2,12 +2,12 @@ package deletion_test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/spf13/cobra"
@@ -20,12 +20,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
 )
 
-const patience = 40 * time.Second
-
 func run(t *testing.T, cmd *cobra.Command, args ...string) (out string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	ctx := patience.Context(t)
 	var text bytes.Buffer
 	cmd.SetOut(&text)
 	cmd.SetErr(&text)

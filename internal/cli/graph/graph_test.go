@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -86,12 +88,12 @@ func TestTheLastOperationIsDrawn(t *testing.T) {
 	in := &cloudformation.DescribeStacksInput{StackName: made.StackId}
 	must(t, cloudformation.NewStackCreateCompleteWaiter(api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
-	}).Wait(t.Context(), in, time.Minute))
+	}).Wait(t.Context(), in, patience.Left(t)))
 	_, err = api.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: made.StackId, TemplateBody: body("  Second: {Type: AWS::SNS::Topic}\n")})
 	must(t, err)
 	must(t, cloudformation.NewStackUpdateCompleteWaiter(api, func(o *cloudformation.StackUpdateCompleteWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
-	}).Wait(t.Context(), in, time.Minute))
+	}).Wait(t.Context(), in, patience.Left(t)))
 
 	dir := t.TempDir()
 	keeps, err := state.Open(t.Context(), dir, state.Options{})

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -125,10 +127,9 @@ func (s *services) deployed(manifests ...string) {
 		}
 		_, err = s.api.CreateStack(s.t.Context(), in)
 		s.must(err)
-		const patience = time.Minute
 		s.must(cloudformation.NewStackCreateCompleteWaiter(s.api, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
 			o.MinDelay, o.MaxDelay = 10*time.Millisecond, 100*time.Millisecond
-		}).Wait(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &made.Name}, patience))
+		}).Wait(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &made.Name}, patience.Left(s.t)))
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
@@ -83,8 +85,7 @@ func TestAClusterIsValidated(t *testing.T) {
 		t.Errorf("%v, %d: %s", err, code, out)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	mend := sync.OnceFunc(func() {
 		if err := errors.Join(w.Host.SetKubelet(sick, true), w.Host.SetMember(w.Group("control-plane-2").Instances[0].ID, true)); err != nil {
 			t.Error(err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"helm.sh/helm/v4/pkg/release/common"
 	helmrelease "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage"
@@ -89,7 +91,7 @@ func (w *world) settle(want operatorkit.Kind) operatorkit.Outcome {
 		}
 		select {
 		case <-w.woken:
-		case <-time.After(time.Minute):
+		case <-time.After(patience.Left(w.t)):
 			w.t.Fatalf("the installer did not come back: %v", outcome)
 		}
 	}

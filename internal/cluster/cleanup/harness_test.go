@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -86,7 +88,7 @@ type call func(context.Context, *v1alpha1.Cluster, awsapi.Target) operatorkit.Ou
 // goes calls until nothing is left to wait for.
 func (a *simulated) goes(remove call) {
 	a.t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(patience.Left(a.t))
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

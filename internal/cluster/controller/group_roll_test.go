@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -443,7 +445,7 @@ func TestAPausedGroupRollsOn(t *testing.T) {
 	r.patch(r.group, `{"spec":{"labels":{"team":"new"}}}`)
 	select {
 	case <-seen:
-	case <-time.After(patience):
+	case <-time.After(patience.Left(t)):
 		t.Fatal("no signal was sent")
 	}
 	r.patch(r.group, `{"metadata":{"annotations":{"aws-operator/paused":"true"}}}`)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -44,7 +46,7 @@ func TestDeletionWhileItIsMade(t *testing.T) {
 			if reached != "" {
 				select {
 				case <-seen:
-				case <-time.After(patience):
+				case <-time.After(patience.Left(t)):
 					t.Fatalf("%s was not called", reached)
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -16,7 +18,7 @@ import (
 // readAgain is when to look again at a cluster of which nothing is heard.
 const readAgain = 12 * time.Hour
 
-// readyStep waits for the nodes of the control plane.
+// readyStep waits for the nodes of the control plane, and for the first worker if the cluster asks for workers.
 type readyStep struct{ *operator }
 
 // Name returns the step's name.
@@ -24,14 +26,17 @@ func (s readyStep) Name() string { return "ready" }
 
 // EnsureCreated is done when every slot has a node that is ready. It counts if it booted from what the slot is made from: in etcd
 // that comes back from a snapshot the Nodes of machines that are gone are ready until somebody looks at them.
-func (s readyStep) EnsureCreated(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	ready := map[int]bool{}
+func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	ready, workers := map[int]bool{}, 0
 	var versions []string
 	if connection := s.options.Workload.Get(keyOf(cluster)); connection != nil {
 		for _, node := range connection.Nodes() {
 			if node.Ready && node.Slot != workload.NoSlot && boots(&node, bundleOfSlot(cluster, node.Slot)) {
 				ready[node.Slot] = true
 				versions = append(versions, node.Version)
+			}
+			if node.Ready && node.Slot == workload.NoSlot {
+				workers++
 			}
 		}
 	}
@@ -43,8 +48,34 @@ func (s readyStep) EnsureCreated(_ context.Context, cluster *v1alpha1.Cluster) o
 	s.dropModels(cluster.UID)
 	s.authorities.drop(cluster.UID)
 	s.brought.drop(cluster.UID)
+	if workers == 0 {
+		waiting, err := s.groupsThatAskForNodes(ctx, cluster)
+		switch {
+		case err != nil:
+			return operatorkit.Fail(err)
+		case len(waiting) > 0:
+			return operatorkit.Wait(awaitAgain, "WorkersMissing", "The control plane serves at "+cluster.Status.Endpoint+
+				", but no node of an instance group is ready. Instance groups that ask for nodes: "+strings.Join(waiting, ", ")+".").Quietly()
+		}
+	}
 	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
 	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
+}
+
+// groupsThatAskForNodes returns the names of the Cluster's InstanceGroups whose minSize is not 0, sorted.
+func (s readyStep) groupsThatAskForNodes(ctx context.Context, cluster *v1alpha1.Cluster) ([]string, error) {
+	groups, err := s.groupsOf(ctx, keyOf(cluster))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range groups {
+		if groups[i].Spec.MinSize > 0 && groups[i].DeletionTimestamp.IsZero() {
+			names = append(names, groups[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // lowest returns the lowest of Kubernetes' versions: a control plane is of a release when all of its machines

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -57,8 +59,6 @@ const (
 	region      = "eu-central-1"
 	account     = "123456789012"
 	clusterName = "test"
-	// patience bounds every wait; nothing here takes long unless it is broken.
-	patience = 30 * time.Second
 )
 
 // world is a namespace of a real API server, AWS on loopback, in which machines are played if the test
@@ -232,21 +232,7 @@ func (w *world) create(objects ...client.Object) {
 // eventually waits until check has nothing to complain about.
 func (w *world) eventually(what string, check func() error) {
 	w.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
+	patience.Until(w.t, what, check)
 }
 
 // condition waits until an object's condition has a status and, unless it is empty, a reason.

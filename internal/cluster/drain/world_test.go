@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -322,21 +324,7 @@ var errNotYet = errors.New("not yet")
 // eventually waits until check has nothing to complain about.
 func (w *world) eventually(what string, check func() error) {
 	w.t.Helper()
-	deadline := time.NewTimer(soon)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
+	patience.Until(w.t, what, check)
 }
 
 // reaches waits until a drain has a state, and returns how far it is.

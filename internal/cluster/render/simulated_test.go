@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -211,7 +213,7 @@ func (l *lab) letGo(t *testing.T) {
 // follow goes on until the stack is as wanted.
 func (l *lab) follow(t *testing.T, want stack.State, step func() (stack.Result, error)) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(patience.Left(t))
 	defer deadline.Stop()
 	for {
 		result, err := step()

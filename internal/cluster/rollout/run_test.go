@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 )
 
@@ -46,7 +48,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	stop := w.alive()
 	defer stop()
 	var told []string
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*group}}, func(p rollout.Progress) { told = append(told, p.Did...) })
 	must(t, err)
@@ -75,7 +77,7 @@ func TestARunThatStopsSaysWhy(t *testing.T) {
 	defer w.alive()()
 	s := settings()
 	s.MinInService, s.ReadyTimeout = 1, time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	err := w.engine.Run(ctx, &rollout.RunOptions{Groups: []rollout.Group{*aGroup(s)}}, func(rollout.Progress) {})
 	if err == nil || !strings.Contains(err.Error(), "was not Ready within 1s") {
@@ -92,7 +94,7 @@ func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
 	group := aGroup(settings())
 	group.Role, group.Slot, group.MinInService = rollout.RoleControlPlane, 0, 0
 	asked := 0
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithCancel(patience.Context(t))
 	defer cancel()
 	var told []string
 	err := w.engine.Run(ctx, &rollout.RunOptions{

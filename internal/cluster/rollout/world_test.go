@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -41,9 +43,8 @@ import (
 )
 
 const (
-	region   = "eu-central-1"
-	asg      = "workers"
-	patience = 30 * time.Second
+	region = "eu-central-1"
+	asg    = "workers"
 )
 
 // world is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that move, and an engine.
@@ -303,17 +304,7 @@ func (w *world) app(replicas int32) {
 // eventually waits until a condition holds.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
+	patience.UntilTrue(w.t, what, holds)
 }
 
 // roll steps until the roll is in a state, and returns the last step.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,7 +91,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer clusters.Close(types.NamespacedName{Name: "b"})
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience.Left(t))
 	for {
 		reachable, problem := cluster.Reachable()
 		if reachable {
@@ -108,11 +110,5 @@ func TestUnreachable(t *testing.T) {
 
 func next(t *testing.T, news <-chan workload.Change) workload.Change {
 	t.Helper()
-	select {
-	case change := <-news:
-		return change
-	case <-time.After(20 * time.Second):
-		t.Fatal("no news came")
-		return workload.Change{}
-	}
+	return patience.Receive(t, "a change", news)
 }

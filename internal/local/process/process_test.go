@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
@@ -101,14 +102,5 @@ func start(t *testing.T, script string) *process.Process {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
-	for !holds() {
-		select {
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		case <-ticker.C:
-		}
-	}
+	patience.UntilTrue(t, what, holds)
 }

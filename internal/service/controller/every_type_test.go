@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -212,7 +214,7 @@ func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *rende
 // reaches waits until a stack has a status; a stack that is no longer there is deleted.
 func reaches(t *testing.T, stacks *cloudformation.Client, name string, want types.StackStatus) error {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(patience.Left(t))
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -216,17 +217,7 @@ func (w *world) until(name string, n int) []string {
 // eventually waits until a condition holds.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
+	patience.UntilTrue(w.t, what, holds)
 }
 
 func (w *world) published(detailType string) (found []event) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -177,8 +179,7 @@ func (w *world) waitFor(name string, status types.StackStatus) types.Stack {
 // eventually waits for a condition without a clock of its own.
 func (w *world) eventually(condition func() bool, describe func() string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := patience.Context(w.t)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -73,7 +75,7 @@ type stacks struct {
 
 func (s *stacks) settled(status cfntypes.StackStatus) map[string]string {
 	s.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(patience.Left(s.t))
 	defer deadline.Stop()
 	for {
 		out, err := s.DescribeStacks(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("s")})

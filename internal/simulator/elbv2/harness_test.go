@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awscfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -254,17 +256,7 @@ func (w *world) becomes(group, id, state string) {
 
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
+	patience.UntilTrue(w.t, what, holds)
 }
 
 // interfaces lists the descriptions of the VPC's network interfaces.

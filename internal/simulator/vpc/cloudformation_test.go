@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -55,7 +57,7 @@ func startStacks(t *testing.T) *stacks {
 // settled returns the stack once nothing of it is in progress; nil when it is gone.
 func (s *stacks) settled(name string) *cfntypes.Stack {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience.Left(s.t)); time.Now().Before(deadline); {
 		out, err := s.DescribeStacks(s.t.Context(), &cloudformation.DescribeStacksInput{StackName: &name})
 		if err != nil || out.Stacks[0].StackStatus == cfntypes.StackStatusDeleteComplete {
 			return nil
@@ -260,7 +262,7 @@ func (s *stacks) detect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience.Left(t)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		status, err := s.DescribeStackDriftDetectionStatus(t.Context(), &cloudformation.DescribeStackDriftDetectionStatusInput{StackDriftDetectionId: out.StackDriftDetectionId})
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,7 +137,7 @@ func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.host.Terminate("slot-1")
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience.Left(t))
 	for open := true; open; {
 		select {
 		case _, open = <-watch.ResultChan():

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
@@ -133,7 +132,7 @@ func awaitSlot(t *testing.T, host *process.Host, id string) string {
 			t.Logf("%s:\n%s", path, data[max(0, len(data)-3000):])
 		}
 	})
-	console := awaitConsoleFor(t, host, id, "the user data ended", 90*time.Second)
+	console := awaitConsole(t, host, id, "the user data ended")
 	if !strings.Contains(console, "slot finished") {
 		t.Fatalf("the user data failed:\n%s", console)
 	}

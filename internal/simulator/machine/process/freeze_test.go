@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
+
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -55,7 +57,7 @@ done
 		if final > first || first > final+1 {
 			t.Errorf("%s is of several moments: %d lines are in the first file, %d in the last", snapshot, first, final)
 		}
-		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience.Left(t), true, func(context.Context) (bool, error) {
 			return lines("vol-1", "a") > first, nil
 		})
 		if err != nil {

@@ -3,7 +3,7 @@
 package process_test
 
 import (
-	"context"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
@@ -96,29 +98,20 @@ func spec(id, vpc, address, script string) machine.Spec {
 // awaitConsole returns when a machine's console shows a text.
 func awaitConsole(t *testing.T, host *process.Host, id, text string) string {
 	t.Helper()
-	return awaitConsoleFor(t, host, id, text, 20*time.Second)
-}
-
-func awaitConsoleFor(t *testing.T, host *process.Host, id, text string, patience time.Duration) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		console, err := host.Console(id)
-		if err == nil && strings.Contains(string(console), text) {
-			return string(console)
-		}
-		if strings.Contains(string(console), "cannot start") {
-			cancel()
-		}
-		select {
-		case <-ctx.Done():
+	var console []byte
+	patience.Until(t, fmt.Sprintf("the console of %s to show %q", id, text), func() (err error) {
+		console, err = host.Console(id)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Contains(console, []byte(text)):
+			return nil
+		case bytes.Contains(console, []byte("cannot start")):
 			t.Fatalf("the console of %s does not show %q:\n%s", id, text, console)
-		case <-ticker.C:
 		}
-	}
+		return fmt.Errorf("it shows:\n%s", console)
+	})
+	return string(console)
 }
 
 func boot(t *testing.T, host *process.Host, s machine.Spec) {

@@ -1,0 +1,30 @@
+package controller_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+func TestAClusterThatAsksForWorkersIsReadyWithTheFirstWorker(t *testing.T) {
+	r := runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 1 })
+	worker := r.workers()[0]
+	if err := r.host.SetKubelet(worker, false); err != nil {
+		t.Fatal(err)
+	}
+	missing := r.condition(r.cluster, "Ready", metav1.ConditionFalse, "WorkersMissing")
+	if !strings.Contains(missing.Message, "demo-workers") {
+		t.Errorf("the message does not name the instance group: %s", missing.Message)
+	}
+	if err := r.host.SetKubelet(worker, true); err != nil {
+		t.Fatal(err)
+	}
+	r.condition(r.cluster, "Ready", metav1.ConditionTrue, "")
+}
+
+func TestAClusterThatAsksForNoWorkersIsReadyWithoutAny(t *testing.T) {
+	runs(t, 1, func(_ *v1alpha1.Cluster, group *v1alpha1.InstanceGroup) { group.Spec.MinSize = 0 })
+}
