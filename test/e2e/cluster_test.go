@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/aws-operator/aws-operator/examples"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
@@ -474,8 +474,7 @@ func TestKilledWhileAClusterIsMade(t *testing.T) {
 // killAgainAndAgain kills the operator after every fifth, then tenth, … of its calls until done.
 func (c *cloud) killAgainAndAgain(done func() bool) (kills int) {
 	c.t.Helper()
-	deadline, cancel := context.WithTimeout(c.t.Context(), 2*ready)
-	defer cancel()
+	deadline := patience.Context(c.t)
 	for !done() {
 		if deadline.Err() != nil {
 			c.t.Fatalf("killed %d times, and not done\n%s", kills, c.story())

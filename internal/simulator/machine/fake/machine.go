@@ -25,8 +25,8 @@ const (
 	apiPort = 6443
 	// startOver is how long a machine waits after something did not work.
 	startOver = time.Second
-	// patience is the longest of those waits.
-	patience = 30 * time.Second
+	// longestWait is the longest of those waits.
+	longestWait = 30 * time.Second
 )
 
 // played is a machine.
@@ -61,7 +61,7 @@ func (m *played) boot(ctx context.Context) {
 		return
 	}
 	var fetched *bundle.Bundle // It stays on the disk.
-	for wait := startOver; ; wait = min(2*wait, patience) {
+	for wait := startOver; ; wait = min(2*wait, longestWait) {
 		keeps, err := m.join(ctx, in, &fetched)
 		if err == nil {
 			m.log.Info("joined", "bundle", in.BundleSHA256)

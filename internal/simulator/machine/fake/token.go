@@ -33,7 +33,7 @@ func (m *played) keepToken(ctx context.Context, kept *keptToken) {
 		next, err := kept.renew(ctx, m.host.options.Clock.Now())
 		if err != nil {
 			m.log.Info("The bootstrap token is not renewed.", "why", err.Error())
-			next, wait = wait, min(2*wait, patience)
+			next, wait = wait, min(2*wait, longestWait)
 		}
 		if !m.sleep(ctx, next) {
 			return
