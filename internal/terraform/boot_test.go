@@ -23,7 +23,7 @@ import (
 // What Terraform would know after it has made the load balancer and the zone. The address is sorted as the mark is among the
 // names of the API server's certificate.
 const (
-	apiAddress = "tf-0123456789abcdef.elb.eu-central-1.amazonaws.com"
+	apiAddress = "tf-LB-0123456789abcdef.elb.eu-central-1.amazonaws.com"
 	zoneID     = "Z0987654321ABC"
 )
 
@@ -60,6 +60,7 @@ func (p *parsed) evaluation(t *testing.T, c *terraform.Configuration) *hcl.EvalC
 		},
 		Functions: map[string]function.Function{
 			"replace": stdlib.ReplaceFunc,
+			"lower":   stdlib.LowerFunc,
 			"file": one(func(path string) string {
 				contents, ok := c.Files[strings.TrimPrefix(path, "./")]
 				if !ok {

@@ -3,13 +3,15 @@ package terraform
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // An output of the base stack is known once it is made. In what is rendered before there is a mark in its place: a host name,
 // so that it goes wherever the address of the API goes, of the domain that is nobody's (RFC 6761).
-var markPattern = regexp.MustCompile(`tf-output-[A-Za-z0-9]+\.invalid|` + AccountOfProvider)
+var markPattern = regexp.MustCompile(`tf-output-[a-z0-9]+\.invalid|` + AccountOfProvider)
 
-func markOf(output string) string { return "tf-output-" + output + ".invalid" }
+// It is in lower case, as the address of the API is in what is rendered.
+func markOf(output string) string { return "tf-output-" + strings.ToLower(output) + ".invalid" }
 
 // meaning is what a mark stands for, and what that refers to.
 type meaning struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
 
@@ -163,6 +164,9 @@ func (s *scope) output(name string) (expression, error) {
 	value, err := s.value(output.Value)
 	if err != nil {
 		return expression{}, fmt.Errorf("output %s of stack %s: %w", name, s.stack.Name, err)
+	}
+	if name == model.OutputAPIAddress { // As in model.APIAddress: AWS keeps the case in which somebody named the load balancer.
+		value = call("lower", value)
 	}
 	return value, nil
 }

@@ -54,7 +54,7 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		return nil, err
 	}
 	b.Roll = c.Spec.ControlPlane.Roll
-	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, outputs[model.OutputAPIAddress]); err != nil {
+	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, model.APIAddress(outputs)); err != nil {
 		return nil, err
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
@@ -93,7 +93,7 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 	}
 	b.Roll, b.ExtraUserData = g.Spec.Roll, g.Spec.ExtraUserData
 	b.TokenParameter, b.TokenKey = c.TokenParameter, c.TokenKey
-	if b.API, err = api(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
+	if b.API, err = api(model.APIAddress(outputs), caCertPEM); err != nil {
 		return nil, err
 	}
 	if b.Kubeadm.Config, err = workerConfig(); err != nil {

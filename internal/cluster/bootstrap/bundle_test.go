@@ -219,3 +219,31 @@ func TestArtifactOfTheArchitecture(t *testing.T) {
 		t.Errorf("an artifact that there is not for arm64 gives %v", err)
 	}
 }
+
+// TestBundlesHoldTheLoadBalancersNameInLowerCase: kubeadm accepts a host as controlPlaneEndpoint, and as a name in a certificate, only if
+// it is an RFC 1123 subdomain, and the names that CloudFormation gives load balancers are none. DNS does not tell cases apart.
+func TestBundlesHoldTheLoadBalancersNameInLowerCase(t *testing.T) {
+	given := outputs[model.OutputAPIAddress]
+	lower := maps.Clone(outputs)
+	lower[model.OutputAPIAddress] = strings.ToLower(given)
+	c, g := newFixture().mustResolve(t)
+	for name, make := range map[string]func(outputs map[string]string) (*bootstrap.Bundle, error){
+		"slot":   func(outputs map[string]string) (*bootstrap.Bundle, error) { return bootstrap.ControlPlane(c, 0, outputs) },
+		"worker": func(outputs map[string]string) (*bootstrap.Bundle, error) { return bootstrap.Worker(c, g, outputs, []byte(caCertificate)) },
+	} {
+		mixed, err := make(outputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := make(lower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document := string(mixed.JSON()); strings.Contains(document, given) || !strings.Contains(document, strings.ToLower(given)) {
+			t.Errorf("%s: the bundle does not hold the name in lower case:\n%s", name, document)
+		}
+		if !bytes.Equal(mixed.JSON(), same.JSON()) {
+			t.Errorf("%s: the case of the name makes another bundle", name)
+		}
+	}
+}

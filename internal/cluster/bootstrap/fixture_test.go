@@ -172,9 +172,9 @@ func (f fixture) mustResolve(t *testing.T) (*model.Cluster, *model.Group) {
 	return c, g
 }
 
-// outputs are those of a base stack.
+// outputs are those of a base stack. CloudFormation gives load balancers names of both cases.
 var outputs = map[string]string{
-	model.OutputAPIAddress: "demo-0123456789abcdef.elb.eu-central-1.amazonaws.com",
+	model.OutputAPIAddress: "demo-APILo-aB3dE5gH7iJ9-0123456789abcdef.elb.eu-central-1.amazonaws.com",
 	model.OutputHostedZone: "Z0987654321ABC",
 }
 

@@ -51,7 +51,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workload.Cluster, operatorkit.Outcome) {
 	key, now := keyOf(cluster), s.options.Clock.Now()
 	// Not by a name of the cluster's DNS zone: the load balancer's own is there at once.
-	server := serverAt(cluster.Status.Outputs[model.OutputAPIAddress])
+	server := serverAt(model.APIAddress(cluster.Status.Outputs))
 	last, ok := s.connected.get(cluster.UID)
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))

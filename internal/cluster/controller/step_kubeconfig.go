@@ -29,7 +29,7 @@ func (s kubeconfigStep) Name() string { return "kubeconfig" }
 
 // EnsureCreated makes the kubeconfig, and makes it anew before it runs out.
 func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	address := cluster.Status.Outputs[model.OutputAPIAddress]
+	address := model.APIAddress(cluster.Status.Outputs)
 	if address == "" {
 		return operatorkit.Wait(awaitAgain, "NoAPIAddress", "The base stack has no load balancer's address yet.")
 	}

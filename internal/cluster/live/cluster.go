@@ -3,6 +3,7 @@ package live
 import (
 	"net"
 	"strconv"
+	"strings"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -95,7 +96,7 @@ func (c *Cluster) Address() string {
 	case c.Record != nil:
 		return c.Record.Name
 	case c.LoadBalancer != nil:
-		return c.LoadBalancer.DNSName
+		return strings.ToLower(c.LoadBalancer.DNSName) // As everywhere: see model.APIAddress.
 	default:
 		return ""
 	}

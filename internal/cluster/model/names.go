@@ -97,7 +97,7 @@ const (
 	OutputWorkerInstanceProfile = "WorkerInstanceProfile"
 	// OutputAPITargetGroup is the ARN of the API's target group.
 	OutputAPITargetGroup = "APITargetGroup"
-	// OutputAPIAddress is the DNS name of the API's load balancer.
+	// OutputAPIAddress is the DNS name of the API's load balancer, in the case that AWS gave it; see [APIAddress].
 	OutputAPIAddress = "APIAddress"
 	// OutputHostedZone is the ID of the private hosted zone.
 	OutputHostedZone = "HostedZone"
@@ -106,6 +106,12 @@ const (
 	// OutputKey is the ARN of the KMS key.
 	OutputKey = "Key"
 )
+
+// APIAddress returns the host name of the API's load balancer from the outputs of the base stack, in lower case, empty if it is not known
+// yet. CloudFormation names load balancers in both cases, and AWS keeps the case in DNSName. DNS ignores case, but kubeadm accepts only
+// RFC 1123 subdomains as controlPlaneEndpoint and certSANs, and those are in lower case:
+// https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
+func APIAddress(outputs map[string]string) string { return strings.ToLower(outputs[OutputAPIAddress]) }
 
 // OutputSubnet returns the output that holds a new subnet's ID.
 func OutputSubnet(s Subnet) string { return s.LogicalID }
