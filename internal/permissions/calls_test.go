@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
 // Package awsapi is the one place that calls AWS for the operator and the commands, by the interfaces that it declares.
@@ -109,6 +111,23 @@ func TestPoliciesAreForTheTypesOfTheTemplates(t *testing.T) {
 			t.Errorf("types (-in templates +in the table):\n%s", diff)
 		}
 	}
+}
+
+// What the simulator asks the caller of a stack for is an action that AWS publishes for the type.
+func TestPoliciesHaveTheActionsThatTheSimulatorAsksFor(t *testing.T) {
+	for _, one := range resourceTypes {
+		for _, operation := range []string{"Create", "Update", "Delete"} {
+			asked := simulated.Action(one.name, operation)
+			if !slices.ContainsFunc(one.actions, func(action string) bool { return strings.EqualFold(action, asked) }) && !immutable[one.name+"/"+operation] {
+				t.Errorf("%s of a %s asks for %s", operation, one.name, asked)
+			}
+		}
+	}
+}
+
+// immutable are operations that CloudFormation does not have: an update replaces the resource.
+var immutable = map[string]bool{
+	"AWS::EC2::SubnetRouteTableAssociation/Update": true, "AWS::EC2::VPCGatewayAttachment/Update": true,
 }
 
 func TestDocumentsFitIntoManagedPolicies(t *testing.T) {
