@@ -33,7 +33,7 @@ so the credentials alone cannot make these calls. The actions are those that AWS
 properties that no template here sets. A template or model of your own needs the actions of its types in addition.
 
 **What has been tried.** A test runs modelled kinds and a cluster against the simulator with these documents and nothing else:
-creation, a rolling update, an upgrade, a backup and deletion. The simulator evaluates what the program calls itself, and one action for
+creation, changes, a rolling update, an upgrade and deletion. The simulator evaluates what the program calls itself, and one action for
 each operation of CloudFormation on a resource. It does not evaluate what AWS's services call on behalf of others (KMS,
 instances of Auto Scaling). The documents have not been tried in an AWS account. ` + "`AccessDenied`" + ` names what is missing.
 
