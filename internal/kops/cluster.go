@@ -119,6 +119,9 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 	}
 	if p := c.spec.section("iam", iamFields); p != nil {
 		to.PermissionsBoundary = p.text("permissionsBoundary")
+		if p.truth("allowContainerRegistry", false) {
+			to.ImageRepositories = []string{"*"}
+		}
 		p.finish()
 	}
 }

@@ -160,7 +160,7 @@ var (
 		"useForInternalApi":        info("nodes reach the API through its load balancer", "true"),
 	}
 	iamFields = fields{
-		"allowContainerRegistry":               info("machines may read from container registries of the account", "true"),
+		"allowContainerRegistry":               taken,
 		"legacy":                               info("machines get the permissions that the operator gives", "false"),
 		"permissionsBoundary":                  taken,
 		"serviceAccountExternalPermissions":    warning("roles of service accounts are yours to make: they can trust spec.serviceAccountIssuer"),

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/autoscaling"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/dynamodb"
@@ -65,6 +66,10 @@ type Options struct {
 	Quotas map[vpc.Quota]int
 	// Faults make calls and resources go wrong; none unless set.
 	Faults *fault.Injector
+	// Policies limit principals to what they allow, CloudFormation's own calls for
+	// a principal included; principals without any may do anything, as may all
+	// unless set. See package access for what is evaluated.
+	Policies *access.Policies
 	// Events is told of every event that a service emits, before the event bus is; nobody is unless set. It is called
 	// while the service waits.
 	Events func(source, detailType string, resources []string, detail any)
@@ -142,7 +147,7 @@ func New(o Options) *Simulator {
 	}
 	s.providers = providers
 	parts = append(parts, cloudformation.New(cloudformation.Options{
-		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish,
+		Env: env, Providers: providers, Faults: o.Faults, Latency: o.Latency, Publish: publish, Policies: o.Policies,
 		Notify: func(ctx context.Context, _, _, topicARN, subject, message string) error {
 			return topics.Publish(ctx, topicARN, subject, message)
 		},
@@ -153,7 +158,8 @@ func New(o Options) *Simulator {
 		services[i] = p.Service()
 	}
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
-		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys))
+		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
+		wire.WithPolicies(o.Policies))
 	o.Machines.Connect(machine.Services{AWS: s.Handler(), Resolve: func(vpcID, name string) []netip.Addr {
 		if found := instances.Resolve(vpcID, name); len(found) > 0 {
 			return found

@@ -106,7 +106,7 @@ spec:
   dns: {hostedZoneID: Z0123456789ABCDEFGHIJ, name: api.demo.example.com}
   bastion: {allowedCIDRs: [192.0.2.0/24]}
   ssh: {authorizedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBBo someone@example.com], allowedCIDRs: [192.0.2.0/24]}
-  iam: {workerPolicies: ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"], permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary"}
+  iam: {workerPolicies: ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"], permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary", imageRepositories: [web, "team/*", "*", "arn:aws:ecr:*:210987654321:repository/shared"]}
   serviceAccountIssuer: {url: "https://oidc.example.com/demo"}
   addons: [{name: cilium, disabled: true}, {name: mine, chart: "oci://example.com/mine", version: 1.0.0, values: {a: {b: 1}}}]
   tags: {team: a}

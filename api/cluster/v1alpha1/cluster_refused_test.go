@@ -140,6 +140,14 @@ func clusterRefusals() []refusal {
 			"names a policy twice: name each once",
 		},
 		{
+			"the address of a repository", cluster, "spec: {iam: {imageRepositories: [123456789012.dkr.ecr.eu-central-1.amazonaws.com:443/web]}}", "",
+			"write names or ARNs of ECR repositories, for example team/* or arn:aws:ecr:*:123456789012:repository/team/*",
+		},
+		{
+			"a repository twice", cluster, "spec: {iam: {imageRepositories: [web, web]}}", "",
+			"names a repository twice: name each once",
+		},
+		{
 			"not the ARN of a boundary", cluster, "spec: {iam: {permissionsBoundary: boundary}}", "",
 			"write the ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/boundary",
 		},

@@ -246,6 +246,19 @@ type NodeIAM struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$'))",message="write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 	WorkerPolicies []string `json:"workerPolicies,omitempty"`
 
+	// ImageRepositories are the ECR repositories from which nodes may pull images: names of repositories of
+	// the cluster's account, in any region, or ARNs; * stands for any characters. If it is empty, nodes may
+	// pull from the repositories of the account that have the tag kubernetes.io/cluster/<cluster> with the
+	// value owned or shared. Clusters whose release has a resource set before 1.2.0 may then pull from all
+	// repositories of the account. A change updates the roles in place.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a repository twice: name each once"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^(arn:aws(-cn|-us-gov)?:ecr:[a-z0-9*-]+:[0-9]{12}:repository/)?[a-z0-9*][a-z0-9*._/-]*$'))",message="write names or ARNs of ECR repositories, for example team/* or arn:aws:ecr:*:123456789012:repository/team/*"
+	ImageRepositories []string `json:"imageRepositories,omitempty"`
+
 	// PermissionsBoundary is the ARN of the boundary of every role that is made.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

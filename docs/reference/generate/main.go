@@ -1,6 +1,7 @@
-// Command generate writes docs/reference/kinds.md from the built-in models and
+// Command generate writes docs/reference/kinds.md from the built-in models,
 // docs/reference/clusters.md from the kinds of clusters, so that the reference
-// cannot say anything else than the API server.
+// cannot say anything else than the API server, and docs/reference/permissions.md
+// and the policies in config/iam from the calls that the code makes.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam
 
 const head = `# Built-in kinds
 
@@ -40,8 +41,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS")
+	if len(args) != 4 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -69,7 +70,14 @@ Such a template receives, each only if it declares it, the parameters ` + "`Name
 	if err := writeClusters(&page); err != nil {
 		return err
 	}
-	return save(args[1], &page)
+	if err := save(args[1], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writePermissions(&page, args[3]); err != nil {
+		return err
+	}
+	return save(args[2], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 )
 
 // Command returns the verb.
@@ -23,6 +25,7 @@ func Command() *cobra.Command {
 		listen   string
 		latency  time.Duration
 		machines string
+		policies []string
 	)
 	cmd := &cobra.Command{
 		Use:   "simulator",
@@ -31,21 +34,49 @@ func Command() *cobra.Command {
 address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All it holds is in
 memory. Signatures are not verified: do not let it be reached from elsewhere.
 
-An access key id of twelve digits names the account; any other is in account ` + environment.Account + `.`,
+An access key id of twelve digits names the account; any other is in account ` + environment.Account + `.
+Everybody may do anything, but principals that --policy names.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd, listen, latency, machines)
+			limits, err := readPolicies(policies)
+			if err != nil {
+				return err
+			}
+			return serve(cmd, listen, latency, machines, limits)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4566", "address to listen on; port 0 takes a free one")
 	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
+	cmd.Flags().StringArrayVar(&policies, "policy", nil,
+		"PRINCIPAL=FILE: limit an access key ID, or the sessions of a role by its ARN, to an IAM policy; may be repeated")
 	return cmd
 }
 
-func serve(cmd *cobra.Command, listen string, latency time.Duration, machines string) error {
+// readPolicies reads the files of --policy.
+func readPolicies(flags []string) (*access.Policies, error) {
+	documents := map[string][]string{}
+	for _, flag := range flags {
+		principal, file, ok := strings.Cut(flag, "=")
+		if !ok || principal == "" || file == "" {
+			return nil, fmt.Errorf("--policy %s: write PRINCIPAL=FILE, for example AKIALIMITED=config/iam/operator-clusters.json", flag)
+		}
+		document, err := os.ReadFile(file) //nolint:gosec // the caller names it
+		if err != nil {
+			return nil, fmt.Errorf("--policy: %w", err)
+		}
+		documents[principal] = append(documents[principal], string(document))
+	}
+	policies, err := access.Parse(documents)
+	if err != nil {
+		return nil, fmt.Errorf("--policy: %w", err)
+	}
+	return policies, nil
+}
+
+func serve(cmd *cobra.Command, listen string, latency time.Duration, machines string, policies *access.Policies) error {
 	ctx := cmd.Context()
 	kind, err := environment.ParseMachines(machines)
 	if err != nil {
@@ -68,7 +99,7 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 		return errors.Join(err, listener.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	sim := environment.NewAWS(environment.AWSOptions{Latency: latency, Machines: host, Endpoint: endpoint(kind, url)})
+	sim := environment.NewAWS(environment.AWSOptions{Latency: latency, Machines: host, Endpoint: endpoint(kind, url), Policies: policies})
 	defer sim.Close()
 	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	// Close, not Shutdown: clients hold long polls open.

@@ -82,7 +82,7 @@ func newFixture() fixture {
 				SSH:     v1alpha1.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBx one"}, AllowedCIDRs: []string{"192.0.2.0/26"}},
 				IAM: v1alpha1.NodeIAM{
 					ControlPlanePolicies: []string{"arn:aws:iam::aws:policy/A"}, WorkerPolicies: []string{"arn:aws:iam::aws:policy/B"},
-					PermissionsBoundary: "arn:aws:iam::123456789012:policy/boundary",
+					ImageRepositories: []string{"team/*"}, PermissionsBoundary: "arn:aws:iam::123456789012:policy/boundary",
 				},
 				ServiceAccountIssuer: &v1alpha1.ServiceAccountIssuer{URL: "https://issuer.example.com"},
 				Addons:               []v1alpha1.Addon{{Name: "extra", Namespace: "extra", Chart: "extra", Repository: "https://example.com", Version: "1.0.0", Values: values}},

@@ -150,6 +150,7 @@ var other = map[string]any{
 	"cluster.spec.volumePolicy":                 "Delete",
 	"cluster.spec.serviceAccountIssuer.url":     "https://other.example.com",
 	"cluster.spec.iam.permissionsBoundary":      "arn:aws:iam::123456789012:policy/other",
+	"cluster.spec.iam.imageRepositories":        []string{"team/other"},
 	"cluster.spec.iam.controlPlanePolicies":     []string{"arn:aws:iam::aws:policy/Z"},
 	"cluster.spec.iam.workerPolicies":           []string{"arn:aws:iam::aws:policy/Z"},
 	"cluster.spec.controlPlane.securityGroups":  []string{"sg-0123456789abcdef9"},

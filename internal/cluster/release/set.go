@@ -33,13 +33,17 @@ type Features struct {
 	// nothing until clients try the next one.
 	// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
 	CrossZoneAPI bool
+	// TaggedImages limits the images that instances may pull from the account's ECR repositories to
+	// those tagged kubernetes.io/cluster/<name>, unless spec.iam.imageRepositories names them. Sets
+	// without it allow all repositories of the account, so that running clusters keep their images.
+	TaggedImages bool
 }
 
 // sets are all resource sets, oldest first.
 var sets = []ResourceSet{
 	{Version: Set100},
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
-	{Version: Set120, Features: Features{CrossZoneAPI: true}},
+	{Version: Set120, Features: Features{CrossZoneAPI: true, TaggedImages: true}},
 }
 
 // Set returns the resource set of that version. It errs when there is none.

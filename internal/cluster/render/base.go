@@ -126,6 +126,18 @@ func (s *baseScope) VPCARN() (string, error) {
 // BucketARN is the ARN of the bucket, which is known before it is made.
 func (s *baseScope) BucketARN() string { return "arn:" + s.Partition + ":s3:::" + s.Bucket }
 
+// ImageRepositoryARNs are the ARNs of the repositories from which nodes may pull images.
+func (s *baseScope) ImageRepositoryARNs() []string {
+	arns := make([]string, len(s.Spec.IAM.ImageRepositories))
+	for i, repository := range s.Spec.IAM.ImageRepositories {
+		arns[i] = repository
+		if !strings.HasPrefix(repository, "arn:") {
+			arns[i] = fmt.Sprintf("arn:%s:ecr:*:%s:repository/%s", s.Partition, s.AccountID, repository)
+		}
+	}
+	return arns
+}
+
 // TokenARN is the ARN of the parameter, or where the slots keep it of the object, that holds the bootstrap token.
 func (s *baseScope) TokenARN() string {
 	if s.TokenKey != "" {

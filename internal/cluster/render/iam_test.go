@@ -102,8 +102,6 @@ func TestChangesAreHeldToTheCluster(t *testing.T) {
 	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
 	free := []string{
 		"Describe",              // changes nothing
-		"CreateTargetGroup",     // by name: it has no tags yet
-		"ChangeListeners",       // by name: the cloud controller manager does not tag them
 		"NotTheAPI",             // denies
 		"CreateSecurityGroupIn", // the VPC
 		"OpenWorkers",           // one security group
@@ -120,6 +118,72 @@ func TestChangesAreHeldToTheCluster(t *testing.T) {
 	}
 }
 
+// The cloud controller manager gives load balancers, target groups and listeners their tags in the call that creates them:
+// https://github.com/kubernetes/cloud-provider-aws/blob/v1.36.1/pkg/providers/v1/aws_loadbalancer.go
+func TestCloudControllerMayTagWhatItCreates(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	for _, kind := range []string{"loadbalancer/*", "targetgroup/*", "listener/net/*"} {
+		if !slices.ContainsFunc(statements(t, s, "ControlPlaneRole"), func(one statement) bool {
+			return one.effect == "Allow" && slices.Contains(one.actions, "elasticloadbalancing:AddTags") && strings.Contains(one.resources, ":"+kind) &&
+				strings.Contains(one.conditions, "aws:RequestTag/kubernetes.io/cluster/big")
+		}) {
+			t.Errorf("the cloud controller manager cannot create a %s with tags", kind)
+		}
+	}
+}
+
+// A name is no boundary: the API listener of a cluster "api" begins like those of Services.
+func TestSlotsCannotChangeListenersOfOtherClusters(t *testing.T) {
+	s := mustBase(t, "testdata/private.yaml", func(*v1alpha1.ClusterSpec) {})
+	for _, one := range statements(t, s, "ControlPlaneRole") {
+		if one.effect != "Allow" || !strings.Contains(one.resources, ":listener/") {
+			continue
+		}
+		for _, want := range []string{"Tag/kubernetes.io/cluster/big", "aws:ResourceTag/cluster-operator.aws/cluster"} {
+			if !strings.Contains(one.conditions, want) {
+				t.Errorf("%s allows %v on %s without a condition on %s", one.sid, one.actions, one.resources, want)
+			}
+		}
+	}
+}
+
+// Nodes pull from the repositories that the Cluster names, else from those tagged for it. A published resource set keeps
+// what its clusters run with: all repositories of the account.
+func TestImagesThatNodesMayPull(t *testing.T) {
+	const all = "arn:aws:ecr:*:123456789012:repository/*"
+	tagged := `{"StringEquals":{"aws:ResourceTag/kubernetes.io/cluster/big":["owned","shared"]}}`
+	for _, c := range []struct {
+		name, set       string
+		repositories    []string
+		want, condition string
+	}{
+		{"a set before 1.2.0", "1.1.0", nil, `"` + all + `"`, ""},
+		{"a set before 1.2.0, with a list", "1.1.0", []string{"team/*"}, `["arn:aws:ecr:*:123456789012:repository/team/*"]`, ""},
+		{"tagged repositories", "1.2.0", nil, `"` + all + `"`, tagged},
+		{
+			"a list", "1.2.0", []string{"team/*", "arn:aws:ecr:eu-west-1:210987654321:repository/shared"},
+			`["arn:aws:ecr:*:123456789012:repository/team/*","arn:aws:ecr:eu-west-1:210987654321:repository/shared"]`, "",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := read(t, "testdata/private.yaml")
+			f.cluster.Spec.Release, f.cluster.Spec.IAM.ImageRepositories = "set-"+c.set, c.repositories
+			resolved, _ := fixture{cluster: f.cluster}.resolve(t, setRelease(c.set))
+			s, err := render.Base(resolved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, role := range roles {
+				for _, one := range statements(t, s, role) {
+					if one.sid == "PullImages" && (one.resources != c.want || one.conditions != c.condition) {
+						t.Errorf("%s pulls from %s if %s", role, one.resources, one.conditions)
+					}
+				}
+			}
+		})
+	}
+}
+
 // IAM takes 10,240 characters of inline policies a role, and 6,144 of a policy of
 // its own, white space not counted.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
@@ -127,6 +191,9 @@ func TestPoliciesFit(t *testing.T) {
 	const mostOfRole, mostOfPolicy, reserve = 10_240, 6_144, 1_000
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Name = strings.Repeat("n", 40) // the longest
+	for range 16 {                           // the most
+		f.cluster.Spec.IAM.ImageRepositories = append(f.cluster.Spec.IAM.ImageRepositories, strings.Repeat("r", 100))
+	}
 	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.1.0"))
 	s, err := render.Base(c)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/simulator"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
@@ -55,13 +56,15 @@ type AWSOptions struct {
 	// Endpoint is where people reach it. Machines have AWS's own names for it, which
 	// mean nothing outside of them.
 	Endpoint string
+	// Policies limit principals; nil lets everybody do anything.
+	Policies *access.Policies
 }
 
 // NewAWS returns a simulator for people: the account and region are those of
 // aws.env.
 func NewAWS(o AWSOptions) *simulator.Simulator {
 	return simulator.New(simulator.Options{
-		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint,
+		Account: Account, Region: Region, Machines: o.Machines, Endpoint: o.Endpoint, Policies: o.Policies,
 		Latency: func(string, string) time.Duration { return o.Latency },
 	})
 }

@@ -85,8 +85,7 @@ func (e *Engine) changeSetStack(ctx context.Context, in *awscfn.CreateChangeSetI
 			return nil, nil, err
 		}
 		s = e.newStack(sp, *in.StackName)
-		call := wire.CallFrom(ctx)
-		s.endpoint, s.principal = call.Endpoint(), call.Principal
+		s.endpoint = wire.CallFrom(ctx).Endpoint()
 		s.mu.Lock()
 		return s, s.mu.Unlock, nil
 	}
@@ -212,7 +211,7 @@ func (e *Engine) executeChangeSet(ctx context.Context, in *awscfn.ExecuteChangeS
 	if in.DisableRollback != nil && cs.onFailure != "" {
 		return nil, invalid("DisableRollback cannot be specified for a change set with OnStackFailure")
 	}
-	s.enter(in.ClientRequestToken, "ExecuteChangeSet")
+	s.enter(ctx, in.ClientRequestToken, "ExecuteChangeSet")
 	return &awscfn.ExecuteChangeSetOutput{}, s.execute(cs, in.DisableRollback, aws.ToBool(in.RetainExceptOnCreate))
 }
 

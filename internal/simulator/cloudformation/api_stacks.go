@@ -55,7 +55,9 @@ func (s *stack) claim(token *string, operation string) (again bool, err error) {
 	return false, nil
 }
 
-func (s *stack) enter(token *string, operation string) {
+func (s *stack) enter(ctx context.Context, token *string, operation string) {
+	call := wire.CallFrom(ctx)
+	s.principal, s.accessKey = call.Principal, call.AccessKeyID
 	s.token = aws.ToString(token)
 	if token != nil {
 		s.tokens[*token] = operation
@@ -74,8 +76,7 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 		return existing.createdBefore(in.ClientRequestToken)
 	}
 	s := e.newStack(sp, *in.StackName)
-	call := wire.CallFrom(ctx)
-	s.endpoint, s.principal = call.Endpoint(), call.Principal
+	s.endpoint = wire.CallFrom(ctx).Endpoint()
 	rev, err := e.revise(ctx, s, input{
 		templateBody: aws.ToString(in.TemplateBody), templateURL: aws.ToString(in.TemplateURL), parameters: given(in.Parameters),
 		tags: in.Tags, capabilities: in.Capabilities, notificationARNs: in.NotificationARNs, resourceTypes: in.ResourceTypes,
@@ -94,7 +95,7 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 	}
 	s.protected.Store(aws.ToBool(in.EnableTerminationProtection))
 	s.revision = rev
-	s.enter(in.ClientRequestToken, "CreateStack")
+	s.enter(ctx, in.ClientRequestToken, "CreateStack")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if existing := sp.add(s); existing != nil {
@@ -193,7 +194,7 @@ func (e *Engine) updateStack(ctx context.Context, in *awscfn.UpdateStackInput) (
 	s.settings.policyDuringUpdate = temporary
 	s.settings.disableRollback = aws.ToBool(in.DisableRollback)
 	s.settings.retainExceptOnCreate = aws.ToBool(in.RetainExceptOnCreate)
-	s.enter(in.ClientRequestToken, "UpdateStack")
+	s.enter(ctx, in.ClientRequestToken, "UpdateStack")
 	s.beginUpdate(rev)
 	return &awscfn.UpdateStackOutput{StackId: aws.String(s.id)}, nil
 }
@@ -240,7 +241,7 @@ func (e *Engine) deleteStack(ctx context.Context, in *awscfn.DeleteStackInput) (
 		d.retain[id] = true
 	}
 	s.settings.deletionMode = in.DeletionMode
-	s.enter(in.ClientRequestToken, "DeleteStack")
+	s.enter(ctx, in.ClientRequestToken, "DeleteStack")
 	s.beginDelete(d)
 	return &awscfn.DeleteStackOutput{}, nil
 }
@@ -281,7 +282,7 @@ func (e *Engine) cancelUpdateStack(ctx context.Context, in *awscfn.CancelUpdateS
 	if s.status != types.StackStatusUpdateInProgress {
 		return nil, invalid("CancelUpdateStack cannot be called from current stack status")
 	}
-	s.enter(in.ClientRequestToken, "CancelUpdateStack")
+	s.enter(ctx, in.ClientRequestToken, "CancelUpdateStack")
 	s.cancelUpdate()
 	return &awscfn.CancelUpdateStackOutput{}, nil
 }
@@ -307,7 +308,7 @@ func (e *Engine) continueUpdateRollback(ctx context.Context, in *awscfn.Continue
 		}
 		skip[id] = true
 	}
-	s.enter(in.ClientRequestToken, "ContinueUpdateRollback")
+	s.enter(ctx, in.ClientRequestToken, "ContinueUpdateRollback")
 	if in.RoleARN != nil {
 		s.settings.roleARN = *in.RoleARN
 	}
@@ -332,10 +333,10 @@ func (e *Engine) rollbackStack(ctx context.Context, in *awscfn.RollbackStackInpu
 	s.settings.retainExceptOnCreate = aws.ToBool(in.RetainExceptOnCreate)
 	switch s.status {
 	case types.StackStatusCreateFailed:
-		s.enter(in.ClientRequestToken, "RollbackStack")
+		s.enter(ctx, in.ClientRequestToken, "RollbackStack")
 		s.rollbackCreate("User Initiated")
 	case types.StackStatusUpdateFailed:
-		s.enter(in.ClientRequestToken, "RollbackStack")
+		s.enter(ctx, in.ClientRequestToken, "RollbackStack")
 		s.beginRollback("User Initiated")
 	default:
 		return nil, invalid("%s", fmt.Sprintf("Stack:%s is in %s state and can not be rolled back.", s.id, s.status))

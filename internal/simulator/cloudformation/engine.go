@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -36,6 +37,9 @@ type Options struct {
 	// [OpRead] or [OpSnapshot], the ResourceType and, as Name, the logical ID. Nil
 	// means none.
 	Faults *fault.Injector
+	// Policies limit what CloudFormation may do in the name of whoever began an
+	// operation: one action for each operation on a resource. Nil means anything.
+	Policies *access.Policies
 	// Publish sends an event to EventBridge's default bus. Nil means nowhere.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
 	// Notify publishes to an SNS topic that a stack names in NotificationARNs.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
@@ -33,6 +34,9 @@ func (s *stack) call(operation string, m *member, r resource.Request, do func(co
 	service, verb, _ := strings.Cut(action, ":")
 	called := s.faults(fault.CallInfo{Service: service, Operation: verb, Name: nameOf(m, r)})
 	out := outcome{latency: s.engine.latency(m.kind, operation) + effect.Latency + called.Latency}
+	if !s.authorized(operation, action) {
+		effect.Deny = true
+	}
 	failure := s.failure(effect, action)
 	if failure == nil {
 		failure = s.failure(called, action)
@@ -47,6 +51,18 @@ func (s *stack) call(operation string, m *member, r resource.Request, do func(co
 		out.err = failure
 	}
 	return out
+}
+
+// authorized reports whether CloudFormation may take an action in the name of the caller. Which resource it is on is not looked at.
+func (s *stack) authorized(operation, action string) bool {
+	key := s.accessKey
+	if s.settings.roleARN != "" {
+		key = "" // a service role acts, not the caller
+	}
+	return operation == OpRead || s.engine.options.Policies.Allows(access.Request{
+		AccessKey: key, Principal: s.caller(), Action: action,
+		Context: map[string][]string{access.CalledVia: {"cloudformation.amazonaws.com"}},
+	})
 }
 
 func nameOf(m *member, r resource.Request) string {

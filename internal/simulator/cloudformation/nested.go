@@ -62,7 +62,8 @@ func joined(v any) string {
 
 func (s *stack) createNested(st *step, m *member, running, complete types.ResourceStatus, fail func(string)) {
 	child := s.engine.newStack(s.space, simulated.GeneratedName(s.name, m.id))
-	child.parent, child.parentID, child.endpoint, child.principal = s, m.id, s.endpoint, s.principal
+	child.parent, child.parentID, child.endpoint = s, m.id, s.endpoint
+	child.principal, child.accessKey = s.principal, s.accessKey
 	child.settings.roleARN = s.settings.roleARN
 	child.settings.disableRollback = true
 	rev, err := s.engine.revise(s.background(), child, s.nestedInput(m), nil)

@@ -21,8 +21,8 @@ type stack struct {
 	space    *space
 	created  time.Time
 	// endpoint is where the caller reached the simulator, for wait condition
-	// handles; principal is who made the stack.
-	endpoint, principal string
+	// handles.
+	endpoint string
 	// parent is the stack that this one is nested in, and the logical ID there.
 	parent   *stack
 	parentID string
@@ -35,6 +35,8 @@ type stack struct {
 	queued bool
 
 	mu sync.Mutex
+	// principal is who began the last operation, accessKey the key that signed it.
+	principal, accessKey string
 	// status, reason and times as DescribeStacks shows them.
 	status           types.StackStatus
 	reason           string

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
@@ -44,6 +45,7 @@ type Router struct {
 	region    string
 	partition string
 	keys      *Keys
+	policies  *access.Policies
 	endpoint  atomic.Pointer[string]
 }
 
@@ -261,6 +263,10 @@ func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 		if r.faults.NeedsName() {
 			q.name = nameIn(input)
 		}
+	}
+	if err := r.authorize(q); err != nil {
+		r.fail(w, q, err)
+		return
 	}
 	effect, after := r.faults.Begin(fault.CallInfo{
 		Account: q.call.Account, Region: q.call.Region,

@@ -1,0 +1,150 @@
+package permissions
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
+)
+
+// Package awsapi is the one place that calls AWS for the operator and the commands, by the interfaces that it declares.
+func TestPoliciesAreForTheCallsThatTheCodeMakes(t *testing.T) {
+	made := interfaceCalls(t, "../awsapi")
+	made = append(made, "sts.AssumeRole") // by the SDK, for the roles that objects name
+	var known []string
+	for _, s := range statements {
+		known = append(known, s.calls...)
+	}
+	if diff := cmp.Diff(sorted(made), sorted(known)); diff != "" {
+		t.Errorf("calls (-in package awsapi +in the table):\n%s", diff)
+	}
+	for call := range actionsOf {
+		if !slices.Contains(made, call) {
+			t.Errorf("there are actions for %s, which nothing calls", call)
+		}
+	}
+}
+
+// interfaceCalls lists the calls in the interfaces of a package, as "package.Operation".
+func interfaceCalls(t *testing.T, folder string) (calls []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := regexp.MustCompile(`^aws-sdk-go-v2/service/(\w+)$`)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		services := map[string]string{}
+		for _, i := range parsed.Imports {
+			path := strings.TrimPrefix(strings.Trim(i.Path.Value, `"`), "github.com/aws/")
+			if match := input.FindStringSubmatch(path); match != nil {
+				name := match[1]
+				if i.Name != nil {
+					name = i.Name.Name
+				}
+				services[name] = match[1]
+			}
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			declared, ok := n.(*ast.InterfaceType)
+			if !ok {
+				return true
+			}
+			for _, method := range declared.Methods.List {
+				if f, ok := method.Type.(*ast.FuncType); ok && len(f.Params.List) == 3 {
+					of := f.Params.List[1].Type.(*ast.StarExpr).X.(*ast.SelectorExpr)
+					calls = append(calls, services[of.X.(*ast.Ident).Name]+"."+strings.TrimSuffix(of.Sel.Name, "Input"))
+				}
+			}
+			return true
+		})
+	}
+	return calls
+}
+
+// CloudFormation acts with the operator's permissions on every type in a template.
+func TestPoliciesAreForTheTypesOfTheTemplates(t *testing.T) {
+	for of, folders := range map[users][]string{
+		services: {"../service/catalog", "../awsevents"},
+		clusters: {"../cluster/render/templates", "../awsevents"},
+	} {
+		var used, known []string
+		for _, folder := range folders {
+			files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s: %v", folder, err)
+			}
+			for _, file := range files {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, match := range regexp.MustCompile(`Type: (AWS::\w+::\w+)`).FindAllStringSubmatch(string(data), -1) {
+					if !strings.HasPrefix(match[1], "AWS::SSM::Parameter") { // of a parameter, not of a resource
+						used = append(used, match[1])
+					}
+				}
+			}
+		}
+		for _, one := range resourceTypes {
+			if one.users&of != 0 {
+				known = append(known, one.name)
+			}
+		}
+		if diff := cmp.Diff(sorted(used), sorted(known)); diff != "" {
+			t.Errorf("types (-in templates +in the table):\n%s", diff)
+		}
+	}
+}
+
+// What the simulator asks the caller of a stack for is an action that AWS publishes for the type.
+func TestPoliciesHaveTheActionsThatTheSimulatorAsksFor(t *testing.T) {
+	for _, one := range resourceTypes {
+		for _, operation := range []string{"Create", "Update", "Delete"} {
+			asked := simulated.Action(one.name, operation)
+			if !slices.ContainsFunc(one.actions, func(action string) bool { return strings.EqualFold(action, asked) }) && !immutable[one.name+"/"+operation] {
+				t.Errorf("%s of a %s asks for %s", operation, one.name, asked)
+			}
+		}
+	}
+}
+
+// immutable are operations that CloudFormation does not have: an update replaces the resource.
+var immutable = map[string]bool{
+	"AWS::EC2::SubnetRouteTableAssociation/Update": true, "AWS::EC2::VPCGatewayAttachment/Update": true,
+}
+
+func TestDocumentsFitIntoManagedPolicies(t *testing.T) {
+	for _, d := range Documents() {
+		if size := d.Size(); size > MaxPolicy {
+			t.Errorf("%s has %d characters, AWS takes %d", d.Name, size, MaxPolicy)
+		}
+	}
+}
+
+// Nothing that only CloudFormation needs is allowed to the credentials themselves.
+func TestWhatCloudFormationCallsIsAllowedToCloudFormationOnly(t *testing.T) {
+	for _, d := range Documents() {
+		for _, s := range d.Statements {
+			if via := s.Condition["ForAnyValue:StringEquals"]["aws:CalledVia"]; strings.HasPrefix(d.Name, "cloudformation-") != (len(via) == 1) {
+				t.Errorf("%s of %s: %v", s.Sid, d.Name, s.Condition)
+			}
+		}
+	}
+}

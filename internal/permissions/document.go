@@ -1,0 +1,153 @@
+package permissions
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxPolicy is how many characters a managed policy may have, white space not counted.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+const MaxPolicy = 6144
+
+// Document is an IAM policy.
+type Document struct {
+	// Name is that of the file, without its ending; Title a sentence on what the document is for.
+	Name, Title string `json:"-"`
+	// Statements are the policy's.
+	Statements []Statement `json:"Statement"`
+}
+
+// Statement is a statement of a policy.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string][]string `json:",omitempty"`
+	// Why is the statement's reason, which the documentation shows.
+	Why string `json:"-"`
+}
+
+// Documents returns all policies: for each user, what it calls itself, and what CloudFormation calls in its name.
+func Documents() []Document {
+	documents := []Document{
+		{Name: "operator-services", Title: "What the operator calls for modelled kinds.", Statements: direct(services)},
+		{Name: "operator-clusters", Title: "What the operator calls for clusters.", Statements: direct(clusters)},
+		{Name: "terminal", Title: "What the terminal's commands call beyond both.", Statements: direct(terminal)},
+	}
+	documents = append(documents, viaCloudFormation("cloudformation-services", "modelled kinds", services)...)
+	return append(documents, viaCloudFormation("cloudformation-clusters", "clusters", clusters)...)
+}
+
+// ActionsOf returns the IAM actions of a call, given as "package.Operation".
+func ActionsOf(call string) []string {
+	if actions, ok := actionsOf[call]; ok {
+		return actions
+	}
+	service, operation, _ := strings.Cut(call, ".")
+	if prefix, ok := prefixes[service]; ok {
+		service = prefix
+	}
+	return []string{service + ":" + operation}
+}
+
+// direct returns the statements for what a user calls itself.
+func direct(of users) []Statement {
+	var found []Statement
+	for _, s := range statements {
+		if s.users&of == 0 {
+			continue
+		}
+		actions := slices.Clone(s.actions)
+		for _, call := range s.calls {
+			actions = append(actions, ActionsOf(call)...)
+		}
+		found = append(found, Statement{
+			Sid: s.sid, Effect: "Allow", Action: sorted(actions), Resource: s.resources, Condition: s.condition, Why: s.why,
+		})
+	}
+	return found
+}
+
+// viaCloudFormation returns the documents for what CloudFormation calls: a statement for each AWS service, in as few documents as
+// a managed policy's size allows. The condition keeps these permissions from whoever has the credentials.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia
+func viaCloudFormation(name, what string, of users) []Document {
+	byService := map[string][]string{}
+	for _, t := range resourceTypes {
+		if t.users&of == 0 {
+			continue
+		}
+		for _, action := range t.actions {
+			service, _, _ := strings.Cut(action, ":")
+			byService[service] = append(byService[service], action)
+		}
+	}
+	var documents []Document
+	for _, service := range sortedKeys(byService) {
+		s := Statement{
+			Sid: "CloudFormation" + strings.ToUpper(service[:1]) + service[1:], Effect: "Allow",
+			Action: withoutCovered(sorted(byService[service])), Resource: all,
+			Condition: map[string]map[string][]string{"ForAnyValue:StringEquals": {"aws:CalledVia": {"cloudformation.amazonaws.com"}}},
+		}
+		if last := len(documents) - 1; last >= 0 {
+			longer := documents[last]
+			longer.Statements = append(slices.Clone(longer.Statements), s)
+			if longer.Size() <= MaxPolicy {
+				documents[last] = longer
+				continue
+			}
+		}
+		documents = append(documents, Document{
+			Name:  fmt.Sprintf("%s-%d", name, len(documents)+1),
+			Title: fmt.Sprintf("What CloudFormation calls for the stacks of %s, part %d.", what, len(documents)+1), Statements: []Statement{s},
+		})
+	}
+	return documents
+}
+
+// withoutCovered leaves out actions that a wildcard among them covers.
+func withoutCovered(actions []string) []string {
+	return slices.DeleteFunc(actions, func(action string) bool {
+		return slices.ContainsFunc(actions, func(other string) bool {
+			prefix, wild := strings.CutSuffix(other, "*")
+			return wild && action != other && strings.HasPrefix(action, prefix)
+		})
+	})
+}
+
+// JSON returns the document as IAM takes it, one action a line.
+func (d *Document) JSON() []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	// Strings, and lists and maps of them: there is nothing that cannot be encoded.
+	_ = encoder.Encode(struct {
+		Version   string
+		Statement []Statement
+	}{"2012-10-17", d.Statements})
+	return out.Bytes()
+}
+
+// Size returns how many characters IAM counts: all but white space.
+func (d *Document) Size() int {
+	return len(strings.Join(strings.Fields(string(d.JSON())), ""))
+}
+
+func sorted(actions []string) []string {
+	slices.Sort(actions)
+	return slices.Compact(actions)
+}
+
+func sortedKeys(m map[string][]string) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
