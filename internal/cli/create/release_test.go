@@ -25,7 +25,7 @@ func runRelease(t *testing.T, args ...string) (string, error) {
 }
 
 func TestAReleaseIsMadeFromPublishedHashes(t *testing.T) {
-	one, other := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	one, other := strings.Repeat("a1", 32), strings.Repeat("b2", 32)
 	programs := filepath.Join(t.TempDir(), "programs.yaml")
 	text := "kubelet: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\nkubeadm: {amd64: {1.36.5: " + one + "}, arm64: {1.36.5: " + other + "}}\n"
 	if err := os.WriteFile(programs, []byte(text), 0o600); err != nil {

@@ -66,10 +66,11 @@ func TestAReleaseThatCannotBootIsRefusedForClusters(t *testing.T) {
 "artifacts": [{"name": "kubelet", "path": "/usr/local/bin/kubelet", "sources": {
 "amd64": {"url": "https://example.com/amd64", "sha256": "` + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" + `"},
 "arm64": {"url": "https://example.com/arm64", "unverified": "it was not at hand"}}}]}}`
-	const why = "no arm64 instance can boot with release v1.36.3-acme.1: spec.artifacts[0] (kubelet) has no sha256 for arm64: it was not at hand"
+	const reason = "spec.artifacts[0] (kubelet) has no sha256 for arm64: it was not at hand"
+	const why = "no arm64 instance can boot with release v1.36.3-acme.1: " + reason
 	dir := t.TempDir()
 	_, errOut, err := run(t, unbootable, "-f", "-", "--state", dir)
-	if err != nil || !strings.Contains(errOut, "warning: Release v1.36.3-acme.1: "+why) {
+	if err != nil || !strings.Contains(errOut, "warning: Release v1.36.3-acme.1: no arm64 instance can boot with it: "+reason) {
 		t.Errorf("%s, %v", errOut, err)
 	}
 	const cluster = `apiVersion: cluster-operator.aws/v1alpha1
