@@ -61,6 +61,11 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; some m
 test: build previous ## Run all tests but those with Terraform, which take minutes and are part of interop.
 	$(GO) test $(TEST_FLAGS) $$($(GO) list ./... | grep -v /test/terraform$$)
 
+.PHONY: test-upgrades
+test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).
+	@bin/aws-operator local build --oldest
+	TEST_UPGRADES=1 $(GO) test -count=1 -timeout 1h -run 'TestEachMinorVersionIsUpgradedToTheNext' -v ./test/e2e
+
 .PHONY: simulate
 simulate: ## Run 1,000 seeded series of troubles in virtual time (RUNS=1000); half an hour on two cores.
 	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation

@@ -196,7 +196,9 @@ func TestStrictMakesErrorsOfNotes(t *testing.T) {
 }
 
 func TestTheReleaseIsTheNearest(t *testing.T) {
-	for version, want := range map[string]string{"1.15.12": "v1.34.10", "v1.34.2": "v1.34.10", "1.35.0": "v1.35.7", "1.99.0": "v1.36.3", "stable": "v1.36.3"} {
+	for version, want := range map[string]string{
+		"1.15.12": "v1.34.11", "v1.34.2": "v1.34.11", "1.35.0": "v1.35.8", "1.36.3": "v1.36.3", "1.36.1": "v1.36.4", "1.99.0": "v1.36.4", "stable": "v1.36.4",
+	} {
 		made, _, err := translate(t, kops.Options{}, with(t, minimal, `{spec: {kubernetesVersion: "`+version+`"}}`), master)
 		if err != nil {
 			t.Fatal(err)

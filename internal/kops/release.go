@@ -8,10 +8,12 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 // release returns the Release that the cluster runs: the one that the options name, or the nearest to its version of
-// Kubernetes: of the same minor version, else the oldest of a newer one, else the newest.
+// Kubernetes that instances can boot with: of the same version, else the newest patch of the same minor version, else of the
+// oldest newer one, else of the newest.
 func (c *cluster) release() string {
 	version := strings.TrimPrefix(c.spec.text("kubernetesVersion"), "v")
 	known := c.byVersion()
@@ -23,7 +25,7 @@ func (c *cluster) release() string {
 		return name
 	}
 	if len(known) == 0 {
-		c.spec.refuse("kubernetesVersion", "there is no release to choose: name one with --kops-release")
+		c.spec.refuse("kubernetesVersion", "there is no release to choose that instances can boot with: name one with --kops-release")
 		return ""
 	}
 	chosen := known[len(known)-1]
@@ -33,6 +35,9 @@ func (c *cluster) release() string {
 			return v.Major() > wanted.Major() || v.Major() == wanted.Major() && v.Minor() >= wanted.Minor()
 		}
 		if i := slices.IndexFunc(known, newer); i >= 0 {
+			chosen = newestPatch(known[i:])
+		}
+		if i := slices.IndexFunc(known, func(r *v1alpha1.Release) bool { return versionOf(r).Equal(wanted) }); i >= 0 {
 			chosen = known[i]
 		}
 	}
@@ -40,11 +45,23 @@ func (c *cluster) release() string {
 	return chosen.Name
 }
 
-// byVersion returns the releases for new clusters, oldest first.
+// newestPatch returns the newest of the releases, oldest first, that are of the first one's minor version.
+func newestPatch(known []*v1alpha1.Release) *v1alpha1.Release {
+	of := versionOf(known[0])
+	newest := known[0]
+	for _, r := range known {
+		if v := versionOf(r); v.Major() == of.Major() && v.Minor() == of.Minor() {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// byVersion returns the releases for new clusters with which instances can boot, oldest first.
 func (c *cluster) byVersion() []*v1alpha1.Release {
 	var known []*v1alpha1.Release
 	for _, r := range c.t.options.Releases {
-		if r.Spec.State != v1alpha1.ReleaseDeprecated && versionOf(r) != nil {
+		if r.Spec.State != v1alpha1.ReleaseDeprecated && versionOf(r) != nil && release.Bootable(r) {
 			known = append(known, r)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
@@ -82,7 +83,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
 		Spec: v1alpha1.ClusterSpec{
-			Release: "v1.35.7", Region: region,
+			Release: "v1.35.8", Region: region,
 			Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a"}, Topology: v1alpha1.TopologyPrivate},
 			ControlPlane: v1alpha1.ControlPlane{Replicas: 1, InstanceType: "m6i.large"},
 		},
@@ -91,7 +92,9 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "default"},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
 	}
-	w.put(w.played("v1.35.7"), cluster, group)
+	first := w.played("v1.35.8")
+	first.Spec.ResourceSet = release.Set100 // so that the templates differ from those of the release that it moves to
+	w.put(first, cluster, group)
 	w.apply("demo")
 	seen := map[string]bool{}
 	w.events(seen)

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/admit"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
@@ -185,13 +187,18 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 	case *v1alpha1.Cluster:
 		return f.clusterGoesTogether(o, objects, t)
 	case *v1alpha1.InstanceGroup:
-		given := slices.ContainsFunc(objects, func(other client.Object) bool {
-			c, ok := other.(*v1alpha1.Cluster)
-			return ok && c.Name == o.Spec.Cluster
-		})
 		all := t.clusters[o.Spec.Cluster]
-		if !given && all.cluster == nil {
+		of := all.cluster
+		for _, other := range objects {
+			if c, ok := other.(*v1alpha1.Cluster); ok && c.Name == o.Spec.Cluster {
+				of = c
+			}
+		}
+		if of == nil {
 			return fmt.Errorf("spec.cluster: there is no cluster %s in the state; give its manifest as well", o.Spec.Cluster)
+		}
+		if err := groupBoots(o, of, t.releasesWith(objects)); err != nil {
+			return err
 		}
 		if seen := all.groupsSeen[o.Name]; seen != nil && !seen.DeletionTimestamp.IsZero() {
 			return errors.New("it is being deleted: finish that, and make it anew then")
@@ -202,8 +209,12 @@ func (f *files) goesTogether(object client.Object, objects []client.Object, t *t
 
 func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object, t *there) error {
 	all := t.clusters[c.Name]
-	if _, err := release.Find(c.Spec.Release, t.releasesWith(objects)...); err != nil {
+	runs, err := release.Find(c.Spec.Release, t.releasesWith(objects)...)
+	if err != nil {
 		return fmt.Errorf("spec.release: %w; name one of these, or give its manifest as well", err)
+	}
+	if err := bootable("spec.release", runs, model.ArchitectureOf(c.Spec.ControlPlane.InstanceType)); err != nil {
+		return err
 	}
 	if want := f.options.Namespace; want != "" && c.Namespace != want {
 		return fmt.Errorf("metadata.namespace is %s, and --namespace %s: give only one of them", c.Namespace, want)
@@ -224,6 +235,30 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	// where these are, and with other keys nobody would reach the cluster any more.
 	return fmt.Errorf("the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
 		"or, if it was never made, remove %s/%s", c.Name, fileCluster)
+}
+
+// groupBoots returns an error if the group's instances cannot boot with the Release of its cluster. What the Cluster names wrongly is said
+// of the Cluster.
+func groupBoots(g *v1alpha1.InstanceGroup, of *v1alpha1.Cluster, releases []*v1alpha1.Release) error {
+	runs, err := release.Find(of.Spec.Release, releases...)
+	if err != nil {
+		return nil //nolint:nilerr // said of the Cluster
+	}
+	architecture := g.Spec.Architecture
+	if architecture == "" && len(g.Spec.InstanceTypes) > 0 {
+		architecture = model.ArchitectureOf(g.Spec.InstanceTypes[0])
+	}
+	return bootable("spec.cluster", runs, architecture)
+}
+
+// bootable returns an error if no instance of an architecture can become a node with a Release.
+func bootable(field string, r *v1alpha1.Release, architecture v1alpha1.Architecture) error {
+	reasons := release.Unbootable(r, architecture)
+	if len(reasons) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: no %s instance can boot with release %s: %s; name another release, or make one with all hashes (aws-operator create release)",
+		field, architecture, r.Name, strings.Join(reasons, ", "))
 }
 
 // releasesWith returns the Releases of the state and those among the objects.

@@ -263,7 +263,7 @@ func (m *module) machines(in *Input, base *render.Stack, programs map[v1alpha1.A
 func (m *module) machine(c *model.Cluster, b *bootstrap.Bundle, nodeup Program, rendered func(string) (*render.Stack, error)) error {
 	userData, err := bootstrap.UserData(bootstrap.UserDataInput{
 		Region: c.Region, DNSSuffix: c.DNSSuffix, Bucket: c.Bucket, Architecture: string(nodeup.Architecture),
-		NodeupSHA256: nodeup.SHA256, BundleSHA256: bundle.HashOf(b.JSON()),
+		NodeupSHA256: nodeup.SHA256, BundleSHA256: bundle.HashOf(b.JSON()), Signed: c.Features.SignedBootRequest,
 	})
 	if err != nil {
 		return fmt.Errorf("make user data: %w", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -44,13 +45,16 @@ type options struct {
 // Command returns the verb.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create cluster NAME",
-		Short: "Define a new cluster from a few flags",
-		Long: `Define a new cluster from a few flags. Its manifests go into the state, or with --dry-run
-to standard output. In AWS nothing is made; update and apply do that.`,
-		Example: "  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml",
+		Use:   "create",
+		Short: "Define a new cluster, or a Release of another patch of Kubernetes",
+		Long: `Define a new cluster from a few flags, or a Release from published hashes. Nothing is
+made in AWS; update and apply do that.`,
+		Example: `  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml
+  aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(clusterCommand())
+	cmd.AddCommand(clusterCommand(), releaseCommand())
 	return cmd
 }
 
@@ -99,13 +103,14 @@ to standard output, to be edited and kept in Git. In AWS nothing is made.`,
 // activeReleases returns the built-in releases for new clusters, the newest first.
 func activeReleases() []string {
 	builtin, _ := release.Builtin() // a test of theirs rules an error out
-	var names []string
-	for _, r := range slices.Backward(builtin) {
-		if r.Spec.State != v1alpha1.ReleaseDeprecated {
-			names = append(names, r.Name)
-		}
-	}
-	return names
+	active := slices.DeleteFunc(builtin, func(r *v1alpha1.Release) bool {
+		return r.Spec.State == v1alpha1.ReleaseDeprecated || !release.Bootable(r)
+	})
+	slices.SortFunc(active, func(a, b *v1alpha1.Release) int {
+		newer, _ := version.MustParseSemantic(b.Spec.Kubernetes).Compare(a.Spec.Kubernetes)
+		return newer
+	})
+	return release.Names(active)
 }
 
 func (o *options) run(cmd *cobra.Command, name string) error {

@@ -57,7 +57,7 @@ spec:
     - eu-central-1b
     - eu-central-1c
   region: eu-central-1
-  release: v1.36.3
+  release: v1.36.4
   ssh:
     allowedCIDRs:
     - 192.0.2.0/24
@@ -89,7 +89,7 @@ func TestWhatIsDefinedCanBeMade(t *testing.T) {
 		"the defaults, in one zone":   {"--zones=us-east-1a"},
 		"public nodes, in two zones":  {"--zones=us-east-1a,us-east-1b", "--topology=Public", "--node-size=t3.medium", "--control-plane-size=t3.medium"},
 		"three slots in one zone":     {"--zones=us-east-1a", "--control-plane-count=3"},
-		"another release and network": {"--zones=us-east-1a", "--release=v1.35.7", "--network-cidr=172.16.0.0/20"},
+		"another release and network": {"--zones=us-east-1a", "--release=v1.35.8", "--network-cidr=172.16.0.0/20"},
 		"a single worker":             {"--zones=us-east-1a", "--node-count=1"},
 	} {
 		t.Run(name, func(t *testing.T) {

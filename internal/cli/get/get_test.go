@@ -27,7 +27,7 @@ spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m6i.large, m5.larg
 apiVersion: cluster-operator.aws/v1alpha1
 kind: Cluster
 metadata: {name: other}
-spec: {release: v1.35.7, region: us-east-1, network: {cidr: 10.1.0.0/16, zones: [us-east-1a]}}
+spec: {release: v1.35.8, region: us-east-1, network: {cidr: 10.1.0.0/16, zones: [us-east-1a]}}
 ---
 apiVersion: cluster-operator.aws/v1alpha1
 kind: InstanceGroup
@@ -90,7 +90,7 @@ func TestWhatTheStateHoldsIsShown(t *testing.T) {
 	}{
 		"clusters": {[]string{"clusters"}, `NAME    RELEASE   VERSION   NODES   READY   REASON
 demo    v1.36.3   v1.36.3   2/2     True    AllReady
-other   v1.35.7   -         -       -       -
+other   v1.35.8   -         -       -       -
 `},
 		"one cluster, with all there is": {[]string{"cluster", "demo", "-o", "wide"}, `NAME   RELEASE   VERSION   NODES   READY   REASON     REGION         ENDPOINT                       AGE
 demo   v1.36.3   v1.36.3   2/2     True    AllReady   eu-central-1   https://api.example.com:6443   2d1h

@@ -10,7 +10,7 @@ import (
 )
 
 func buildCommand() *cobra.Command {
-	previous := false
+	previous, oldest := false, false
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build bin/kube, the local Kubernetes, unless it is up to date",
@@ -20,17 +20,15 @@ some minutes, once; "local up" and the tests do it by themselves where it is mis
 With KUBEBUILDER_ASSETS set, the etcd and kube-apiserver in that folder are used and
 nothing is built.
 
-With --previous, build bin/kube-previous, of the minor version before, from which the
-tests upgrade a cluster.`,
+With --previous, build bin/kube-previous, of the minor version before, and with --oldest
+bin/kube-oldest, of the one before that. Tests upgrade clusters from these.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if previous {
-				path, err := kubebuild.Ensure(cmd.Context(), kubebuild.Options{Version: kubebuild.Previous, Progress: cmd.ErrOrStderr()})
-				if err != nil {
-					return err
-				}
-				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Kubernetes %s: %s\n", kubebuild.Previous.Kubernetes, path)
-				return nil
+			switch {
+			case previous:
+				return buildFormer(cmd, kubebuild.Previous)
+			case oldest:
+				return buildFormer(cmd, kubebuild.Oldest)
 			}
 			binaries, err := controlplane.FindBinaries(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -41,5 +39,17 @@ tests upgrade a cluster.`,
 		},
 	}
 	cmd.Flags().BoolVar(&previous, "previous", false, "build the minor version before instead, which only tests need")
+	cmd.Flags().BoolVar(&oldest, "oldest", false, "build the minor version two before instead, which only tests need")
+	cmd.MarkFlagsMutuallyExclusive("previous", "oldest")
 	return cmd
+}
+
+// buildFormer builds the Kubernetes of a former minor version.
+func buildFormer(cmd *cobra.Command, version kubebuild.Version) error {
+	path, err := kubebuild.Ensure(cmd.Context(), kubebuild.Options{Version: version, Progress: cmd.ErrOrStderr()})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Kubernetes %s: %s\n", version.Kubernetes, path)
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/manifests"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/manifest"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -102,9 +105,22 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %s\n", kind, name, change.Action); err != nil {
 			return err
 		}
+		if r, ok := change.Object.(*v1alpha1.Release); ok {
+			warnUnbootable(cmd, r)
+		}
 		if _, ok := change.Object.(*v1alpha1.Cluster); ok && change.Action == state.Created && into.Kubernetes() == nil {
 			cmd.PrintErrf("The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them nobody reaches the cluster.\n", name, into, name)
 		}
 	}
 	return nil
+}
+
+// warnUnbootable reports for which architectures instances cannot boot with a Release.
+func warnUnbootable(cmd *cobra.Command, r *v1alpha1.Release) {
+	for _, architecture := range slices.Sorted(maps.Keys(r.Spec.Images)) {
+		if reasons := release.Unbootable(r, architecture); len(reasons) > 0 {
+			cmd.PrintErrf("warning: Release %s: no %s instance can boot with it: %s; give sha256 in another Release, since this one cannot change\n",
+				r.Name, architecture, strings.Join(reasons, ", "))
+		}
+	}
 }

@@ -59,3 +59,42 @@ func TestManifestsComeFromStandardInputAsWell(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 }
+
+func TestAReleaseThatCannotBootIsRefusedForClusters(t *testing.T) {
+	const unbootable = `{"apiVersion": "cluster-operator.aws/v1alpha1", "kind": "Release", "metadata": {"name": "v1.36.3-acme.1"},
+"spec": {"kubernetes": "v1.36.3", "resourceSet": "1.1.0", "images": {"amd64": {"parameter": "/images/acme"}, "arm64": {"parameter": "/images/acme"}},
+"artifacts": [{"name": "kubelet", "path": "/usr/local/bin/kubelet", "sources": {
+"amd64": {"url": "https://example.com/amd64", "sha256": "` + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" + `"},
+"arm64": {"url": "https://example.com/arm64", "unverified": "it was not at hand"}}}]}}`
+	const reason = "spec.artifacts[0] (kubelet) has no sha256 for arm64: it was not at hand"
+	const why = "no arm64 instance can boot with release v1.36.3-acme.1: " + reason
+	dir := t.TempDir()
+	_, errOut, err := run(t, unbootable, "-f", "-", "--state", dir)
+	if err != nil || !strings.Contains(errOut, "warning: Release v1.36.3-acme.1: no arm64 instance can boot with it: "+reason) {
+		t.Errorf("%s, %v", errOut, err)
+	}
+	const cluster = `apiVersion: cluster-operator.aws/v1alpha1
+kind: Cluster
+metadata: {name: demo}
+spec:
+  release: v1.36.3-acme.1
+  region: eu-central-1
+  network: {cidr: 10.0.0.0/16, zones: [eu-central-1a]}
+  controlPlane: {instanceType: m6i.large}
+---
+apiVersion: cluster-operator.aws/v1alpha1
+kind: InstanceGroup
+metadata: {name: demo-workers}
+spec: {cluster: demo, minSize: 1, maxSize: 3, instanceTypes: [m7g.large], architecture: arm64}
+`
+	if _, _, err := run(t, cluster, "-f", "-", "--state", dir); err == nil || !strings.Contains(err.Error(), "spec.cluster: "+why+"; name another release") {
+		t.Errorf("an instance group of that architecture: %v", err)
+	}
+	if _, _, err := run(t, strings.Replace(cluster, "m6i.large", "m7g.large", 1), "-f", "-", "--state", dir); err == nil ||
+		!strings.Contains(err.Error(), "spec.release: "+why) {
+		t.Errorf("a control plane of that architecture: %v", err)
+	}
+	if _, _, err := run(t, strings.Replace(strings.Replace(cluster, "m7g.large", "m6i.large", 1), ", architecture: arm64", "", 1), "-f", "-", "--state", dir); err != nil {
+		t.Errorf("the other architecture: %v", err)
+	}
+}

@@ -32,8 +32,8 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	return parsed, nil
 }
 
-// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs, not deprecated, and such that Kubernetes
-// bears the move.
+// nextOf returns the releases that a cluster can move to, the newest first: newer than what runs, not deprecated, with all hashes that
+// instances need to boot, and such that Kubernetes bears the move.
 func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, error) {
 	from, err := running(of.Cluster, all)
 	if err != nil {
@@ -43,7 +43,8 @@ func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, er
 	var next []*v1alpha1.Release
 	for _, one := range all {
 		parsed, err := version.ParseSemantic(one.Spec.Kubernetes)
-		if err != nil || one.Spec.State == v1alpha1.ReleaseDeprecated || one.Name == of.Cluster.Spec.Release || !from.LessThan(parsed) {
+		if err != nil || one.Spec.State == v1alpha1.ReleaseDeprecated || one.Name == of.Cluster.Spec.Release || !from.LessThan(parsed) ||
+			!release.Bootable(one) {
 			continue
 		}
 		refusal, err := stacks.Refusal(of.Cluster, of.Groups, one, all)

@@ -54,7 +54,14 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		return nil, err
 	}
 	b.Roll = c.Spec.ControlPlane.Roll
-	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, model.APIAddress(outputs)); err != nil {
+	patch, patched, err := slotKubeletPatch(c)
+	if err != nil {
+		return nil, err
+	}
+	if patched {
+		b.Files = append(b.Files, patch)
+	}
+	if b.Kubeadm.Config, err = controlPlaneConfig(c, at, model.APIAddress(outputs), patched); err != nil {
 		return nil, err
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
@@ -132,6 +139,7 @@ func node(c *model.Cluster, role bundle.Role, architecture v1alpha1.Architecture
 	runtime := containerd(b, c.Release.Spec)
 	b.Files, b.Units = runtime.files, runtime.units
 	b.Files = append(b.Files, credentialProvider(b, c)...)
+	b.Files = append(b.Files, crictlConfig(b, c)...)
 	return b, nil
 }
 

@@ -46,8 +46,8 @@ func imageRepository(release v1alpha1.ReleaseSpec) string {
 	return "registry.k8s.io"
 }
 
-// controlPlaneConfig returns kubeadm's configuration for a slot.
-func controlPlaneConfig(c *model.Cluster, slot model.Slot, apiAddress string) (string, error) {
+// controlPlaneConfig returns kubeadm's configuration for a slot; patched if there are patches for it.
+func controlPlaneConfig(c *model.Cluster, slot model.Slot, apiAddress string, patched bool) (string, error) {
 	cluster, err := clusterConfiguration(c, slot, apiAddress)
 	if err != nil {
 		return "", err
@@ -56,7 +56,11 @@ func controlPlaneConfig(c *model.Cluster, slot model.Slot, apiAddress string) (s
 	if err != nil {
 		return "", err
 	}
-	return documents(initConfiguration(), cluster, kubelet)
+	machine := initConfiguration()
+	if patched {
+		machine["patches"] = map[string]any{"directory": patchDirectory}
+	}
+	return documents(machine, cluster, kubelet)
 }
 
 // initConfiguration says who the machine is.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
@@ -19,6 +20,8 @@ const (
 	defaultKubelet = "/usr/local/bin/kubelet"
 	runtimeSocket  = "unix:///run/containerd/containerd.sock"
 	patchDirectory = "/etc/kubernetes/patches"
+
+	kubeletConfigVersion = "kubelet.config.k8s.io/v1beta1"
 
 	credentialProviderName   = "ecr-credential-provider"                  //nolint:gosec // A program.
 	credentialProviderConfig = "/etc/kubernetes/credential-provider.yaml" //nolint:gosec // A file without any.
@@ -107,19 +110,51 @@ func kubeletConfiguration(c *model.Cluster) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, critical := shutdownGracePeriods(c)
 	return map[string]any{
-		"apiVersion":               "kubelet.config.k8s.io/v1beta1",
+		"apiVersion":               kubeletConfigVersion,
 		"kind":                     "KubeletConfiguration",
 		"cgroupDriver":             "systemd", // as containerd's
 		"clusterDNS":               []any{dns},
 		"clusterDomain":            "cluster.local",
 		"containerRuntimeEndpoint": runtimeSocket,
 		// Pods get time to end when the machine is told to stop.
-		"shutdownGracePeriod":             "60s",
-		"shutdownGracePeriodCriticalPods": "20s",
+		"shutdownGracePeriod":             all,
+		"shutdownGracePeriodCriticalPods": critical,
 		// What the machine needs for itself is not for pods.
 		"systemReserved": map[string]any{"cpu": "100m", "memory": "256Mi"},
 	}, nil
+}
+
+// shutdownGracePeriods returns how long pods have to end when the machine shuts down, and how much of that is for critical ones. On
+// Ubuntu, unattended-upgrades limits logind to 30 seconds in a file that comes after the kubelet's own, and a kubelet that asks for more
+// gives pods no time at all: https://github.com/kubernetes/kubernetes/issues/102818. Where logind's limit is lower (5 seconds by
+// default), the kubelet raises it.
+func shutdownGracePeriods(c *model.Cluster) (all, critical string) {
+	if c.Features.ShortNodeShutdown {
+		return "30s", "10s"
+	}
+	return "60s", "20s"
+}
+
+// slotBackOff is how long a slot's kubelet waits at most before it starts a container again. By default that is five minutes, so a
+// kube-apiserver that ended a few times while etcd had no quorum would stay away for as long after etcd came back.
+const slotBackOff = "60s"
+
+// slotKubeletPatch configures only the kubelets of slots: what is in kubeadm's configuration goes into the ConfigMap that workers join
+// with, and kubelets of v1.34 refuse to start with this field. From v1.35 on the feature KubeletCrashLoopBackOffMax is on by default.
+// It returns false where there is nothing to configure.
+func slotKubeletPatch(c *model.Cluster) (bundle.File, bool, error) {
+	v, err := version.ParseGeneric(c.Release.Spec.Kubernetes)
+	if !c.Features.FastSlotRestart || err != nil || v.LessThan(version.MajorMinor(1, 35)) {
+		return bundle.File{}, false, nil //nolint:nilerr // a version that is none has no feature
+	}
+	file, err := patchOf(map[string]any{
+		"apiVersion":       kubeletConfigVersion,
+		"kind":             "KubeletConfiguration",
+		"crashLoopBackOff": map[string]any{"maxContainerRestartPeriod": slotBackOff},
+	})
+	return file, err == nil, err
 }
 
 // kubeletPatch gives workers the same configuration: kubeadm join takes it from a ConfigMap, whose
@@ -129,6 +164,11 @@ func kubeletPatch(c *model.Cluster) (bundle.File, error) {
 	if err != nil {
 		return bundle.File{}, err
 	}
+	return patchOf(configuration)
+}
+
+// patchOf is the file by which kubeadm changes a kubelet's configuration.
+func patchOf(configuration map[string]any) (bundle.File, error) {
 	text, err := yaml.Marshal(configuration)
 	if err != nil {
 		return bundle.File{}, fmt.Errorf("write the kubelet's configuration: %w", err)
@@ -142,6 +182,13 @@ func credentialProvider(b *Bundle, c *model.Cluster) []bundle.File {
 	if _, ok := artifact(b, credentialProviderName); !ok {
 		return nil
 	}
+	public := `  - "public.ecr.aws"
+`
+	// Tokens for it come from us-east-1, with credentials of that partition only
+	// (https://docs.aws.amazon.com/AmazonECR/latest/public/public-registry-auth.html). Without a token it is read anonymously.
+	if c.Features.PartitionedRegistries && c.Partition != "aws" {
+		public = ""
+	}
 	return []bundle.File{{Path: credentialProviderConfig, Mode: "0644", Content: `apiVersion: kubelet.config.k8s.io/v1
 kind: CredentialProviderConfig
 providers:
@@ -150,6 +197,14 @@ providers:
   defaultCacheDuration: 12h
   matchImages:
   - "*.dkr.ecr.*.` + c.DNSSuffix + `"
-  - "public.ecr.aws"
-`}}
+` + public}}
+}
+
+// crictlConfig tells crictl where the container runtime is, so that people read logs on a node without it
+// (https://github.com/kubernetes-sigs/cri-tools/blob/master/docs/crictl.md).
+func crictlConfig(b *Bundle, c *model.Cluster) []bundle.File {
+	if _, ok := artifact(b, "crictl"); !ok || !c.Features.ConfiguredCrictl {
+		return nil
+	}
+	return []bundle.File{{Path: "/etc/crictl.yaml", Mode: "0644", Content: "runtime-endpoint: " + runtimeSocket + "\nimage-endpoint: " + runtimeSocket + "\n"}}
 }

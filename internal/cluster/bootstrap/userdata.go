@@ -20,6 +20,8 @@ type UserDataInput struct {
 	NodeupSHA256 string
 	// BundleSHA256 is the hash of the bundle.
 	BundleSHA256 string
+	// Signed is the Feature SignedBootRequest of the cluster's resource set.
+	Signed bool
 }
 
 // fields of a UserDataInput may hold no more than this: they stand in a shell script unquoted.
@@ -28,9 +30,9 @@ var (
 	hexHash   = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// script keeps to what every Linux image has: a POSIX shell, curl (7.75 or newer for --aws-sigv4) and
-// sha256sum. Credentials go to curl by standard input, so that no list of processes shows them. Any
-// failure, be it credentials that are not there yet, starts over after two seconds.
+// script keeps to what every Linux image has: a POSIX shell, curl and sha256sum. Credentials go to curl by standard input, so that no
+// list of processes shows them. Any failure, be it credentials that are not there yet, starts over after two seconds. It does not send
+// x-amz-content-sha256, so it needs a curl that adds the header by itself, which is 8.0 or newer.
 const script = `#!/bin/sh
 r=%s
 s=%s
@@ -56,6 +58,34 @@ chmod 700 nodeup
 exec ./nodeup --bucket $b --region $r --bundle $c
 `
 
+// signedScript is script with the Feature SignedBootRequest, and as short as it gets. S3 refuses requests without x-amz-content-sha256 and
+// those with an x-amz- header that is not signed (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). curl
+// signs the headers that it is given, the session token among them, from 7.86 on, and takes the payload's hash from that header from 7.87
+// on. An older curl cannot succeed, so the script ends with a message instead of trying again. UNSIGNED-PAYLOAD is enough: a GET
+// request has no payload, and the connection is TLS.
+const signedScript = `#!/bin/sh
+r=%s
+b=%s
+n=%s
+k=$(curl -V)
+case $k in curl\ [!7]*|curl\ 7.8[78]*);;*)echo "S3 needs an image with curl 7.87 or later, not $k";exit 1;esac
+umask 77
+d=/var/lib/nodeup
+mkdir -p $d
+cd $d
+m=169.254.169.254/latest
+q='curl -sSfm'
+i() { $q 9 -HX-aws-ec2-metadata-token:$t $m/meta-data/iam/security-credentials/$1;}
+v() { expr "$j" : ".*$1\" *: *\"\([^\"]*\)";}
+until t=$($q 9 -XPUT -HX-aws-ec2-metadata-token-ttl-seconds:300 $m/api/token)&&p=$(i)&&j=$(i $p)&&echo "user=$(v AccessKeyId):$(v SecretAccessKey)
+header=x-amz-security-token:$(v Token)"|$q 300 -K- -Hx-amz-content-sha256:UNSIGNED-PAYLOAD --aws-sigv4 aws:amz:$r:s3 -onodeup https://$b.s3.$r.%s/nodeup/$n/nodeup-linux-%s&&echo $n \ nodeup|sha256sum -c;do sleep 2;done
+chmod +x nodeup
+exec ./nodeup --bucket $b --region $r --bundle %s
+`
+
+// signedFields are the fields in a signedScript that no variable holds: DNS suffix, architecture and the bundle's hash.
+var signedFields = regexp.MustCompile(`https://\$b\.s3\.\$r\.(\S+)/nodeup/\$n/nodeup-linux-([a-z0-9]+)&&[\s\S]* --bundle (\S+)`)
+
 // UserData returns the script that an instance boots with, under one kilobyte. It errs when a field
 // is missing or not what it must be.
 func UserData(in UserDataInput) (string, error) {
@@ -68,6 +98,9 @@ func UserData(in UserDataInput) (string, error) {
 		if !hexHash.MatchString(value) {
 			return "", fmt.Errorf("user data: the hash of %s is %q; it must be a SHA-256 in hex", field, value)
 		}
+	}
+	if in.Signed {
+		return fmt.Sprintf(signedScript, in.Region, in.Bucket, in.NodeupSHA256, in.DNSSuffix, in.Architecture, in.BundleSHA256), nil
 	}
 	return fmt.Sprintf(script, in.Region, in.DNSSuffix, in.Bucket, in.Architecture, in.NodeupSHA256, in.BundleSHA256), nil
 }
@@ -84,6 +117,9 @@ func ParseUserData(text string) (UserDataInput, error) {
 	in := UserDataInput{
 		Region: values["r"], DNSSuffix: values["s"], Bucket: values["b"], Architecture: values["a"],
 		NodeupSHA256: values["n"], BundleSHA256: values["c"],
+	}
+	if fields := signedFields.FindStringSubmatch(text); fields != nil {
+		in.Signed, in.DNSSuffix, in.Architecture, in.BundleSHA256 = true, fields[1], fields[2], fields[3]
 	}
 	if written, err := UserData(in); err != nil || written != text {
 		return UserDataInput{}, fmt.Errorf("this is not the user data of a cluster's machine: it begins %.40q", text)

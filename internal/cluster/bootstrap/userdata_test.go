@@ -7,14 +7,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 )
 
+// longest has the longest suffix that a partition has.
 var longest = bootstrap.UserDataInput{
-	Region: "us-isob-northeast-10", DNSSuffix: "amazonaws-with-a-long.suffix.gov", Bucket: strings.Repeat("b", 63),
+	Region: "us-isob-northeast-10", DNSSuffix: "amazonaws.com.cn", Bucket: strings.Repeat("b", 63),
 	Architecture: "arm64", NodeupSHA256: strings.Repeat("a", 64), BundleSHA256: strings.Repeat("b", 64),
 }
 
 // The issue asks for less than one kilobyte, whatever the names.
 func TestUserDataIsSmall(t *testing.T) {
-	text, err := bootstrap.UserData(longest)
+	for _, signed := range []bool{false, true} {
+		in := longest
+		in.Signed = signed
+		checkSize(t, in)
+	}
+}
+
+func checkSize(t *testing.T, in bootstrap.UserDataInput) {
+	t.Helper()
+	text, err := bootstrap.UserData(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +37,21 @@ func TestUserDataIsSmall(t *testing.T) {
 }
 
 func TestUserDataIsReadBack(t *testing.T) {
-	text, err := bootstrap.UserData(longest)
+	for _, signed := range []bool{false, true} {
+		in := longest
+		in.Signed = signed
+		checkReadBack(t, in)
+	}
+}
+
+func checkReadBack(t *testing.T, in bootstrap.UserDataInput) {
+	t.Helper()
+	text, err := bootstrap.UserData(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read, err := bootstrap.ParseUserData(text)
-	if err != nil || read != longest {
+	if err != nil || read != in {
 		t.Errorf("read back: %+v, %v", read, err)
 	}
 	for reason, other := range map[string]string{

@@ -33,6 +33,7 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	r.checkTypes(&problems)
 	r.resolveSubnets(&problems, c)
 	r.Image = c.image(&problems, "spec.image", r.Spec.Architecture, r.Spec.Image)
+	c.checkBootable(&problems, "spec.cluster", r.Spec.Architecture)
 	checkVolume(&problems, "spec.rootVolume", &r.Spec.RootVolume)
 	r.checkVolumes(&problems)
 	checkTags(&problems, "spec.tags", r.Spec.Tags)

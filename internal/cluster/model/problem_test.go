@@ -373,3 +373,29 @@ func TestProblemsOfManyTags(t *testing.T) {
 func TestKubeadmsOwnAddonsCanBeLeftOut(t *testing.T) {
 	resolve(t, newVPC, `spec: {addons: [{name: kube-proxy, disabled: true}, {name: coredns, disabled: true}]}`)
 }
+
+func TestReleasesThatCannotBootAreProblems(t *testing.T) {
+	r := builtin(t, "v1.36.3").DeepCopy()
+	for architecture, source := range r.Spec.Artifacts[3].Sources {
+		if architecture == v1alpha1.ARM64 {
+			source.SHA256, source.Unverified = "", "it was not at hand"
+			r.Spec.Artifacts[3].Sources[architecture] = source
+		}
+	}
+	in := func(with string) model.Input {
+		return model.Input{Cluster: parse[v1alpha1.Cluster](t, newVPC, with), Release: r, AccountID: "123456789012", Partition: "aws", DNSSuffix: "amazonaws.com"}
+	}
+	const why = `no arm64 instance can boot with release v1.36.3: spec.artifacts[3] (kubelet) has no sha256 for arm64: it was not at hand; ` +
+		`name another release, or make one with all hashes (aws-operator create release)`
+	if _, err := model.Resolve(in(`spec: {controlPlane: {instanceType: m7g.large}}`)); err == nil || err.Error() != "spec.release: "+why {
+		t.Errorf("a control plane of that architecture: %v", err)
+	}
+	c, err := model.Resolve(in(""))
+	if err != nil {
+		t.Fatalf("a control plane of the other: %v", err)
+	}
+	if _, err := model.ResolveGroup(c, parse[v1alpha1.InstanceGroup](t, workers, `spec: {instanceTypes: [m7g.large], architecture: arm64}`)); err == nil ||
+		err.Error() != "spec.cluster: "+why {
+		t.Errorf("a group of that architecture: %v", err)
+	}
+}

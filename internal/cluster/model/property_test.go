@@ -60,7 +60,7 @@ func TestAZoneAddedLaterRenumbersNothing(t *testing.T) {
 
 // Whatever an object says, there is a model or there are problems, and never a panic.
 func TestResolvingIsTotal(t *testing.T) {
-	releases := []*v1alpha1.Release{nil, {}, builtin(t, "v1.36.3"), builtin(t, "v1.34.10")}
+	releases := []*v1alpha1.Release{nil, {}, builtin(t, "v1.36.3"), builtin(t, "v1.34.11")}
 	rapid.Check(t, func(rt *rapid.T) {
 		cluster := &v1alpha1.Cluster{ObjectMeta: drawMeta(rt), Spec: drawSpec(rt)}
 		in := model.Input{Cluster: cluster, Release: rapid.SampledFrom(releases).Draw(rt, "release"), Operator: "o", AccountID: "123456789012"}
@@ -96,7 +96,7 @@ func drawMeta(rt *rapid.T) metav1.ObjectMeta {
 
 func drawWord(rt *rapid.T, label string) string {
 	known := []string{
-		"", "demo", "v1.36.3", "v1.34.10", "eu-central-1", "eu-central-1a", "eu-central-1b", "vpc-01234567", "subnet-01234567", "subnet-89abcdef",
+		"", "demo", "v1.36.3", "v1.34.11", "eu-central-1", "eu-central-1a", "eu-central-1b", "vpc-01234567", "subnet-01234567", "subnet-89abcdef",
 		"10.0.0.0/16", "10.0.0.0/24", "172.16.0.0/12", "::/0", "100.64.0.0/13", "m6i.large", "m7g.large", "aws:a", "a/b", "kubernetes.io/a",
 		"Public", "Private", "Internal", "PerZone", "Existing", "None", "gp3", "io2", "arm64", "25%", "/dev/sdf", "cilium",
 	}

@@ -29,6 +29,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.resolveNames(in.Alone)
 	c.resolveSlots(&problems)
 	c.resolveImages(&problems)
+	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
 	c.checkControlPlane(&problems)
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
@@ -182,6 +183,14 @@ func (c *Cluster) resolveImages(problems *Problems) {
 	if b := c.Spec.Bastion; b != nil {
 		c.BastionArchitecture = ArchitectureOf(b.InstanceType)
 		c.BastionImage = c.image(problems, "spec.bastion", c.BastionArchitecture, "")
+	}
+}
+
+// checkBootable checks that instances of an architecture can become nodes with the release: nodeup refuses files without a hash.
+func (c *Cluster) checkBootable(problems *Problems, field string, architecture v1alpha1.Architecture) {
+	if reasons := release.Unbootable(c.Release, architecture); len(reasons) > 0 {
+		problems.add(field, "name another release, or make one with all hashes (aws-operator create release)",
+			"no %s instance can boot with release %s: %s", architecture, c.Release.Name, strings.Join(reasons, ", "))
 	}
 }
 

@@ -214,8 +214,8 @@ func TestReleaseOfAClusterHasItsFacts(t *testing.T) {
 	if !c.Features.CrossZoneAPI || c.ResourceSet != "1.1.0" {
 		t.Errorf("%s has %+v", c.ResourceSet, c.Features)
 	}
-	if old := resolve(t, newVPC, `spec: {release: v1.35.7}`); old.Features.CrossZoneAPI || old.ResourceSet != "1.0.0" {
-		t.Errorf("%s has %+v", old.ResourceSet, old.Features)
+	if now := resolve(t, newVPC, `spec: {release: v1.35.8}`); !now.Features.ShortNodeShutdown || now.ResourceSet != "1.2.0" {
+		t.Errorf("%s has %+v", now.ResourceSet, now.Features)
 	}
 }
 

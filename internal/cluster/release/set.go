@@ -37,13 +37,28 @@ type Features struct {
 	// those tagged kubernetes.io/cluster/<name>, unless spec.iam.imageRepositories names them. Sets
 	// without it allow all repositories of the account, so that running clusters keep their images.
 	TaggedImages bool
+	// SignedBootRequest makes user data send x-amz-content-sha256, which S3 asks for and curl adds by itself only from 8.0 on, and end
+	// with a message where the image's curl cannot sign the header (https://github.com/curl/curl/issues/8810).
+	SignedBootRequest bool
+	// ShortNodeShutdown gives pods 30 seconds when an instance shuts down. With more, the kubelet of an Ubuntu image gives them
+	// none: logind is limited to 30 seconds there (https://github.com/kubernetes/kubernetes/issues/102818).
+	ShortNodeShutdown bool
+	// FastSlotRestart limits the back-off of a slot's containers to a minute, from Kubernetes v1.35 on.
+	FastSlotRestart bool
+	// ConfiguredCrictl tells crictl where containerd listens.
+	ConfiguredCrictl bool
+	// PartitionedRegistries asks for credentials for public.ecr.aws only in the partition that its tokens are issued in.
+	PartitionedRegistries bool
 }
 
 // sets are all resource sets, oldest first.
 var sets = []ResourceSet{
 	{Version: Set100},
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
-	{Version: Set120, Features: Features{CrossZoneAPI: true, TaggedImages: true}},
+	{Version: Set120, Features: Features{
+		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
+		PartitionedRegistries: true, TaggedImages: true,
+	}},
 }
 
 // Set returns the resource set of that version. It errs when there is none.

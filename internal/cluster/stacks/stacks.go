@@ -90,6 +90,7 @@ func (m *Made) finish(
 	userData, err := bootstrap.UserData(bootstrap.UserDataInput{
 		Region: c.Region, DNSSuffix: c.DNSSuffix, Bucket: c.Bucket,
 		Architecture: string(architecture), NodeupSHA256: m.Machines.Nodeup, BundleSHA256: m.Machines.Bundle,
+		Signed: c.Features.SignedBootRequest,
 	})
 	if err != nil {
 		return &TemplateError{fmt.Errorf("make user data: %w", err)}

@@ -43,31 +43,43 @@ func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 		return nil, fmt.Errorf("there is no built-in release of Kubernetes %s", kubebuild.KubernetesVersion)
 	}
 	local := all[i]
-	local.Annotations = map[string]string{
-		"kubernetes.io/description": "For machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
-	}
-	local.Spec.Addons = nil
-	local.Spec.Artifacts = slices.DeleteFunc(local.Spec.Artifacts, func(a v1alpha1.Artifact) bool {
-		return a.Name != "kubelet" && a.Name != "kubeadm"
-	})
 	if host == nil {
+		forMachines(local)
 		return local, nil
 	}
-	for name, path := range map[string]string{"kubelet": host.Kubelet(), "kubeadm": host.Kubeadm()} {
+	return local, ForMachines(local, host, host.Kubeadm())
+}
+
+// ForMachines changes a release, as LocalRelease does, for machines of this computer whose image has the given kubeadm. It errs
+// when a binary cannot be read.
+func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error {
+	forMachines(r)
+	for name, path := range map[string]string{"kubelet": host.Kubelet(), "kubeadm": kubeadm} {
 		sum, err := sumOf(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		i := slices.IndexFunc(local.Spec.Artifacts, func(a v1alpha1.Artifact) bool { return a.Name == name })
+		i := slices.IndexFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool { return a.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("the release %s has no artifact %s", local.Name, name)
+			return fmt.Errorf("the release %s has no artifact %s", r.Name, name)
 		}
 		architecture := v1alpha1.Architecture(runtime.GOARCH)
-		source := local.Spec.Artifacts[i].Sources[architecture]
+		source := r.Spec.Artifacts[i].Sources[architecture]
 		source.SHA256, source.Unverified = sum, ""
-		local.Spec.Artifacts[i].Sources[architecture] = source
+		r.Spec.Artifacts[i].Sources[architecture] = source
 	}
-	return local, nil
+	return nil
+}
+
+// forMachines leaves out what machines of this computer do not have.
+func forMachines(r *v1alpha1.Release) {
+	r.Annotations = map[string]string{
+		"kubernetes.io/description": "For machines of local mode: no container runtime, no addons; kubelet and kubeadm are in the machine image.",
+	}
+	r.Spec.Addons = nil
+	r.Spec.Artifacts = slices.DeleteFunc(r.Spec.Artifacts, func(a v1alpha1.Artifact) bool {
+		return a.Name != "kubelet" && a.Name != "kubeadm"
+	})
 }
 
 func sumOf(path string) (string, error) {

@@ -30,11 +30,12 @@ type Version struct {
 	modules, binary string
 }
 
-// The versions that are built: the present one, which local mode runs, and one of the minor version before it,
-// from which tests upgrade. The last patches of that one are not on Go's module proxy with all of their parts.
+// The versions that are built: the present one, which local mode runs, and those of the two minor versions before it,
+// from which tests upgrade. The last patches of these are not on Go's module proxy with all of their parts.
 var (
 	Present  = Version{Kubernetes: KubernetesVersion, modules: "go", binary: "kube"}
 	Previous = Version{Kubernetes: "v1.35.4", modules: "previous", binary: "kube-previous"}
+	Oldest   = Version{Kubernetes: "v1.34.10", modules: "oldest", binary: "kube-oldest"}
 )
 
 const modulePath = "github.com/aws-operator/aws-operator"
