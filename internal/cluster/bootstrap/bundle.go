@@ -92,7 +92,9 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 		return nil, err
 	}
 	b.Roll, b.ExtraUserData = g.Spec.Roll, g.Spec.ExtraUserData
-	b.TokenParameter, b.TokenKey = c.TokenParameter, c.TokenKey
+	if b.TokenKey = c.TokenKey; b.TokenKey == "" {
+		b.TokenParameter = c.TokenParameter
+	}
 	if b.API, err = api(outputs[model.OutputAPIAddress], caCertPEM); err != nil {
 		return nil, err
 	}

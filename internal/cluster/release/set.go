@@ -33,13 +33,16 @@ type Features struct {
 	// nothing until clients try the next one.
 	// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
 	CrossZoneAPI bool
+	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
+	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
+	SlotsKeepToken bool
 }
 
 // sets are all resource sets, oldest first.
 var sets = []ResourceSet{
 	{Version: Set100},
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
-	{Version: Set120, Features: Features{CrossZoneAPI: true}},
+	{Version: Set120, Features: Features{CrossZoneAPI: true, SlotsKeepToken: true}},
 }
 
 // Set returns the resource set of that version. It errs when there is none.

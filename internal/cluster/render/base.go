@@ -126,11 +126,11 @@ func (s *baseScope) VPCARN() (string, error) {
 // BucketARN is the ARN of the bucket, which is known before it is made.
 func (s *baseScope) BucketARN() string { return "arn:" + s.Partition + ":s3:::" + s.Bucket }
 
-// TokenARN is the ARN of the parameter, or where the slots keep it of the object, that holds the bootstrap token.
-func (s *baseScope) TokenARN() string {
-	if s.TokenKey != "" {
-		return s.BucketARN() + "/" + s.TokenKey
-	}
+// TokenObjectARN is the ARN of the object that holds the bootstrap token where the slots keep it.
+func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }
+
+// TokenParameterARN is the ARN of the parameter that holds the bootstrap token where the operator keeps it.
+func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 
