@@ -21,6 +21,10 @@ import (
 // slotLabel is on the nodes of the control plane, with the number of their slot.
 const slotLabel = "cluster-operator.aws/slot"
 
+// roleLabel is on them, too. Kubelets may not set it, so that a worker cannot pass for a slot:
+// https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
+const roleLabel = "node-role.kubernetes.io/control-plane"
+
 // installAddons installs those of kubeadm's addons that are not charts. They are of the version of the slot's own API server, and
 // kube-proxy must not be newer than any (https://kubernetes.io/releases/version-skew-policy/#kube-proxy): while another slot is older,
 // as in an upgrade, it is left to the slot that comes up last.
@@ -101,7 +105,7 @@ func numbers(version string) []int {
 
 // listSlots asks the API for the nodes of the control plane.
 func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
-	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?labelSelector="+url.QueryEscape(slotLabel), nil)
+	body, err := b.askAsAdmin(ctx, http.MethodGet, "/api/v1/nodes?labelSelector="+url.QueryEscape(slotLabel+","+roleLabel), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API for nodes: %w", err)
 	}

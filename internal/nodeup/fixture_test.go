@@ -360,7 +360,7 @@ var (
 				answerOwnNode(w, r)
 				return
 			}
-			if r.URL.Path != "/api/v1/nodes" || r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot" || len(r.TLS.PeerCertificates) > 1 {
+			if r.URL.Path != "/api/v1/nodes" || r.URL.Query().Get("labelSelector") != "cluster-operator.aws/slot,node-role.kubernetes.io/control-plane" || len(r.TLS.PeerCertificates) > 1 {
 				w.WriteHeader(http.StatusForbidden)
 				return
 			}

@@ -30,7 +30,7 @@ const (
 	tokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where no operator does.
+// startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where the operator does not.
 func (b *boot) startTokenUnit(ctx context.Context) (string, error) {
 	if b.bundle.TokenKey == "" {
 		return "nothing, the operator keeps it", nil
@@ -62,8 +62,7 @@ WantedBy=multi-user.target
 	return tokenUnit, err
 }
 
-// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot of a cluster that no
-// operator runs beside. All slots do, and whoever looks first when half of the token's life is over makes the next one.
+// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot. All slots do, and whoever looks first when half of the token's life is over makes the next one.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {

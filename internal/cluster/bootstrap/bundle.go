@@ -99,7 +99,9 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 		return nil, err
 	}
 	b.Roll, b.ExtraUserData = g.Spec.Roll, g.Spec.ExtraUserData
-	b.TokenParameter, b.TokenKey = c.TokenParameter, c.TokenKey
+	if b.TokenKey = c.TokenKey; b.TokenKey == "" {
+		b.TokenParameter = c.TokenParameter
+	}
 	if b.API, err = api(model.APIAddress(outputs), caCertPEM); err != nil {
 		return nil, err
 	}

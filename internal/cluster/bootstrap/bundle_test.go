@@ -227,8 +227,12 @@ func TestBundlesHoldTheLoadBalancersNameInLowerCase(t *testing.T) {
 	lower[model.OutputAPIAddress] = strings.ToLower(given)
 	c, g := newFixture().mustResolve(t)
 	for name, make := range map[string]func(outputs map[string]string) (*bootstrap.Bundle, error){
-		"slot":   func(outputs map[string]string) (*bootstrap.Bundle, error) { return bootstrap.ControlPlane(c, 0, outputs) },
-		"worker": func(outputs map[string]string) (*bootstrap.Bundle, error) { return bootstrap.Worker(c, g, outputs, []byte(caCertificate)) },
+		"slot": func(outputs map[string]string) (*bootstrap.Bundle, error) {
+			return bootstrap.ControlPlane(c, 0, outputs)
+		},
+		"worker": func(outputs map[string]string) (*bootstrap.Bundle, error) {
+			return bootstrap.Worker(c, g, outputs, []byte(caCertificate))
+		},
 	} {
 		mixed, err := make(outputs)
 		if err != nil {

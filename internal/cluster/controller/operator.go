@@ -57,7 +57,9 @@ type operator struct {
 	models      *memo[modelKey, resolved]
 	authorities *memo[types.UID, *pki.Authorities]
 	// signals holds the signals that were sent, autoscaling the operation by whose beginning the cluster autoscaler was kept off.
-	signals     *memo[signalled, struct{}]
+	signals *memo[signalled, struct{}]
+	// unconfirmed holds what was reported of Nodes that are not what they claim to be, by their UIDs.
+	unconfirmed *memo[types.UID, map[string]string]
 	autoscaling *memo[types.UID, string]
 	// tokens holds bootstrap tokens that are made but not yet published.
 	tokens *memo[types.UID, pki.Token]
@@ -97,12 +99,13 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),
-		signals: newMemo[signalled, struct{}](), autoscaling: newMemo[types.UID, string](),
+		signals: newMemo[signalled, struct{}](), unconfirmed: newMemo[types.UID, map[string]string](), autoscaling: newMemo[types.UID, string](),
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
 		unmade: newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed
+	options.Workload.IdentifyWith(o.identify)
 	o.drains = drain.New(drain.Options{
 		Clients: options.Clients, Workload: options.Workload, Clock: options.Clock, Logger: ctrl.Log.WithName("drain"), Tell: o.drainNotice,
 	})
@@ -118,6 +121,7 @@ func (o *operator) forget(uid types.UID) {
 	o.dropModels(uid)
 	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
 	o.autoscaling.drop(uid)
+	o.unconfirmed.drop(uid)
 	o.authorities.drop(uid)
 	o.tokens.drop(uid)
 	o.secured.drop(uid)

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8stypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
-	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
@@ -84,7 +82,7 @@ func (s nodesStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) o
 	return operatorkit.Done()
 }
 
-// roleLabel returns the label of its role that a node lacks, "" if it lacks none. Kubelets may not set
+// roleLabel returns the label of its role that a node lacks, "" if it lacks none. Its role is that of its instance. Kubelets may not set
 // it: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 func roleLabel(node *workload.Node) string {
 	label := ""
@@ -122,36 +120,31 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 	return nil
 }
 
-// isGone reports whether a node's instance is terminated: an event told so, however well its kubelet was when it was heard last, or EC2
-// does, which is asked of nodes that have not been ready for long. Wait is when to look at the node again.
+// isGone reports whether the instance that a node claims is terminated: an event told so, however well its kubelet was when it was heard
+// last, or EC2 does, which is asked of nodes that have not been ready for long. Wait is when to look at the node again. A false claim
+// does no harm here, since nothing but the Node itself is removed.
 func (s nodesStep) isGone(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (gone bool, wait time.Duration, err error) {
-	if node.InstanceID == "" {
+	if node.Claimed == "" {
 		return false, 0, nil
 	}
-	if s.departed.has(node.InstanceID) {
+	if s.departed.has(node.Claimed) {
 		return true, 0, nil
 	}
 	if node.Ready {
 		return false, 0, nil
 	}
 	now := s.options.Clock.Now()
-	if wait := s.departed.askIn(node.InstanceID, node.ReadyChanged, now); wait > 0 {
+	if wait := s.departed.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
 		return false, wait, nil
 	}
-	s.departed.asked(node.InstanceID, now)
-	out, err := s.options.Clients.EC2(s.target(cluster)).DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{node.InstanceID}})
-	if awsapi.Code(err) == "InvalidInstanceID.NotFound" {
-		return true, 0, nil
-	}
+	s.departed.asked(node.Claimed, now)
+	found, err := s.describe(ctx, s.target(cluster), []string{node.Claimed})
 	if err != nil {
-		return false, 0, fmt.Errorf("look at instance %s: %w", node.InstanceID, err)
+		return false, 0, err
 	}
-	for i := range out.Reservations {
-		for j := range out.Reservations[i].Instances {
-			state := out.Reservations[i].Instances[j].State
-			if state != nil && state.Name != types.InstanceStateNameTerminated {
-				return false, lostAfter, nil
-			}
+	for i := range found {
+		if state := found[i].State; state != nil && state.Name != types.InstanceStateNameTerminated {
+			return false, lostAfter, nil
 		}
 	}
 	return true, 0, nil

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
@@ -34,7 +36,7 @@ const (
 // startingAgain is when to look again whether an API server that has just started has made its namespaces.
 const startingAgain = 250 * time.Millisecond
 
-// tokenStep keeps a bootstrap token in the cluster and in an SSM parameter that only workers read.
+// tokenStep keeps a bootstrap token in the cluster and in an SSM parameter that only workers read, where slots do not keep one.
 type tokenStep struct{ *operator }
 
 // Name returns the step's name.
@@ -46,6 +48,13 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	known, err := recall(status)
 	if err != nil {
 		return operatorkit.Fail(err)
+	}
+	kept, err := s.slotsKeepToken(ctx, cluster)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
+	if kept {
+		return s.handOver(ctx, cluster, status, &known)
 	}
 	if known.TokenRenewal != nil && now.Before(*known.TokenRenewal) {
 		return operatorkit.Done().LookAgain(known.TokenRenewal.Sub(now))
@@ -77,6 +86,69 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done().LookAgain(tokenLife / 2)
+}
+
+// slotsKeepToken reports whether no machine of the Cluster's groups joins with a token that the operator keeps: the resource sets of its
+// Release, and of those that groups are made from, have slots do it.
+func (s tokenStep) slotsKeepToken(ctx context.Context, cluster *v1alpha1.Cluster) (bool, error) {
+	groups, err := s.groupsOf(ctx, keyOf(cluster))
+	if err != nil {
+		return false, err
+	}
+	names := []string{cluster.Spec.Release}
+	if cluster.Status.Release != "" {
+		names = append(names, cluster.Status.Release) // Groups are made from it until the control plane is of the other.
+	}
+	for i := range groups {
+		known, err := recall(groups[i].Status.Stack)
+		if err != nil {
+			return false, err
+		}
+		past := known.historyOf()
+		for _, made := range []*machines{past.Now, past.Next, past.Prior} {
+			if made != nil {
+				names = append(names, made.Release)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		found, err := s.releaseNamed(ctx, name)
+		if apierrors.IsNotFound(err) {
+			return false, nil // What its machines need is not known.
+		}
+		if err != nil {
+			return false, err
+		}
+		set, err := release.Set(found.Spec.ResourceSet)
+		if err != nil || !set.Features.SlotsKeepToken {
+			return false, nil //nolint:nilerr // a set that is not known is reported where it is rendered
+		}
+	}
+	return true, nil
+}
+
+// handOver leaves the token to the slots: the parameter of one that the operator kept is deleted, and the token ends by itself.
+func (s tokenStep) handOver(ctx context.Context, cluster *v1alpha1.Cluster, status *v1alpha1.StackStatus, known *remembered) operatorkit.Outcome {
+	if known.TokenRenewal == nil {
+		return operatorkit.Done()
+	}
+	if err := s.deleteParameter(ctx, cluster); err != nil {
+		return failed(err)
+	}
+	known.Token, known.TokenRenewal = tokenDeleted, nil
+	if err := keep(status, *known); err != nil {
+		return operatorkit.Fail(err)
+	}
+	return operatorkit.Done()
+}
+
+func (s tokenStep) deleteParameter(ctx context.Context, cluster *v1alpha1.Cluster) error {
+	_, err := s.options.Clients.SSM(s.target(cluster)).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
+	if err != nil && awsapi.Code(err) != "ParameterNotFound" {
+		return fmt.Errorf("delete the bootstrap token: %w", err)
+	}
+	return nil
 }
 
 // createToken makes the token known in the cluster, as
@@ -129,9 +201,8 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
 		return operatorkit.Done() // No token is made before the base stack is there.
 	}
-	_, err = s.options.Clients.SSM(s.target(cluster)).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
-	if err != nil && awsapi.Code(err) != "ParameterNotFound" {
-		return failed(fmt.Errorf("delete the bootstrap token: %w", err))
+	if err := s.deleteParameter(ctx, cluster); err != nil {
+		return failed(err)
 	}
 	known.Token, known.TokenRenewal = tokenDeleted, nil
 	if err := keep(status, known); err != nil {

@@ -109,9 +109,10 @@ type Cluster struct {
 	Bucket string
 	// ZoneName is the name of the private hosted zone.
 	ZoneName string
-	// TokenParameter is the name of the SSM parameter of the bootstrap token, empty where TokenKey is not.
+	// TokenParameter is the name of the SSM parameter of the bootstrap token that the operator keeps, empty where no
+	// operator runs.
 	TokenParameter string
-	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it, as no operator does.
+	// TokenKey is the key in the bucket of the bootstrap token where the slots keep it; empty where only the operator does.
 	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string

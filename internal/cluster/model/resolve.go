@@ -113,9 +113,10 @@ func (c *Cluster) resolveNames(alone bool) {
 	c.StackName = BaseStackName(c.Name)
 	c.Bucket = BucketName(c.Name, c.AccountID, c.Region)
 	c.ZoneName = ZoneName(c.Name)
-	if alone {
+	if alone || c.Features.SlotsKeepToken {
 		c.TokenKey = KeyToken
-	} else {
+	}
+	if !alone {
 		c.TokenParameter = TokenParameterName(c.Name)
 	}
 	c.Tags = maps.Clone(c.Spec.Tags)

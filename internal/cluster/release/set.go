@@ -49,6 +49,9 @@ type Features struct {
 	ConfiguredCrictl bool
 	// PartitionedRegistries asks for credentials for public.ecr.aws only in the partition that its tokens are issued in.
 	PartitionedRegistries bool
+	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
+	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
+	SlotsKeepToken bool
 }
 
 // sets are all resource sets, oldest first.
@@ -57,7 +60,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true,
 	}},
 }
 

@@ -138,11 +138,11 @@ func (s *baseScope) ImageRepositoryARNs() []string {
 	return arns
 }
 
-// TokenARN is the ARN of the parameter, or where the slots keep it of the object, that holds the bootstrap token.
-func (s *baseScope) TokenARN() string {
-	if s.TokenKey != "" {
-		return s.BucketARN() + "/" + s.TokenKey
-	}
+// TokenObjectARN is the ARN of the object that holds the bootstrap token where the slots keep it.
+func (s *baseScope) TokenObjectARN() string { return s.BucketARN() + "/" + s.TokenKey }
+
+// TokenParameterARN is the ARN of the parameter that holds the bootstrap token where the operator keeps it.
+func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 

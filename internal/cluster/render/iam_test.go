@@ -96,6 +96,39 @@ func TestWhatWorkersMay(t *testing.T) {
 	}
 }
 
+// Where slots keep the token they write it, workers read it, and those of groups that an upgrade has not reached yet the parameter as well.
+func TestWhoMayTouchTheTokenThatSlotsKeep(t *testing.T) {
+	f := read(t, "testdata/private.yaml")
+	f.cluster.Spec.Release = "set-1.2.0"
+	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
+	s, err := render.Base(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../../docs/reference/cluster-resources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, role := range []string{"ControlPlaneRole", "WorkerRole"} {
+		for _, one := range statements(t, s, role) {
+			if strings.HasSuffix(one.sid, "Token") {
+				got[role] = append(got[role], one.sid)
+			}
+			if !strings.Contains(string(text), "`"+one.sid+"`") {
+				t.Errorf("the reference does not say why %s has %s", role, one.sid)
+			}
+		}
+	}
+	want := map[string][]string{
+		"ControlPlaneRole": {"KeepToken", "EncryptToken"},
+		"WorkerRole":       {"ReadToken", "DecryptToken", "ReadFormerToken", "DecryptFormerToken"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
+	}
+}
+
 // What changes EC2's or load balancers' resources is held to the cluster's tag
 // or to one resource.
 func TestChangesAreHeldToTheCluster(t *testing.T) {
@@ -191,10 +224,11 @@ func TestPoliciesFit(t *testing.T) {
 	const mostOfRole, mostOfPolicy, reserve = 10_240, 6_144, 1_000
 	f := read(t, "testdata/private.yaml")
 	f.cluster.Name = strings.Repeat("n", 40) // the longest
+	f.cluster.Spec.Release = "set-1.2.0"     // the newest
 	for range 16 {                           // the most
 		f.cluster.Spec.IAM.ImageRepositories = append(f.cluster.Spec.IAM.ImageRepositories, strings.Repeat("r", 100))
 	}
-	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.1.0"))
+	c, _ := fixture{cluster: f.cluster}.resolve(t, setRelease("1.2.0"))
 	s, err := render.Base(c)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -41,6 +42,13 @@ type Cluster struct {
 	problem   string
 	nodes     map[string]Node
 	sorted    []Node // of nodes, nil after a change
+	// instances are those that EC2 was asked for, unidentified those that it is to be asked for; asking says that it is being asked.
+	instances    map[string]identified
+	unidentified map[string]struct{}
+	asking       bool
+	// running ends with the connection.
+	running context.Context //nolint:containedctx // what it bounds is begun by news of nodes
+	asks    sync.WaitGroup
 }
 
 // connect makes a connection that is not started. It dials nothing.
@@ -68,13 +76,13 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	return &Cluster{
 		key: key, config: config, core: core, transport: transport, owner: owner,
 		all:  sync.OnceValues(func() (kubernetes.Interface, error) { return kubernetes.NewForConfigAndClient(bare, client) }),
-		done: make(chan struct{}), nodes: map[string]Node{}, problem: "it has not answered yet",
+		done: make(chan struct{}), nodes: map[string]Node{}, instances: map[string]identified{}, unidentified: map[string]struct{}{}, problem: "it has not answered yet",
 	}, nil
 }
 
 func (c *Cluster) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
+	c.stop, c.running = cancel, ctx
 	go func() {
 		defer close(c.done)
 		c.follow(ctx)
@@ -85,6 +93,7 @@ func (c *Cluster) start() {
 func (c *Cluster) close() {
 	c.stop()
 	<-c.done
+	c.asks.Wait()
 	c.transport.CloseIdleConnections()
 }
 
@@ -152,42 +161,77 @@ func (c *Cluster) setReachable(reachable bool, problem string) {
 	}
 }
 
-// replace takes over a whole list of nodes.
-func (c *Cluster) replace(nodes map[string]Node) {
+// replace takes over a whole list of nodes. Their instances are looked up first, if that is possible at once: a cluster that was just
+// connected to would look as if it had no nodes.
+func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 	c.mu.Lock()
 	before := c.nodes
 	c.nodes, c.sorted = nodes, nil
+	c.judgeAll()
+	asks := len(c.unidentified) > 0 && !c.asking
 	c.mu.Unlock()
-	for name, node := range nodes {
+	if asks {
+		_ = c.identifyOnce(ctx) // It is tried again beside.
+	}
+	c.mu.RLock()
+	judged := maps.Clone(c.nodes)
+	c.mu.RUnlock()
+	for name, node := range judged {
 		if was, ok := before[name]; !ok || !was.same(&node) {
 			c.tell(&node)
 		}
 	}
 	for name, was := range before {
-		if _, ok := nodes[name]; !ok {
+		if _, ok := judged[name]; !ok {
 			c.tell(&was)
 		}
 	}
+	c.startIdentifying()
 }
 
 // put takes over one node.
 func (c *Cluster) put(node *Node) {
 	c.mu.Lock()
-	was, ok := c.nodes[node.Name]
+	was := c.nodes[node.Name]
 	c.nodes[node.Name], c.sorted = *node, nil
+	others := c.judge(node.Claimed)
+	if was.Claimed != node.Claimed {
+		others = append(others, c.judge(was.Claimed)...)
+	}
+	now, asks := c.nodes[node.Name], len(c.unidentified) > 0
+	news := !was.same(&now) && !c.isPending(&now) // One that is pending is published when EC2 has answered.
 	c.mu.Unlock()
-	if !ok || !was.same(node) {
-		c.tell(node)
+	if news {
+		c.tell(&now)
+	}
+	c.tellOthers(node.Name, others)
+	if asks {
+		c.startIdentifying()
 	}
 }
 
 // remove forgets a node.
 func (c *Cluster) remove(node *Node) {
 	c.mu.Lock()
+	if was, ok := c.nodes[node.Name]; ok {
+		node = &was
+	}
 	delete(c.nodes, node.Name)
 	c.sorted = nil
+	c.forgetInstances()
+	others := c.judge(node.Claimed)
 	c.mu.Unlock()
 	c.tell(node)
+	c.tellOthers(node.Name, others)
+}
+
+// tellOthers publishes the nodes of which news of another changed what they are.
+func (c *Cluster) tellOthers(but string, others []Node) {
+	for i := range others {
+		if others[i].Name != but {
+			c.tell(&others[i])
+		}
+	}
 }
 
 func (c *Cluster) tell(node *Node) {

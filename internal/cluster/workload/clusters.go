@@ -39,7 +39,8 @@ type Change struct {
 
 // Clusters holds the connections to all workload clusters. It is safe for use by many goroutines.
 type Clusters struct {
-	options Options
+	options  Options
+	identify Identify
 
 	mu          sync.RWMutex
 	clusters    map[types.NamespacedName]*Cluster

@@ -89,7 +89,7 @@ func (c *Cluster) list(ctx context.Context) (string, error) {
 			nodes[page.Items[i].Name] = nodeFrom(&page.Items[i])
 		}
 		if page.Continue == "" {
-			c.replace(nodes)
+			c.replace(ctx, nodes)
 			return page.ResourceVersion, nil
 		}
 		options.Continue = page.Continue

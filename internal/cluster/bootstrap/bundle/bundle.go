@@ -49,7 +49,7 @@ type Bundle struct {
 	PKI []PKIFile `json:"pki,omitempty"`
 	// TokenParameter names the SSM parameter that holds a worker's bootstrap token.
 	TokenParameter string `json:"tokenParameter,omitempty"`
-	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where no operator keeps one: a slot
+	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where slots keep it: a slot
 	// makes and renews it, a worker reads it.
 	TokenKey string `json:"tokenKey,omitempty"`
 	// API is where a worker finds the cluster that it joins.
