@@ -61,6 +61,9 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		s.tokens.keep(cluster.UID, token)
 	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
+	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
 	case apierrors.IsNotFound(err): // The namespace, which an API server makes once it has started.
 		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").Quietly()
@@ -128,6 +131,9 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
 		return operatorkit.Done() // No token is made before the base stack is there.
+	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
 	}
 	_, err = s.options.Clients.SSM(s.target(cluster)).DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(model.TokenParameterName(cluster.Name))})
 	if err != nil && awsapi.Code(err) != "ParameterNotFound" {

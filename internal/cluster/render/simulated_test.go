@@ -179,7 +179,7 @@ func (l *lab) removeAll(t *testing.T) {
 	for i := len(l.made) - 1; i >= 0; i-- {
 		m := &l.made[i]
 		l.follow(t, stack.Gone, func() (stack.Result, error) {
-			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{})
+			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{OwnerTags: ownerOf(&m.desired), DisableTerminationProtection: true})
 			m.record = result.Record
 			l.letGo(t)
 			return result, err
@@ -229,4 +229,13 @@ func (l *lab) follow(t *testing.T, want stack.State, step func() (stack.Result, 
 			t.Fatalf("not %s in time: %s: %s", want, result.Reason, result.Message)
 		}
 	}
+}
+
+// ownerOf returns the tags that prove a stack to be the cluster's.
+func ownerOf(desired *stack.Desired) map[string]string {
+	tags := map[string]string{}
+	for _, name := range desired.OwnerTags {
+		tags[name] = desired.Tags[name]
+	}
+	return tags
 }
