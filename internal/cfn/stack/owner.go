@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -114,7 +115,7 @@ func (e *Engine) judge(found *live, owner *Owner) (moved bool, foreign *ForeignE
 	switch {
 	case of == ours:
 		return false, nil
-	case of != "" && slices.Contains(owner.AdoptFrom, of), slices.Contains(owner.AdoptFrom, found.name):
+	case slices.Contains(owner.AdoptFrom, cmp.Or(of, found.name)):
 		return true, nil
 	case of != "":
 		return false, &ForeignError{reasonManagedElsewhere, fmt.Sprintf(

@@ -197,7 +197,7 @@ func TestRoleThatIsNotTo(t *testing.T) {
 	group := w.aGroup("workers", "demo")
 	w.create(group)
 	w.condition(cluster, "Synced", metav1.ConditionFalse, "RoleNotAssumable")
-	w.condition(group, "Synced", metav1.ConditionFalse, "")
+	w.condition(group, "Ready", metav1.ConditionFalse, "ClusterNotReady")
 	for _, obj := range []conditioned{group, cluster} {
 		if err := w.client.Delete(t.Context(), obj); err != nil {
 			t.Fatal(err)
