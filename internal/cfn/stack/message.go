@@ -139,6 +139,9 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// Names reports whether a stack's ARN is of a stack of that name.
+func Names(id, name string) bool { return nameOf(id) == name }
+
 // nameOf returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.
 func nameOf(id string) string {
 	if parts := strings.Split(id, "/"); len(parts) == 3 {
