@@ -66,7 +66,8 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 	if err != nil {
 		return "", err
 	}
-	desired.Refresh = true // the record is not kept over restarts
+	desired.Refresh = true                     // the record is not kept over restarts
+	desired.AdoptFrom = []string{desired.Name} // for want of a record, one from before management clusters were noted is known by its name
 	var record stack.Record
 	told := ""
 	for delay := firstLook; ; delay = min(2*delay, lastLook) {

@@ -109,7 +109,12 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("ask AWS whose credentials these are (or name the account with --aws-account-id): %w", err)
 		}
 	}
+	management, err := managementCluster(ctx, opts.RESTConfig)
+	if err != nil {
+		return nil, err
+	}
 	engine := stack.New(stack.Options{
+		AccountID: opts.Account, ManagementCluster: management,
 		Clients: clients, Clock: opts.Clock, Logger: opts.Logger.WithName("stack"), TemplateBucket: opts.TemplateBucket,
 	})
 	listener := awsevents.New(awsevents.Options{

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
+	cfnstack "github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 )
@@ -57,9 +59,25 @@ func (d *draft) fetch(ctx context.Context) error {
 		if s := &d.subjects[one.subject]; s.Deployed == nil && !one.guessed {
 			d.note("Stack %s was made before and is gone now.", s.Name)
 		}
+		d.subjects[one.subject].keepManagement()
 	}
 	d.pending = nil
 	return nil
+}
+
+// keepManagement has the stack that is wanted carry the management cluster's tag of the one that is deployed: the operator keeps it, and
+// it is no change.
+func (s *Subject) keepManagement() {
+	if s.Deployed == nil || s.Wanted == nil || s.Deployed.Tags[cfnstack.ManagementTag] == "" {
+		return
+	}
+	wanted := *s.Wanted
+	wanted.Tags = maps.Clone(wanted.Tags)
+	if wanted.Tags == nil {
+		wanted.Tags = map[string]string{}
+	}
+	wanted.Tags[cfnstack.ManagementTag] = s.Deployed.Tags[cfnstack.ManagementTag]
+	s.Wanted = &wanted
 }
 
 // deployed asks what is deployed as a stack; nil if it is gone, or holds nothing.

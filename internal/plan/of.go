@@ -368,7 +368,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	case goes && s.Same: // What was rendered is what is deployed.
 		s.Deployed, s.Same = sideOf(s.Wanted), false
 	case there && !s.Same && !d.alone:
-		d.pending = append(d.pending, pending{subject: len(d.subjects), id: known.StackID})
+		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name}) // not by the ARN: a status can name any stack
 	}
 	if goes {
 		s.Wanted = nil

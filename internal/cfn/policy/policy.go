@@ -20,6 +20,8 @@ const (
 	AllowReplace = "replace"
 	// AllowRemove consents to the removal of stateful resources.
 	AllowRemove = "remove"
+	// AllowSkip consents to rollbacks that skip the resources that refuse.
+	AllowSkip = "skip"
 )
 
 // Allow is what a person consented to.
@@ -28,12 +30,15 @@ type Allow struct {
 	Replace bool
 	// Remove consents to the removal of stateful resources.
 	Remove bool
+	// Skip consents to rollbacks that skip the resources that refuse.
+	Skip bool
 	// Annotation is where consent is given, for the messages; empty is
 	// AllowAnnotation.
 	Annotation string
 }
 
-func (a Allow) annotation() string { return cmp.Or(a.Annotation, AllowAnnotation) }
+// Where returns the annotation by which consent is given, for messages.
+func (a Allow) Where() string { return cmp.Or(a.Annotation, AllowAnnotation) }
 
 // ParseAllow reads the value of AllowAnnotation. It errs on words it does not
 // know, since a misspelt consent is none; the words it knows still count.
@@ -47,13 +52,15 @@ func ParseAllow(value string) (Allow, error) {
 			allow.Replace = true
 		case AllowRemove:
 			allow.Remove = true
+		case AllowSkip:
+			allow.Skip = true
 		default:
 			unknown = append(unknown, word)
 		}
 	}
 	if len(unknown) > 0 {
-		return allow, fmt.Errorf("annotation %s knows %s and %s, not %s",
-			AllowAnnotation, AllowReplace, AllowRemove, strings.Join(unknown, ", "))
+		return allow, fmt.Errorf("annotation %s knows %s, %s and %s, not %s",
+			AllowAnnotation, AllowReplace, AllowRemove, AllowSkip, strings.Join(unknown, ", "))
 	}
 	return allow, nil
 }
@@ -119,7 +126,7 @@ func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message st
 		return "", ""
 	}
 	return StatefulReplacement, fmt.Sprintf("%s (%s) would be replaced by an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), allow.annotation(), AllowReplace)
+		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
 }
 
 func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, message string) {
@@ -127,7 +134,7 @@ func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, mes
 		return "", ""
 	}
 	return StatefulMayBeReplaced, fmt.Sprintf("%s (%s) may be replaced by an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
-		change.LogicalID, change.Type, because(change), fate(change), allow.annotation(), AllowReplace)
+		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
 }
 
 // statefulIsNotRemoved lets resources go whose DeletionPolicy keeps them.
@@ -136,7 +143,7 @@ func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message str
 		return "", ""
 	}
 	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Put it back, or accept the removal with the annotation %s: %s.",
-		change.LogicalID, change.Type, fate(change), allow.annotation(), AllowRemove)
+		change.LogicalID, change.Type, fate(change), allow.Where(), AllowRemove)
 }
 
 // because names the properties that are the cause.

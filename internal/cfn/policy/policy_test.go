@@ -89,7 +89,7 @@ func TestParseAllow(t *testing.T) {
 		{"no annotation", "", policy.Allow{}, ""},
 		{"one word", "replace", policy.Allow{Replace: true}, ""},
 		{"two words with spaces", " remove , replace", policy.Allow{Replace: true, Remove: true}, ""},
-		{"a misspelt word is no consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow knows replace and remove, not removal"},
+		{"a misspelt word is no consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow knows replace, remove and skip, not removal"},
 	} {
 		got, err := policy.ParseAllow(c.value)
 		message := ""

@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
@@ -52,6 +54,7 @@ func (v *visit) create(ctx context.Context) step {
 		again := v.engine.watchlist.has(v.record.StackID)
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
+		v.engine.watchlist.own(v.record.StackID, v.target, v.owner.digest())
 		if again { // An operator that died before it could note so had sent it, and the event of its end may have been told by now.
 			return v.look(ctx)
 		}
@@ -66,7 +69,7 @@ func (v *visit) create(ctx context.Context) step {
 func (v *visit) sendCreate(ctx context.Context, body, url *string, sent string) (*cloudformation.CreateStackOutput, error) {
 	return v.cloudformation().CreateStack(ctx, &cloudformation.CreateStackInput{
 		StackName: aws.String(v.desired.Name), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
-		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(),
+		Parameters: parameters(v.desired.Parameters), Tags: v.tags(), Capabilities: v.capabilities(),
 		EnableTerminationProtection: aws.Bool(v.desired.TerminationProtection), RoleARN: optional(v.desired.RoleARN),
 		StackPolicyBody: optional(v.desired.Policy),
 	})
@@ -82,7 +85,6 @@ func (v *visit) adopt(ctx context.Context) step {
 	if v.found == nil {
 		return end(v.wait(reasonUnsettled, "The stack's name is just being freed; the operator tries again shortly.", staleLook))
 	}
-	v.record.TerminationProtection = v.found.protected && v.desired.TerminationProtection
 	return goOn()
 }
 
@@ -104,7 +106,7 @@ func (v *visit) update(ctx context.Context) step {
 	sent := v.updateToken(v.record.Changed)
 	_, err := v.cloudformation().UpdateStack(ctx, &cloudformation.UpdateStackInput{
 		StackName: aws.String(v.record.StackID), TemplateBody: body, TemplateURL: url, ClientRequestToken: aws.String(sent),
-		Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags), Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
+		Parameters: parameters(v.desired.Parameters), Tags: v.tags(), Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
 		StackPolicyBody: optional(v.desired.Policy), StackPolicyDuringUpdateBody: optional(v.desired.consent()),
 	})
 	switch {
@@ -124,7 +126,11 @@ func (v *visit) prepare(ctx context.Context) step {
 	if v.desired.Prepare == nil {
 		return goOn()
 	}
-	if err := v.desired.Prepare(ctx); err != nil {
+	err := v.desired.Prepare(ctx)
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		return end(foreign.result(v.record))
+	}
+	if err != nil {
 		return v.failed(err)
 	}
 	return goOn()
@@ -206,8 +212,11 @@ func (v *visit) refused(err error) step {
 
 // keep sees to what is not part of an update, and reads the outputs if nobody has.
 func (v *visit) keep(ctx context.Context) step {
-	if v.record.TerminationProtection != v.desired.TerminationProtection {
-		if s := v.protect(ctx, v.desired.TerminationProtection); s.done {
+	if v.desired.TerminationProtection && !v.record.TerminationProtection {
+		if !v.trusted() {
+			return v.look(ctx)
+		}
+		if s := v.protect(ctx, true); s.done {
 			return s
 		}
 	}
@@ -263,6 +272,21 @@ func (v *visit) rollback(ctx context.Context, action Action) step {
 	default:
 		return v.failed(err)
 	}
+}
+
+// askSkip names the resources that a rollback would have to skip, and asks for consent.
+func (v *visit) askSkip(ctx context.Context) step {
+	failures, err := v.refusing(ctx, types.ResourceStatusUpdateFailed)
+	if err != nil {
+		return v.failed(err)
+	}
+	names := make([]string, 0, len(failures))
+	for _, one := range failures {
+		names = append(names, one.LogicalID)
+	}
+	return end(v.stall(reasonSkip, fmt.Sprintf("The update failed, and so did its rollback, in %s. %s Repair what refuses and change the object, or annotate it with %s=%s: "+
+		"then the rollback skips these resources, which stay as they are and may differ from the template.",
+		listed(names), refusals(failures, v.record.StatusReason), v.desired.Allow.Where(), policy.AllowSkip)))
 }
 
 func (v *visit) sendRollback(ctx context.Context, action Action, skip []string, sent string) error {

@@ -49,6 +49,8 @@ const (
 	ActionContinue Action = "ContinueRollback"
 	// ActionSkip sends ContinueUpdateRollback without the resources that refuse.
 	ActionSkip Action = "SkipResources"
+	// ActionAskSkip asks for consent to ActionSkip and names the resources.
+	ActionAskSkip Action = "AskToSkipResources"
 	// ActionRollback sends RollbackStack: an update was left failed, without a rollback.
 	ActionRollback Action = "Rollback"
 	// ActionDelete sends DeleteStack.
@@ -60,6 +62,19 @@ const (
 	// ActionDone ends a deletion.
 	ActionDone Action = "Done"
 )
+
+// touches reports whether an action changes a stack that is there, or has what it says of itself believed.
+func (a Action) touches() bool {
+	switch a {
+	case ActionUpdate, ActionPropose, ActionRead, ActionExecute, ActionWithdraw, ActionRecreate, ActionContinue, ActionSkip, ActionAskSkip,
+		ActionRollback, ActionDelete, ActionDeleteAgain:
+		return true
+	case ActionCreate, ActionInspect, ActionAwait, ActionKeep, ActionWait, ActionRetryLater, ActionStall, ActionDone: // The first two look, as Keep does before it protects.
+		return false
+	default:
+		return true
+	}
+}
 
 // StatusNone is the status of a stack that does not exist.
 const StatusNone types.StackStatus = ""
@@ -78,6 +93,8 @@ type Facts struct {
 	Early bool
 	// RollbackAttempts counts what was tried to finish a failed rollback.
 	RollbackAttempts int
+	// MaySkip is true when the object's owner consents to a rollback without the resources that refuse.
+	MaySkip bool
 	// Review is true when changes wait for approval.
 	Review bool
 	// Proposal is how far the approval of a change is.
@@ -109,12 +126,12 @@ var table = map[types.StackStatus]row{
 	types.StackStatusUpdateComplete:                          {present: compare, absent: always(ActionDelete)},
 	types.StackStatusUpdateFailed:                            {present: rollback(ActionStall), absent: rollback(ActionDelete)},
 	types.StackStatusUpdateRollbackInProgress:                {present: always(ActionWait), absent: always(ActionWait)},
-	types.StackStatusUpdateRollbackFailed:                    {present: continueRollback(ActionStall), absent: continueRollback(ActionDelete)},
+	types.StackStatusUpdateRollbackFailed:                    {present: continueRollback, absent: continueOnce},
 	types.StackStatusUpdateRollbackComplete:                  {present: compare, absent: always(ActionDelete)},
 	types.StackStatusImportInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
 	types.StackStatusImportComplete:                          {present: compare, absent: always(ActionDelete)},
 	types.StackStatusImportRollbackInProgress:                {present: always(ActionWait), absent: always(ActionWait)},
-	types.StackStatusImportRollbackFailed:                    {present: continueRollback(ActionStall), absent: continueRollback(ActionDelete)},
+	types.StackStatusImportRollbackFailed:                    {present: continueRollback, absent: continueOnce},
 	types.StackStatusImportRollbackComplete:                  {present: compare, absent: always(ActionDelete)},
 	types.StackStatusDeleteInProgress:                        {present: always(ActionWait), absent: always(ActionWait)},
 	types.StackStatusDeleteFailed:                            {present: deleteAgain, absent: deleteAgain},
@@ -200,18 +217,28 @@ func review(f Facts) Action {
 	}
 }
 
-// continueRollback continues a failed rollback, then without the resources that refuse, and then does as told.
-func continueRollback(finally Action) rule {
-	return func(f Facts) Action {
-		switch {
-		case f.RollbackAttempts == 0:
-			return ActionContinue
-		case f.RollbackAttempts < maxRollbackAttempts:
-			return ActionSkip
-		default:
-			return finally
-		}
+// continueRollback continues a failed rollback, and then without the resources that refuse if the object's owner consents: what is
+// skipped stays as the failed update left it, while CloudFormation takes it for rolled back.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
+func continueRollback(f Facts) Action {
+	switch {
+	case f.RollbackAttempts == 0:
+		return ActionContinue
+	case f.RollbackAttempts >= maxRollbackAttempts:
+		return ActionStall
+	case f.MaySkip:
+		return ActionSkip
+	default:
+		return ActionAskSkip
 	}
+}
+
+// continueOnce continues a failed rollback and then deletes the stack as it is.
+func continueOnce(f Facts) Action {
+	if f.RollbackAttempts == 0 {
+		return ActionContinue
+	}
+	return ActionDelete
 }
 
 // rollback starts the rollback of an update that failed without one, and then does as told.

@@ -24,8 +24,8 @@ func (v *visit) delete(ctx context.Context, action Action) step {
 }
 
 func (v *visit) sendDelete(ctx context.Context, retain []string) step {
-	if v.record.TerminationProtection {
-		if s := v.protect(ctx, false); s.done { // we switched it on, so we may switch it off
+	if v.record.TerminationProtection && v.mayUnprotect() {
+		if s := v.protect(ctx, false); s.done {
 			return s
 		}
 	}
@@ -58,8 +58,14 @@ func protected(err error) bool {
 	return awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "TerminationProtection is enabled")
 }
 
+// mayUnprotect reports whether termination protection may be switched off: the caller says so, or protects the stack itself and has it
+// made again.
+func (v *visit) mayUnprotect() bool {
+	return v.deletion.DisableTerminationProtection || v.goal == Present && v.desired.TerminationProtection
+}
+
 func (v *visit) deleteProtected(ctx context.Context, retain []string) step {
-	if !v.deletion.DisableTerminationProtection || v.surprised {
+	if !v.mayUnprotect() || v.surprised {
 		return end(v.stall(reasonProtected, "Somebody switched on termination protection for stack "+v.desired.Name+", so it is not deleted; switch it off if it may go."))
 	}
 	v.surprised = true

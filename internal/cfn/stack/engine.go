@@ -21,6 +21,7 @@ type Clients interface {
 	S3(t awsapi.Target) awsapi.S3
 	ObjectURL(t awsapi.Target, bucket, key string) string
 	Waiting(t awsapi.Target, service string) int
+	Region(t awsapi.Target) string
 }
 
 // Options configure an Engine; only Clients is required.
@@ -32,6 +33,11 @@ type Options struct {
 	Registry *schema.Registry
 	// Logger defaults to silence.
 	Logger logr.Logger
+	// AccountID is the account of targets without a role; empty is not known.
+	AccountID string
+	// ManagementCluster identifies the management cluster, by the UID of its namespace kube-system. It is noted on every stack, and a
+	// stack of another one is not touched. Empty, as with a state that is no cluster's, notes nothing.
+	ManagementCluster string
 	// TemplateBucket holds templates that are too big for a request; without it such templates stall.
 	TemplateBucket string
 	// PollInterval is after how long a running operation is looked at without an event; default 2 minutes.
@@ -110,13 +116,17 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 	key := stackKey{target: target, name: desired.Name}
 	caller := claimant{tags: digestMap(desired.owner()), salt: desired.Salt}
 	record = e.journal.newest(key, caller, record)
+	owner := &Owner{Name: desired.Name, StackID: record.StackID, Tags: desired.owner(), AdoptFrom: desired.AdoptFrom}
+	if foreign := e.misnamed(target, owner); foreign != nil {
+		return foreign.result(record), nil
+	}
 	printed := desired.Template.Digest() // Printing a template costs more than all else here.
 	digest := desired.digestWith(printed)
 	if e.untouched(&desired, digest, &record) {
 		return e.unchanged(target, &desired, digest, record), nil
 	}
 	v := &visit{
-		engine: e, target: target, key: key, owner: caller, goal: Present,
+		engine: e, target: target, key: key, caller: caller, owner: owner, goal: Present,
 		desired: desired, digest: digest, before: record, record: record,
 	}
 	v.record.Deleting = false
@@ -132,8 +142,12 @@ func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, 
 	key := stackKey{target: target, name: name}
 	caller := claimant{salt: options.Salt}
 	record = e.journal.newest(key, caller, record)
+	owner := &Owner{Name: name, StackID: record.StackID, Tags: options.OwnerTags, AdoptFrom: options.AdoptFrom}
+	if foreign := e.misnamed(target, owner); foreign != nil {
+		return foreign.result(record), nil
+	}
 	v := &visit{
-		engine: e, target: target, key: key, owner: caller, goal: Absent,
+		engine: e, target: target, key: key, caller: caller, owner: owner, goal: Absent,
 		desired: Desired{Name: name}, deletion: options, before: record, record: record,
 	}
 	if !v.record.Deleting {
@@ -152,7 +166,7 @@ func (e *Engine) Observe(event Event) {
 // untouched is true when nothing needs to be done: the record says that what is desired is applied, and nobody saw a change.
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
 	if record.Digest != digest || record.PendingDigest != "" || record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh ||
-		record.Deleting || record.TerminationProtection != desired.TerminationProtection ||
+		record.Deleting || desired.TerminationProtection && !record.TerminationProtection ||
 		!stable(types.StackStatus(record.Status)) {
 		return false
 	}

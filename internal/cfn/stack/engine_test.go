@@ -163,7 +163,13 @@ func TestAFailedRollbackIsContinued(t *testing.T) {
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks", "DescribeStackEvents", "ContinueUpdateRollback").Record
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateRollbackFailed, "no such queue"))
-	record = ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks", "DescribeStackEvents", "ListStackResources", "ContinueUpdateRollback").Record
+	asking := ensured(t, s, e, desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents", "ListStackResources")
+	if asking.Reason != "RollbackNeedsConsent" || !strings.Contains(asking.Message, "Queue") || !strings.Contains(asking.Message, "service-operator.aws/allow=skip") || len(s.stacks[0].skipped) > 0 {
+		t.Errorf("skipped %q without consent, %s: %s", s.stacks[0].skipped, asking.Reason, asking.Message)
+	}
+	skipping := desire(t, 2)
+	skipping.Allow.Skip = true
+	record = ensured(t, s, e, skipping, asking.Record, InProgress, "ListStackResources", "ContinueUpdateRollback").Record
 	if !slices.Equal(s.stacks[0].skipped, []string{"Queue"}) {
 		t.Errorf("skipped %q, want the resource that refuses", s.stacks[0].skipped)
 	}
@@ -346,7 +352,8 @@ func TestTerminationProtection(t *testing.T) {
 	protected.TerminationProtection = true
 	record = ensured(t, s, e, protected, record, Ready, "UpdateTerminationProtection").Record
 	ensured(t, s, e, protected, record, Ready)
-	deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "UpdateTerminationProtection", "DeleteStack") // ours to switch off
+	deletedBy(t, s, e, record, DeleteOptions{}, Stalled, "DeleteStack")
+	deletedBy(t, s, e, record, DeleteOptions{DisableTerminationProtection: true}, InProgress, "UpdateTerminationProtection", "DeleteStack")
 }
 
 func TestSomebodyElsesTerminationProtectionStands(t *testing.T) {

@@ -16,6 +16,7 @@ const (
 	reasonTooBig       = "TemplateTooBig"
 	reasonUnreadable   = "DeployedTemplateUnreadable"
 	reasonNameTaken    = "StackNameTaken"
+	reasonSkip         = "RollbackNeedsConsent"
 	reasonRefused      = "RefusedByPolicy"
 	reasonProtected    = "TerminationProtected"
 	reasonCreateFailed = "CreateFailed"
@@ -24,6 +25,16 @@ const (
 	reasonDeleteFailed = "DeleteFailed"
 	reasonUnsettled    = "Unsettled"
 	reasonProposing    = "ProposingChange"
+)
+
+// The reasons of stacks that are not the object's, see [ForeignError].
+const (
+	// reasonNotOwned says that the record names a stack that is not the object's.
+	reasonNotOwned = "StackNotOwned"
+	// reasonManagedElsewhere says that the stack is another management cluster's.
+	reasonManagedElsewhere = "ManagedElsewhere"
+	// reasonUnmarked says that it is not known of which management cluster the stack is.
+	reasonUnmarked = "ManagementClusterUnknown"
 )
 
 // The reasons of results in state [Proposed].
@@ -127,6 +138,9 @@ func times(n int) string {
 	}
 	return fmt.Sprintf("%d times", n)
 }
+
+// Names reports whether a stack's ARN is of a stack of that name.
+func Names(id, name string) bool { return nameOf(id) == name }
 
 // nameOf returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.
 func nameOf(id string) string {

@@ -26,9 +26,7 @@ func TestAnUnrecordedCreationForAVanishedStackIsDeleted(t *testing.T) {
 	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack") // and dies
 	s.end(types.StackStatusCreateComplete, "")
 	e = s.engine()
-	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DeleteStack").Record // of the one that is gone
-	s.step(defaultPollInterval)
-	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record
+	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record // the record's is gone
 	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
 	deletedBy(t, s, e, record, DeleteOptions{}, Gone, "DescribeStacks")
 	if left := alive(s); len(left) != 0 {

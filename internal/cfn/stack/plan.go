@@ -29,7 +29,7 @@ func (v *visit) inspect(ctx context.Context) step {
 	if err != nil {
 		return end(v.stall(reasonUnreadable, "The template that is deployed cannot be read, so what an update would change is not known: "+err.Error()))
 	}
-	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: v.found.tags}
+	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: unmarked(v.found.tags)}
 	if v.deploysDesired() {
 		v.record.Digest = v.digest
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
@@ -40,7 +40,7 @@ func (v *visit) inspect(ctx context.Context) step {
 // deploysDesired is true when nothing at all differs. The value of a hidden parameter cannot be compared; then an update is sent,
 // and CloudFormation finds out.
 func (v *visit) deploysDesired() bool {
-	if v.deployed.Template.Digest() != v.desired.Template.Digest() || digestMap(v.deployed.Tags) != digestMap(v.desired.Tags) {
+	if v.moved || v.deployed.Template.Digest() != v.desired.Template.Digest() || digestMap(v.deployed.Tags) != digestMap(v.desired.Tags) {
 		return false
 	}
 	for name, parameter := range v.desired.Template.Parameters {

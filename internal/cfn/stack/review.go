@@ -71,6 +71,9 @@ func (v *visit) proposalState() ProposalState {
 	case v.record.Proposal == "":
 		return ProposalUnread
 	case slices.Contains(review.Approved, v.record.Proposal) && !review.Hold:
+		if v.proposal == nil { // What is executed is what CloudFormation says now that it does, whatever the record says.
+			return ProposalUnread
+		}
 		return ProposalApproved
 	case review.Shown != v.record.Proposal && v.proposal == nil:
 		return ProposalUnread
@@ -116,12 +119,12 @@ func (v *visit) sendPropose(ctx context.Context, body, url *string) (string, err
 	input := &cloudformation.CreateChangeSetInput{
 		StackName: aws.String(v.record.StackID), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
 		Description:  aws.String("What the operator would change, for approval."),
-		TemplateBody: body, TemplateURL: url, Parameters: parameters(v.desired.Parameters), Tags: tags(v.desired.Tags),
+		TemplateBody: body, TemplateURL: url, Parameters: parameters(v.desired.Parameters), Tags: v.tags(),
 		Capabilities: v.capabilities(), RoleARN: optional(v.desired.RoleARN),
 	}
 	out, err := v.cloudformation().CreateChangeSet(ctx, input)
 	if awsapi.Code(err) == "AlreadyExistsException" {
-		if err := v.deleteChangeSet(ctx, changeSetName); err != nil {
+		if err := v.deleteChangeSet(ctx); err != nil {
 			return "", err
 		}
 		out, err = v.cloudformation().CreateChangeSet(ctx, input)
@@ -147,6 +150,10 @@ func (v *visit) read(ctx context.Context) step {
 		return v.lookOnce(ctx, err)
 	case err != nil:
 		return v.failed(err)
+	}
+	if aws.ToString(found.StackId) != v.record.StackID { // A record can name any change set; this one is another stack's, and stays.
+		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
+		return goOn()
 	}
 	switch found.Status {
 	case types.ChangeSetStatusCreatePending, types.ChangeSetStatusCreateInProgress:
@@ -284,7 +291,7 @@ func (v *visit) withdraw(ctx context.Context) step {
 	if v.record.ChangeSet == "" {
 		return goOn()
 	}
-	if err := v.deleteChangeSet(ctx, v.record.ChangeSet); err != nil {
+	if err := v.deleteChangeSet(ctx); err != nil {
 		return v.failed(err)
 	}
 	if v.record.Proposal != "" {
@@ -295,10 +302,11 @@ func (v *visit) withdraw(ctx context.Context) step {
 	return goOn()
 }
 
-// deleteChangeSet deletes a change set by its name or ARN. One that is gone, or is being executed, is none that waits.
-func (v *visit) deleteChangeSet(ctx context.Context, name string) error {
+// deleteChangeSet deletes the stack's change set of our name: by an ARN, any stack's could be meant. One that is gone, or is being
+// executed, is none that waits.
+func (v *visit) deleteChangeSet(ctx context.Context) error {
 	_, err := v.cloudformation().DeleteChangeSet(ctx, &cloudformation.DeleteChangeSetInput{
-		ChangeSetName: aws.String(name), StackName: aws.String(v.record.StackID),
+		ChangeSetName: aws.String(changeSetName), StackName: aws.String(v.record.StackID),
 	})
 	if noChangeSet(err) || missing(err) || awsapi.Code(err) == "InvalidChangeSetStatus" {
 		return nil
@@ -309,14 +317,19 @@ func (v *visit) deleteChangeSet(ctx context.Context, name string) error {
 // noChangeSet is true for CloudFormation's answer that a change set does not exist.
 func noChangeSet(err error) bool { return awsapi.Code(err) == "ChangeSetNotFound" }
 
-// Withdraw deletes the change set, if there is one, of a stack that is left to itself. Errors are explained ([awsapi.Failure]).
-func (e *Engine) Withdraw(ctx context.Context, target awsapi.Target, name string, record Record) error {
-	key := stackKey{target: target, name: name}
+// Withdraw deletes the change set, if there is one, of a stack that is left to itself. It returns a [*ForeignError] if the stack is
+// not the owner's; other errors are explained ([awsapi.Failure]).
+func (e *Engine) Withdraw(ctx context.Context, target awsapi.Target, owner Owner, record Record) error {
+	key := stackKey{target: target, name: owner.Name}
 	v := &visit{engine: e, target: target, key: key, goal: Absent, record: e.journal.newest(key, claimant{}, record)}
-	if v.record.ChangeSet == "" {
+	owner.StackID = v.record.StackID
+	if v.record.ChangeSet == "" || v.record.StackID == "" {
 		return nil
 	}
-	if err := v.deleteChangeSet(ctx, v.record.ChangeSet); err != nil {
+	if there, err := e.verify(ctx, target, &owner); err != nil || !there {
+		return err
+	}
+	if err := v.deleteChangeSet(ctx); err != nil {
 		return awsapi.Explain(err)
 	}
 	return nil

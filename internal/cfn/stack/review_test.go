@@ -106,7 +106,7 @@ func TestAChangeWaitsForApproval(t *testing.T) {
 		t.Fatal("the stack was changed before the approval")
 	}
 	ensured(t, s, e, shown(t, 2, &record, "something else"), record, Proposed)
-	record = ensured(t, s, e, shown(t, 2, &record, "something else", record.Proposal), record, InProgress, "DescribeStacks", "GetTemplate", "ExecuteChangeSet").Record
+	record = ensured(t, s, e, shown(t, 2, &record, "something else", record.Proposal), record, InProgress, "DescribeStacks", "GetTemplate", "DescribeChangeSet", "ExecuteChangeSet").Record
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
 	result := ensured(t, s, e, reviewed(t, 2), record, Ready, "DescribeStacks")
@@ -152,7 +152,7 @@ func TestAnEditWhileWaitingMakesWhatWasApprovedStale(t *testing.T) {
 	if waiting := s.stacks[0].waiting(); len(waiting) != 1 {
 		t.Errorf("change sets %q, want the new one only", waiting)
 	}
-	record = ensured(t, s, e, shown(t, 3, &result.Record, result.Record.Proposal), result.Record, InProgress, "ExecuteChangeSet").Record
+	record = ensured(t, s, e, shown(t, 3, &result.Record, result.Record.Proposal), result.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet").Record
 	if s.stacks[0].body != string(desire(t, 3).Template.JSON()) {
 		t.Errorf("the stack has %s", s.stacks[0].body)
 	}
@@ -176,13 +176,13 @@ func TestAnUpdateBySomebodyElseMakesWhatWasApprovedStale(t *testing.T) {
 	}
 }
 
-// CloudFormation says only at the execution that a change set is obsolete, where nobody told of what made it so.
+// No event tells that a change set is obsolete: CloudFormation says so when it is read before its execution.
 func TestAnObsoleteChangeSetIsMadeAnew(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	s.stacks[0].obsolete()
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "ExecuteChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
+	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
 	if record.ChangeSet == "" || s.stacks[0].shown.StackStatus != types.StackStatusCreateComplete {
 		t.Errorf("record %+v, want another change set and nothing executed", record)
 	}
@@ -193,9 +193,9 @@ func TestAChangeSetThatSomebodyDeletedIsMadeAnew(t *testing.T) {
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	s.stacks[0].sets = nil
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "ExecuteChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
+	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "DeleteChangeSet", "DescribeStacks", "CreateChangeSet").Record
 	again := ensured(t, s, e, shown(t, 2, &record), record, Proposed, "DescribeChangeSet")
-	ensured(t, s, e, shown(t, 2, &again.Record, again.Record.Proposal), again.Record, InProgress, "ExecuteChangeSet")
+	ensured(t, s, e, shown(t, 2, &again.Record, again.Record.Proposal), again.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 }
 
 func TestAChangeSetWithoutChangesIsInPlace(t *testing.T) {
@@ -226,7 +226,7 @@ func TestAnExecutedChangeSetIsOutOfTheWayOfTheNext(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "ExecuteChangeSet").Record
+	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet").Record
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
 	record = ensured(t, s, e, reviewed(t, 2), record, Ready, "DescribeStacks").Record
@@ -237,7 +237,7 @@ func TestAnApprovedUpdateThatFailsIsNotProposedAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
-	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "ExecuteChangeSet").Record
+	record = ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet").Record
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateRollbackComplete, "DelaySeconds is out of bounds"))
 	result := ensured(t, s, e, reviewed(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents")
@@ -271,7 +271,7 @@ func TestAStackThatIsLeftToItselfKeepsNoChangeSet(t *testing.T) {
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	for range 2 { // the second time, it is gone
-		if err := e.Withdraw(t.Context(), awsapi.Target{}, "jobs", record); err != nil {
+		if err := e.Withdraw(t.Context(), awsapi.Target{}, Owner{Name: "jobs", Tags: desire(t, 1).Tags}, record); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -289,7 +289,7 @@ func TestAHeldChangeWaitsAlsoWhenItIsApproved(t *testing.T) {
 	if result := ensured(t, s, e, held, record, Proposed); result.Reason != ReasonApproved {
 		t.Errorf("reason %s, want that it is approved", result.Reason)
 	}
-	ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "ExecuteChangeSet")
+	ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 }
 
 func TestThePolicyIsAskedBeforeAProposal(t *testing.T) {
@@ -304,7 +304,7 @@ func TestThePolicyIsAskedBeforeAProposal(t *testing.T) {
 	record = ensured(t, s, e, renamed, record, InProgress, "CreateChangeSet").Record
 	record = ensured(t, s, e, renamed, record, Proposed, "DescribeChangeSet").Record
 	renamed.Allow.Replace, renamed.Review.Approved = false, []string{record.Proposal}
-	if result := ensured(t, s, e, renamed, record, Stalled); result.Reason != reasonRefused {
+	if result := ensured(t, s, e, renamed, record, Stalled, "DescribeChangeSet"); result.Reason != reasonRefused {
 		t.Errorf("reason %s, want that the policy refuses what it allowed when it was proposed", result.Reason)
 	}
 }
@@ -317,7 +317,7 @@ func TestTheStackPolicyGoesBeforeTheExecution(t *testing.T) {
 	record = ensured(t, s, e, guarded, record, InProgress, "CreateChangeSet").Record
 	record = ensured(t, s, e, guarded, record, Proposed, "DescribeChangeSet").Record
 	guarded.Review.Approved = []string{record.Proposal}
-	ensured(t, s, e, guarded, record, InProgress, "SetStackPolicy", "ExecuteChangeSet")
+	ensured(t, s, e, guarded, record, InProgress, "DescribeChangeSet", "SetStackPolicy", "ExecuteChangeSet")
 	if s.stacks[0].policy != guarded.Policy {
 		t.Errorf("the stack policy is %q", s.stacks[0].policy)
 	}
@@ -349,7 +349,7 @@ func TestPrepare(t *testing.T) {
 	if len(prepared) != 2 {
 		t.Error("something was made for a change that waits")
 	}
-	ensured(t, s, e, preparing(shown(t, 2, &record, record.Proposal), nil), record, InProgress, "ExecuteChangeSet")
+	ensured(t, s, e, preparing(shown(t, 2, &record, record.Proposal), nil), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 	if len(prepared) != 3 {
 		t.Error("nothing was made for the change that was approved")
 	}
@@ -360,11 +360,15 @@ func TestSignalsAndCancellations(t *testing.T) {
 	e, record := made(t, s)
 	ask := func(name string) (waiting, cancelled bool) {
 		t.Helper()
-		waiting, err := e.Signal(t.Context(), awsapi.Target{}, name, "Group", "i-1")
+		who := Owner{Name: name, Tags: desire(t, 1).Tags}
+		if name == "jobs" {
+			who.StackID = record.StackID
+		}
+		waiting, err := e.Signal(t.Context(), awsapi.Target{}, who, "Group", "i-1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cancelled, err = e.Cancel(t.Context(), awsapi.Target{}, name); err != nil {
+		if cancelled, err = e.Cancel(t.Context(), awsapi.Target{}, who); err != nil {
 			t.Fatal(err)
 		}
 		return waiting, cancelled
@@ -383,7 +387,7 @@ func TestSignalsAndCancellations(t *testing.T) {
 		return refuse("AccessDenied", "User: x is not authorized to perform: cloudformation:SignalResource")
 	}
 	var failure *awsapi.Failure
-	if _, err := e.Signal(t.Context(), awsapi.Target{}, "jobs", "Group", "i-1"); !errors.As(err, &failure) || failure.Kind != awsapi.Denied {
+	if _, err := e.Signal(t.Context(), awsapi.Target{}, Owner{Name: "jobs", StackID: record.StackID, Tags: desire(t, 1).Tags}, "Group", "i-1"); !errors.As(err, &failure) || failure.Kind != awsapi.Denied {
 		t.Errorf("error %v, want it explained", err)
 	}
 }

@@ -84,15 +84,15 @@ func (s *script) changeSet(stackName, name *string) (*scripted, *scriptedSet, er
 
 func (s *script) DescribeChangeSet(_ context.Context, in *cloudformation.DescribeChangeSetInput, _ ...func(*cloudformation.Options)) (*cloudformation.DescribeChangeSetOutput, error) {
 	return call(s, "DescribeChangeSet", func() (*cloudformation.DescribeChangeSetOutput, error) {
-		_, set, err := s.changeSet(in.StackName, in.ChangeSetName)
+		one, set, err := s.changeSet(in.StackName, in.ChangeSetName)
 		if err != nil {
 			return nil, err
 		}
 		if s.slow {
-			return &cloudformation.DescribeChangeSetOutput{Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable}, nil
+			return &cloudformation.DescribeChangeSetOutput{StackId: one.shown.StackId, Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable}, nil
 		}
 		return &cloudformation.DescribeChangeSetOutput{
-			ChangeSetId: aws.String(set.id), Status: set.status, StatusReason: aws.String(set.reason), ExecutionStatus: set.execution, Changes: set.changes,
+			ChangeSetId: aws.String(set.id), StackId: one.shown.StackId, Status: set.status, StatusReason: aws.String(set.reason), ExecutionStatus: set.execution, Changes: set.changes,
 		}, nil
 	})
 }

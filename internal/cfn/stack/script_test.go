@@ -61,6 +61,7 @@ func (s *script) CloudFormation(awsapi.Target) awsapi.CloudFormation   { return 
 func (s *script) S3(awsapi.Target) awsapi.S3                           { return nil }
 func (s *script) ObjectURL(_ awsapi.Target, bucket, key string) string { return bucket + "/" + key }
 func (s *script) Waiting(awsapi.Target, string) int                    { return 0 }
+func (s *script) Region(awsapi.Target) string                          { return "eu-central-1" }
 func (s *script) engine() *Engine                                      { return New(Options{Clients: s, Clock: s.clock}) }
 
 func (s *script) step(by time.Duration) { s.clock.SetTime(s.clock.Now().Add(by)) }

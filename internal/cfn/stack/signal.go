@@ -15,9 +15,13 @@ import (
 // such as an Auto Scaling group, is ready: https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
 // Waiting is false when nobody waits: no operation runs, or none touches that resource, or the stack is gone; that is no error.
 // Errors are explained ([awsapi.Failure]).
-func (e *Engine) Signal(ctx context.Context, target awsapi.Target, stackName, logicalID, instanceID string) (waiting bool, err error) {
+// It returns a [*ForeignError], and signals nothing, if the stack is not the owner's.
+func (e *Engine) Signal(ctx context.Context, target awsapi.Target, owner Owner, logicalID, instanceID string) (waiting bool, err error) {
+	if there, err := e.verify(ctx, target, &owner); err != nil || !there {
+		return false, err
+	}
 	_, err = e.options.Clients.CloudFormation(target).SignalResource(ctx, &cloudformation.SignalResourceInput{
-		StackName: aws.String(stackName), LogicalResourceId: aws.String(logicalID), UniqueId: aws.String(instanceID),
+		StackName: aws.String(owner.reference()), LogicalResourceId: aws.String(logicalID), UniqueId: aws.String(instanceID),
 		Status: types.ResourceSignalStatusSuccess,
 	})
 	switch {
@@ -41,8 +45,12 @@ func notWaiting(err error) bool {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CancelUpdateStack.html
 // Cancelled is false when there is none to be cancelled: none runs, or it goes back already; that is no error. Errors are explained
 // ([awsapi.Failure]).
-func (e *Engine) Cancel(ctx context.Context, target awsapi.Target, stackName string) (cancelled bool, err error) {
-	_, err = e.options.Clients.CloudFormation(target).CancelUpdateStack(ctx, &cloudformation.CancelUpdateStackInput{StackName: aws.String(stackName)})
+// It returns a [*ForeignError], and cancels nothing, if the stack is not the owner's.
+func (e *Engine) Cancel(ctx context.Context, target awsapi.Target, owner Owner) (cancelled bool, err error) {
+	if there, err := e.verify(ctx, target, &owner); err != nil || !there {
+		return false, err
+	}
+	_, err = e.options.Clients.CloudFormation(target).CancelUpdateStack(ctx, &cloudformation.CancelUpdateStackInput{StackName: aws.String(owner.reference())})
 	switch {
 	case err == nil:
 		return true, nil

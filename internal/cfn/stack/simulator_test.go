@@ -159,6 +159,7 @@ Resources:
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t)
 			o := l.object(chain(1))
+			o.desired.Allow.Skip = true
 			o.is(stack.Ready)
 			l.faults.Add(fault.Rule{ResourceType: queue, Name: "Second", Operation: "Update", Code: "InvalidRequest", Message: "out of bounds", Times: 1})
 			l.faults.Add(fault.Rule{ResourceType: queue, Name: "First", Operation: "Update", Code: "InvalidRequest", Message: "not now", Skip: 1, Times: c.refuses})

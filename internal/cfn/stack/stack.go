@@ -20,8 +20,7 @@ type Desired struct {
 	Parameters map[string]string
 	// Tags are put on the stack, and by CloudFormation on each of its resources. Keep what changes often out of them.
 	Tags map[string]string
-	// OwnerTags names those of Tags that prove a stack to be this object's when one with the same name exists already. Empty means
-	// all of Tags.
+	// OwnerTags names those of Tags that prove a stack to be this object's. Empty means all of Tags.
 	OwnerTags []string
 	// Salt, for example the object's UID, keeps the request tokens of two objects apart that follow each other under one name.
 	Salt string
@@ -37,6 +36,8 @@ type Desired struct {
 	MaxAttempts int
 	// Allow says which dangerous changes the object's owner has allowed.
 	Allow policy.Allow
+	// AdoptFrom is [Owner.AdoptFrom].
+	AdoptFrom []string
 	// Refresh asks for one look at the stack even if nothing is known to have changed, for example because outputs were lost.
 	Refresh bool
 	// Review, unless it is nil, has changes of a stack that is in place wait for a person's approval.
@@ -82,7 +83,7 @@ type Record struct {
 	RollbackFor      string `json:"rollbackFor,omitempty"`
 	// NextAttempt is when to try again; nothing is sent before.
 	NextAttempt *time.Time `json:"nextAttempt,omitempty"`
-	// TerminationProtection is true when the engine has switched it on.
+	// TerminationProtection is true when the stack was seen with it, or the engine has switched it on. It is no leave to switch it off.
 	TerminationProtection bool `json:"terminationProtection,omitempty"`
 	// Deleting is true once the stack's deletion, not its re-creation, was asked for.
 	Deleting bool `json:"deleting,omitempty"`
@@ -132,6 +133,8 @@ type Result struct {
 	RequeueAfter time.Duration
 	// Plan is what an update changes or, refused by the policy, would change.
 	Plan *diff.Plan
+	// Foreign is true when it stalls because the stack is not the object's.
+	Foreign bool
 	// Proposal is what waits for approval if it was read this time; nil means that it is as Record.Proposal names it, or that
 	// nothing waits.
 	Proposal *Proposal
@@ -139,15 +142,17 @@ type Result struct {
 
 // DeleteOptions say how a stack is deleted.
 type DeleteOptions struct {
-	// OwnerTags are the tags that a stack found by name must carry to be deleted.
+	// OwnerTags are the tags that a stack must carry to be deleted.
 	OwnerTags map[string]string
+	// AdoptFrom is [Owner.AdoptFrom].
+	AdoptFrom []string
 	// Salt is Desired.Salt: by it an object whose name another has taken is kept from deleting that other's stack.
 	Salt string
 	// RoleARN is the service role that CloudFormation assumes.
 	RoleARN string
 	// Retain names the resources (logical IDs) that may stay behind if they refuse to be deleted.
 	Retain []string
-	// DisableTerminationProtection allows to delete a stack that somebody else protected.
+	// DisableTerminationProtection allows to delete a stack that is protected.
 	DisableTerminationProtection bool
 	// Clean is called for each resource that refused, before the next try; it may empty a bucket that is the caller's to empty.
 	Clean func(context.Context, ResourceFailure) error

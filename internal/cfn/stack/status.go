@@ -137,8 +137,13 @@ func (v *visit) look(ctx context.Context) step {
 	if found == nil {
 		return v.settleMissing()
 	}
-	if v.record.StackID == "" && !v.isOurs(found) {
-		return v.notOurs(found)
+	if !deleted(found.status) {
+		moved, foreign := v.engine.judge(found, v.owner)
+		if foreign != nil {
+			return v.notOurs(found, foreign)
+		}
+		v.moved = moved
+		v.engine.watchlist.own(found.id, v.target, v.owner.digest())
 	}
 	s := v.settle(ctx, found)
 	if !s.done { // else the look did not end, and what called for it calls for another
@@ -147,23 +152,18 @@ func (v *visit) look(ctx context.Context) step {
 	return s
 }
 
-func (v *visit) isOurs(found *live) bool {
-	if v.goal == Absent {
-		return len(v.deletion.OwnerTags) > 0 && found.carries(v.deletion.OwnerTags)
-	}
-	owner := v.desired.owner()
-	return len(owner) > 0 && found.carries(owner)
-}
-
-func (v *visit) notOurs(found *live) step {
-	if v.goal == Absent {
+// notOurs ends a visit of a stack that is not the object's. An object that is being deleted and has no record of a stack has none,
+// unless the stack is its own but for the management cluster, which an operator before version 1.2 did not note.
+func (v *visit) notOurs(found *live, foreign *ForeignError) step {
+	if v.goal == Absent && v.record.StackID == "" && foreign.Reason != reasonUnmarked {
 		v.found = nil
 		return goOn() // its status stays "none": done
 	}
-	if found.status == types.StackStatusReviewInProgress {
-		return end(v.stall(reasonNameTaken, "A stack named "+found.name+" waits for its first change set to be executed, and nothing says that it is this object's; delete that stack or rename the object."))
+	v.foreign = true
+	if v.record.StackID == "" && foreign.Reason == reasonNotOwned {
+		foreign = nameTaken(found)
 	}
-	return end(v.stall(reasonNameTaken, "A stack named "+found.name+" exists and is not this object's, as its tags say; delete that stack or rename the object."))
+	return end(foreign.result(v.record))
 }
 
 // settleMissing settles the record when there is no stack.
@@ -210,7 +210,7 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 	}
 	old := v.record
 	v.record.StackID, v.record.Status = found.id, string(found.status)
-	v.record.TerminationProtection = v.record.TerminationProtection && found.protected
+	v.record.TerminationProtection = found.protected
 	news := old.Status != v.record.Status || old.Changed != found.changed
 	switch {
 	case inProgress(found.status):
@@ -253,6 +253,9 @@ func (v *visit) settleApplied(found *live, old Record) {
 	}
 	v.record.PendingDigest = ""
 	v.record.Changed = found.changed
+	if v.moved {
+		v.record.Digest = "" // an update marks the stack as this management cluster's
+	}
 	v.readOutputs(found)
 }
 

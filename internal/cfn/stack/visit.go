@@ -17,7 +17,8 @@ type visit struct {
 	engine   *Engine
 	target   awsapi.Target
 	key      stackKey
-	owner    claimant
+	caller   claimant
+	owner    *Owner
 	goal     Goal
 	desired  Desired
 	digest   string
@@ -27,6 +28,8 @@ type visit struct {
 	record Record // as it becomes
 
 	looked    bool
+	foreign   bool              // the stack that was found is not the object's
+	moved     bool              // the stack comes from another management cluster, as the object says
 	surprised bool              // a call was refused because the stack was not as expected
 	told      Event             // the event that the last look followed, if any
 	found     *live             // what the last look found; nil if there is no stack
@@ -63,12 +66,23 @@ func (v *visit) run(ctx context.Context) (Result, error) {
 	}
 	for range maxSteps {
 		action := Decide(v.status(), v.goal, v.facts())
+		if action.touches() && !v.trusted() {
+			if s := v.look(ctx); s.done { // The record says which stack to act on, and is no proof that it is the object's.
+				return s.result, s.err
+			}
+			continue
+		}
 		s := v.act(ctx, action)
 		if s.done {
 			return s.result, s.err
 		}
 	}
 	return v.wait(reasonUnsettled, "The stack changes while it is looked at; the operator looks again shortly.", v.engine.options.RetryDelay), nil
+}
+
+// trusted reports whether the stack that the record names was found to be the object's, in this visit or before it by this process.
+func (v *visit) trusted() bool {
+	return v.looked || v.engine.watchlist.ownedBy(v.record.StackID, v.owner.digest())
 }
 
 // act carries out one action.
@@ -98,6 +112,8 @@ func (v *visit) act(ctx context.Context, action Action) step {
 		return v.deleteAgain(ctx)
 	case ActionContinue, ActionSkip, ActionRollback:
 		return v.rollback(ctx, action)
+	case ActionAskSkip:
+		return v.askSkip(ctx)
 	case ActionWait:
 		return end(v.waitForCloudFormation())
 	case ActionRetryLater:
@@ -120,6 +136,7 @@ func (v *visit) facts() Facts {
 		Exhausted:        v.record.Attempts >= v.desired.maxAttempts(),
 		Early:            v.record.NextAttempt != nil && v.now().Before(*v.record.NextAttempt),
 		RollbackAttempts: v.record.RollbackAttempts,
+		MaySkip:          v.desired.Allow.Skip,
 		Review:           v.desired.Review != nil,
 		Proposal:         v.proposalState(),
 	}
@@ -182,15 +199,15 @@ func (v *visit) finish(result Result) Result {
 	if !sameRecord(v.before, v.record) {
 		v.record.Revision = v.before.Revision + 1
 		if result.State == Gone {
-			v.engine.journal.forget(v.key, v.owner)
+			v.engine.journal.forget(v.key, v.caller)
 		} else {
-			v.engine.journal.keep(v.key, v.owner, v.record)
+			v.engine.journal.keep(v.key, v.caller, v.record)
 		}
 	}
 	if v.before.StackID != "" && v.before.StackID != v.record.StackID {
 		v.engine.watchlist.forget(v.before.StackID) // another stack took its place; a sweep would miss it for ever
 	}
-	if result.State != Gone {
+	if result.State != Gone && !v.foreign {
 		v.engine.watchlist.recorded(v.target, &v.record)
 	}
 	result.Record = v.record

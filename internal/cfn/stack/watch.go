@@ -14,6 +14,8 @@ type sight struct{ status, changed string }
 // watched is what is known of one stack: what its record says and what was seen of it since.
 type watched struct {
 	target awsapi.Target
+	// owner is the digest of the tags by which the stack was found to be an object's, empty while nobody has looked.
+	owner string
 	// ours is true once the stack was handed in with a record.
 	ours bool
 	// recorded is what the record said last, and token that of the last operation.
@@ -108,6 +110,21 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	if one.hint != nil && one.ended(*one.hint) {
 		one.hint, one.hintNumber = nil, 0
 	}
+}
+
+// own notes that a stack was found, or made, to carry its owner's tags. An ARN is of one stack for ever.
+func (w *watchlist) own(id string, target awsapi.Target, owner string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.get(id, target).owner = owner
+}
+
+// ownedBy reports whether a stack was found to carry its owner's tags.
+func (w *watchlist) ownedBy(id, owner string) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	one, ok := w.stacks[id]
+	return ok && one.owner == owner
 }
 
 // mark returns the number of the last event, to be given to looked.

@@ -89,6 +89,9 @@ func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.
 	if known.StackID == "" {
 		return nil, nil
 	}
+	if !stack.Names(known.StackID, status.Name) { // A status can name any stack; the operator touches none but its own, either.
+		return nil, fmt.Errorf("the status names %s as the stack %s: remove what it records of that stack", known.StackID, status.Name)
+	}
 	var found []resource
 	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &known.StackID})
 	for pages.HasMorePages() {

@@ -142,6 +142,9 @@ func describe(snapshot *ec2types.Snapshot) listed {
 
 // snapshot begins a snapshot of a slot's volume.
 func (o *operator) snapshot(ctx context.Context, cluster *v1alpha1.Cluster, slot int, purpose string) (listed, error) {
+	if err := o.confirmOutputs(ctx, cluster); err != nil {
+		return listed{}, err
+	}
 	volume := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
 	out, err := o.options.Clients.EC2(o.target(cluster)).CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 		VolumeId: &volume, Description: aws.String(fmt.Sprintf("etcd of cluster %s, slot %d", keyOf(cluster), slot)),

@@ -25,7 +25,7 @@ func (s groupStackStep) takeBack(ctx context.Context, group *v1alpha1.InstanceGr
 		if one.State != drain.Kept || past.Since != nil && one.Began.Before(past.Since.Time) {
 			continue
 		}
-		cancelled, err := s.options.Engine.Cancel(ctx, target, known.StackID)
+		cancelled, err := s.options.Engine.Cancel(ctx, target, s.groupOwner(group, known))
 		if err != nil {
 			return fmt.Errorf("take the change of stack %s back: %w", known.StackID, err)
 		}

@@ -80,6 +80,9 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	if err != nil || found == nil {
 		return err
 	}
+	if err := s.notItsGroup(group, found); err != nil {
+		return err
+	}
 	if late || blame {
 		past.Asked = new(metav1.NewTime(s.options.Clock.Now()))
 		past.miss(found, s.nodesOf(group))

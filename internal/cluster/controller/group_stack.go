@@ -127,6 +127,9 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	wanted, sent := made.Machines, false
 	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, manner{
 		prepare: func(ctx context.Context, known *remembered) error {
+			if err := s.confirmOutputs(ctx, cluster); err != nil {
+				return err
+			}
 			sent = true
 			known.historyOf().begin(wanted, s.nodesOf(group))
 			if known.Nodeup != wanted.Nodeup || group.Status.Stack.Bundle != wanted.Bundle { // Nodeup was stored with the bundle before.
@@ -176,10 +179,27 @@ func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Insta
 		past := known.historyOf()
 		_, _ = s.signal(ctx, group, target, &known, past.Next, past.Now)
 	}
-	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: map[string]string{
-		model.TagCluster: group.Spec.Cluster, model.TagNamespace: group.Namespace, model.TagOperator: s.options.ClusterName,
-		model.TagInstanceGroup: group.Name,
-	}})
+	return s.deleteStack(ctx, group, target, name, group.Status.Stack, stack.DeleteOptions{OwnerTags: s.groupTags(group)})
+}
+
+// accountOfGroup returns the account of a group that is being deleted, empty if its Cluster is abandoned.
+func (s groupStackStep) accountOfGroup(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) (string, operatorkit.Outcome) {
+	if isAbandoned(cluster) {
+		s.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "The stack %s is left in region %s of the account of role %s.",
+			model.GroupStackName(cluster.Name, group.Name), cluster.Spec.Region, cluster.Spec.Role.ARN)
+		return "", operatorkit.Done()
+	}
+	if cluster.Status.Account != "" {
+		return cluster.Status.Account, operatorkit.Done()
+	}
+	account, err := s.account(ctx, cluster, s.target(cluster))
+	if explained := awsapi.Explain(err); err != nil && explained.Transient() {
+		return "", operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
+	}
+	if err != nil {
+		return "", accountUnknown(cluster, err)
+	}
+	return account, operatorkit.Done()
 }
 
 // targetOf returns where the group's stack is. A Cluster normally outlives its groups; where somebody
@@ -190,7 +210,8 @@ func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGr
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
-		return s.target(cluster), cluster.Status.Account, cluster.Spec.Region, operatorkit.Done()
+		account, outcome := s.accountOfGroup(ctx, group, cluster)
+		return s.target(cluster), account, cluster.Spec.Region, outcome
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {

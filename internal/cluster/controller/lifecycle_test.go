@@ -187,8 +187,8 @@ func TestTwoAccounts(t *testing.T) {
 	w.nothingIsLeft(other, "eu-west-1")
 }
 
-// TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into,
-// and lets go of it.
+// TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into. Its deletion stalls, since
+// nobody knows what is there, until a person abandons it.
 func TestRoleThatIsNotTo(t *testing.T) {
 	w := newWorld(t, nil, nil)
 	w.sim.Faults().Add(fault.Rule{Service: "sts", Operation: "AssumeRole", Deny: true})
@@ -196,11 +196,31 @@ func TestRoleThatIsNotTo(t *testing.T) {
 	cluster := w.aCluster("demo")
 	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::210987654321:role/nobody"}
 	w.create(cluster)
+	group := w.aGroup("workers", "demo")
+	w.create(group)
 	w.condition(cluster, "Synced", metav1.ConditionFalse, "RoleNotAssumable")
-	if err := w.client.Delete(t.Context(), cluster); err != nil {
-		t.Fatal(err)
+	w.condition(group, "Ready", metav1.ConditionFalse, "ClusterNotReady")
+	for _, obj := range []conditioned{group, cluster} {
+		if err := w.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		if stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "AccountUnknown"); !strings.Contains(stalled.Message, "cluster-operator.aws/abandon=arn:aws:iam::210987654321:role/nobody") {
+			t.Errorf("the condition says %q", stalled.Message)
+		}
 	}
+	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"yes"}}}`)
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "AccountUnknown")
+	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::210987654321:role/nobody"}}}`)
+	w.gone(group)
 	w.gone(cluster)
+	for _, obj := range []client.Object{cluster, group} {
+		w.eventually("an Event says what is left", func() error {
+			if len(w.events(obj, "Abandoned")) == 0 {
+				return errStill
+			}
+			return nil
+		})
+	}
 }
 
 // TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.

@@ -47,6 +47,8 @@ type operator struct {
 
 	// settled holds, by object and stack, from which inputs the stack was found in place.
 	settled *memo[stackKey, uint64]
+	// outputs holds what CloudFormation said of the base stacks' outputs.
+	outputs *memo[types.UID, map[string]string]
 	// unmade holds the slots' stacks that cannot be there, since the base stack was seen being made; rendered holds what was rendered for
 	// stacks that are on their way.
 	unmade   *memo[stackKey, struct{}]
@@ -96,6 +98,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		repairs: newRepairs(), early: newEarlyNews(),
 		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
 		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
+		outputs: newMemo[types.UID, map[string]string](),
 		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
 		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
 		tokens:  newMemo[types.UID, pki.Token](),
@@ -117,6 +120,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 // forget drops all that is remembered of an object that is gone.
 func (o *operator) forget(uid types.UID) {
 	o.networks.drop(uid)
+	o.outputs.drop(uid)
 	o.backed.forget(uid)
 	o.dropModels(uid)
 	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })

@@ -27,8 +27,9 @@ const (
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
-	Signal(ctx context.Context, target awsapi.Target, stackName, logicalID, instanceID string) (waiting bool, err error)
-	Cancel(ctx context.Context, target awsapi.Target, stackName string) (cancelled bool, err error)
+	Signal(ctx context.Context, target awsapi.Target, owner stack.Owner, logicalID, instanceID string) (waiting bool, err error)
+	Cancel(ctx context.Context, target awsapi.Target, owner stack.Owner) (cancelled bool, err error)
+	Outputs(ctx context.Context, target awsapi.Target, owner stack.Owner) (map[string]string, error)
 }
 
 // Events tells of changes in AWS; *awsevents.Listener does.

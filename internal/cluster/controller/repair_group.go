@@ -101,7 +101,7 @@ func (o *operator) lacking(
 		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
 		return known, pause - ago, nil
 	}
-	ids, err := o.inService(ctx, o.target(cluster), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group.Status.AutoScalingGroup}})
+	ids, err := o.inService(ctx, o.target(cluster), &autoscaling.DescribeAutoScalingGroupsInput{Filters: o.scalingGroupFilters(group)})
 	if err != nil {
 		return nil, 0, err
 	}

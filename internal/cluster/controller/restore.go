@@ -161,7 +161,7 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 		}
 		o.own(cluster, name)
 		o.settled.drop(stackKey{cluster.UID, name})
-		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.ownerTags(cluster)})
+		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
 		known, err := recall(status)
 		begun = begun && err == nil && known.Deleting
 		outcomes = append(outcomes, outcome)

@@ -126,7 +126,7 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	r := &shape.Rolling
 	return &rollout.Group{
 		Name: group.Name, AutoScalingGroup: group.Status.AutoScalingGroup, Role: rollout.RoleWorker, Slot: rollout.NoSlot,
-		Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
+		Owner: s.scalingGroupTags(group), Cluster: keyOf(cluster), Target: s.target(cluster), Bundle: group.Status.Stack.Bundle,
 		Settings: rollout.Settings{
 			Attempt: attempt, BatchSize: int(r.BatchSize), MinInService: int(r.MinInService), Surge: int(r.Surge), Canary: int(r.Canary),
 			Pause: r.Pause, ReadyTimeout: r.ReadyTimeout, DrainTimeout: r.DrainTimeout, OnDrainTimeout: drain.Policy(r.OnDrainTimeout), HookDrains: true,

@@ -47,7 +47,7 @@ func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, ta
 		case !due:
 			continue
 		case after == 0:
-			waiting, err := o.options.Engine.Signal(ctx, target, known.StackID, resourceGroup, node.InstanceID)
+			waiting, err := o.options.Engine.Signal(ctx, target, o.groupOwner(group, known), resourceGroup, node.InstanceID)
 			if err != nil {
 				problems = append(problems, err)
 			}

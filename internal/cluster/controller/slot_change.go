@@ -201,7 +201,7 @@ func (o *operator) signalSlot(ctx context.Context, cluster *v1alpha1.Cluster, kn
 	if problem != "" {
 		return false, nil
 	}
-	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), known.StackID, resourceGroup, node.InstanceID)
+	waiting, err := o.options.Engine.Signal(ctx, o.target(cluster), o.slotOwner(cluster, node.Slot, known), resourceGroup, node.InstanceID)
 	if waiting {
 		o.signals.keep(key, struct{}{})
 	}

@@ -97,7 +97,7 @@ func knownStack(cluster *v1alpha1.Cluster, name string) *v1alpha1.StackStatus {
 // desired is what was rendered, in the engine's words.
 func desired(obj client.Object, wanted *render.Stack) stack.Desired {
 	want := stacks.Desired(wanted)
-	want.Salt, want.Allow = string(obj.GetUID()), allowed(obj)
+	want.Salt, want.Allow, want.AdoptFrom = string(obj.GetUID()), allowed(obj), adoptFrom(obj)
 	return want
 }
 
@@ -115,6 +115,8 @@ type manner struct {
 	// prepare, unless it is nil, makes what the stack needs just before a creation or a change is sent, and may note it in known. It
 	// is not called for a change that waits for approval.
 	prepare func(ctx context.Context, known *remembered) error
+	// refresh has the outputs read again.
+	refresh bool
 	// hold is why a change that needs approval waits also when it is approved; "" if it does not.
 	hold string
 }
@@ -139,6 +141,7 @@ func (o *operator) ensureStack(
 		}
 		want.Review.Hold = true
 	}
+	want.Refresh = how.refresh
 	if how.prepare != nil {
 		want.Prepare = func(ctx context.Context) error { return how.prepare(ctx, &known) }
 	}
@@ -173,7 +176,7 @@ func (o *operator) deleteStack(
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	options.Salt = string(obj.GetUID())
+	options.Salt, options.AdoptFrom = string(obj.GetUID()), adoptFrom(obj)
 	result, err := o.options.Engine.Delete(ctx, target, name, known.Record, options)
 	known.Record = result.Record
 	showPending(obj, name, &result)
@@ -198,6 +201,9 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 	case stack.Gone:
 		return operatorkit.Done()
 	case stack.Stalled:
+		if result.Foreign { // Whatever the record says that failed.
+			return operatorkit.Stall(result.Reason, result.Message)
+		}
 		return o.stalled(name, known, result)
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, about(name, result.Message))
@@ -217,6 +223,12 @@ func about(name, message string) string { return "Stack " + name + ": " + messag
 
 // failed says what went wrong with a call of AWS or of an API server.
 func failed(err error) operatorkit.Outcome {
+	if foreign, ok := errors.AsType[*stack.ForeignError](err); ok {
+		return operatorkit.Stall(foreign.Reason, foreign.Message)
+	}
+	if errors.Is(err, errOutputsCorrected) {
+		return operatorkit.Wait(promptly, "OutputsCorrected", capital(errOutputsCorrected.Error())+".").Troubled()
+	}
 	if awsapi.Code(err) != "" {
 		explained := awsapi.Explain(err)
 		return operatorkit.Fail(err).Explain(explained.Reason, explained.Message)
@@ -243,6 +255,8 @@ func allowed(obj client.Object) policy.Allow {
 			allow.Replace = true
 		case "remove":
 			allow.Remove = true
+		case policy.AllowSkip:
+			allow.Skip = true
 		}
 	}
 	return allow

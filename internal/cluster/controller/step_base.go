@@ -32,7 +32,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return operatorkit.Fail(err)
 	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 {
+	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
 		return operatorkit.Done()
 	}
 	s.settled.drop(key)
@@ -49,6 +49,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	before := operatorkit.Done()
 	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
+		refresh: !s.outputsHold(cluster),
 		prepare: func(ctx context.Context, known *remembered) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
@@ -61,6 +62,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	if outputs != nil {
 		cluster.Status.Outputs = outputs
+		s.sawOutputs(cluster, outputs)
 	}
 	if stackOf(cluster, name).Status == statusCreating {
 		for slot := range int(cluster.Spec.ControlPlane.Replicas) {

@@ -124,6 +124,9 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, manner{
 		hold: change.hold,
 		prepare: func(ctx context.Context, known *remembered) error {
+			if err := s.confirmOutputs(ctx, cluster); err != nil {
+				return err
+			}
 			if err := change.prepare(ctx, known); err != nil {
 				return err
 			}
@@ -181,7 +184,7 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		if status == nil {
 			status = stackOf(cluster, name)
 		}
-		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.ownerTags(cluster)}))
+		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}))
 	}
 	return together(outcomes)
 }

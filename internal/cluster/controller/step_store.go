@@ -88,6 +88,12 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	if known.Stored == digest {
 		return operatorkit.Done()
 	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
+	}
+	if err := bucket.claim(ctx, authorities.CACertificate(), known.Stored != ""); err != nil {
+		return failed(err)
+	}
 	if err := s.upload(ctx, cluster, resolved.ControlPlaneArchitecture, private, public); err != nil {
 		return failed(err)
 	}
@@ -106,6 +112,9 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture, private, public map[string][]byte) error {
 	to := s.bucketOf(cluster)
 	for _, key := range slices.Sorted(maps.Keys(private)) {
+		if key == keyCA { // It was the first.
+			continue
+		}
 		if err := to.put(ctx, key, "application/x-pem-file", bytes.NewReader(private[key])); err != nil {
 			return err
 		}
@@ -125,6 +134,9 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	name := cluster.Status.Outputs[model.OutputBucket]
 	if name == "" {
 		return operatorkit.Done()
+	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
 	}
 	if err := s.empty(ctx, s.target(cluster), name); err != nil {
 		return failed(err)

@@ -70,6 +70,9 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		s.tokens.keep(cluster.UID, token)
 	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
+	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
 	case apierrors.IsNotFound(err): // The namespace, which an API server makes once it has started.
 		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").Quietly()
@@ -200,6 +203,9 @@ func (s tokenStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	if status == nil || len(cluster.Status.Outputs) == 0 || known.Token == tokenDeleted {
 		return operatorkit.Done() // No token is made before the base stack is there.
+	}
+	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+		return outcome
 	}
 	if err := s.deleteParameter(ctx, cluster); err != nil {
 		return failed(err)

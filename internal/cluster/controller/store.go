@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
@@ -35,7 +37,7 @@ func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
 }
 
 // put stores an object, encrypted by the Cluster's key.
-func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSeeker) error {
+func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSeeker, how ...func(*s3.PutObjectInput)) error {
 	in := &s3.PutObjectInput{
 		Bucket: aws.String(b.name), Key: aws.String(key), Body: body, ContentType: aws.String(contentType),
 	}
@@ -44,10 +46,50 @@ func (b bucket) put(ctx context.Context, key, contentType string, body io.ReadSe
 		// bucket key it would be the bucket's. https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
 		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, aws.String(b.key)
 	}
+	for _, set := range how {
+		set(in)
+	}
 	if _, err := b.client.PutObject(ctx, in); err != nil {
 		return fmt.Errorf("store %s in bucket %s: %w", key, b.name, err)
 	}
 	return nil
+}
+
+// keyCA is the key of the cluster CA's certificate, which says whose the bucket's keys are.
+const keyCA = "pki/ca.crt"
+
+// fingerprint is the name, in the metadata of keyCA, of the certificate's SHA-256.
+const fingerprint = "sha256"
+
+// claim stores the certificate of the cluster's CA, from which all that machines trust follows, unless another CA's is there: it is
+// written on the condition that there is none, or that what is there is the same. Stored says that the Cluster's own record has it
+// stored, which is believed of objects from before fingerprints.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
+func (b bucket) claim(ctx context.Context, certificate []byte, stored bool) error {
+	sum := sha256.Sum256(certificate)
+	mark := hex.EncodeToString(sum[:])
+	first := func(in *s3.PutObjectInput) {
+		in.Metadata, in.IfNoneMatch = map[string]string{fingerprint: mark}, aws.String("*")
+	}
+	err := b.put(ctx, keyCA, "application/x-pem-file", bytes.NewReader(certificate), first)
+	if awsapi.Code(err) != "PreconditionFailed" {
+		return err
+	}
+	found, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(b.name), Key: aws.String(keyCA)})
+	if err != nil {
+		return fmt.Errorf("look for %s in bucket %s: %w", keyCA, b.name, err)
+	}
+	switch found.Metadata[fingerprint] {
+	case mark:
+		return nil
+	case "":
+		if stored {
+			return b.put(ctx, keyCA, "application/x-pem-file", bytes.NewReader(certificate), func(in *s3.PutObjectInput) { in.Metadata = map[string]string{fingerprint: mark} })
+		}
+	}
+	return &stack.ForeignError{Reason: "CertificateAuthorityConflict", Message: fmt.Sprintf(
+		"The bucket %s has the certificate of another certificate authority (CA) under %s; it is not overwritten, since machines trust it. "+
+			"Restore the Secrets of the cluster's CAs from where the cluster was made. Only if its keys are lost for good, delete that object.", b.name, keyCA)}
 }
 
 // publish stores an object that anybody may read who may read the bucket: without the key.

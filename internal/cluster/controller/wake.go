@@ -87,7 +87,7 @@ func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.Generation != is.Generation || was.Status.Release != is.Status.Release || was.Status.Account != is.Status.Account || isPaused(was) != isPaused(is) ||
-				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
+				was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || isAbandoned(was) != isAbandoned(is) || !maps.Equal(was.Status.Outputs, is.Status.Outputs) ||
 				meta.IsStatusConditionTrue(was.Status.Conditions, conditionAPI) != meta.IsStatusConditionTrue(is.Status.Conditions, conditionAPI)
 		},
 	}

@@ -164,6 +164,9 @@ func (l *lab) make(t *testing.T, s *render.Stack) map[string]string {
 		Name: s.Name, Template: s.Template, Parameters: s.Parameters, Tags: s.Tags, OwnerTags: s.OwnerTags,
 		Capabilities: s.Capabilities, TerminationProtection: s.TerminationProtection, Policy: s.Policy, MaxAttempts: 1,
 	}
+	if len(m.desired.Tags) == 0 { // as the existing network's: a stack without tags is nobody's
+		m.desired.Tags = map[string]string{"test": s.Name}
+	}
 	l.follow(t, stack.Ready, func() (stack.Result, error) {
 		result, err := l.engine.Ensure(t.Context(), awsapi.Target{}, m.desired, m.record)
 		m.record = result.Record
@@ -181,7 +184,7 @@ func (l *lab) removeAll(t *testing.T) {
 	for i := len(l.made) - 1; i >= 0; i-- {
 		m := &l.made[i]
 		l.follow(t, stack.Gone, func() (stack.Result, error) {
-			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{})
+			result, err := l.engine.Delete(t.Context(), awsapi.Target{}, m.desired.Name, m.record, stack.DeleteOptions{OwnerTags: ownerOf(&m.desired), DisableTerminationProtection: true})
 			m.record = result.Record
 			l.letGo(t)
 			return result, err
@@ -231,4 +234,16 @@ func (l *lab) follow(t *testing.T, want stack.State, step func() (stack.Result, 
 			t.Fatalf("not %s in time: %s: %s", want, result.Reason, result.Message)
 		}
 	}
+}
+
+// ownerOf returns the tags that prove a stack to be the cluster's.
+func ownerOf(desired *stack.Desired) map[string]string {
+	if len(desired.OwnerTags) == 0 {
+		return desired.Tags
+	}
+	tags := map[string]string{}
+	for _, name := range desired.OwnerTags {
+		tags[name] = desired.Tags[name]
+	}
+	return tags
 }

@@ -24,6 +24,9 @@ type Group struct {
 	Role                   Role
 	// Slot is the slot of a control plane, NoSlot for other groups.
 	Slot int
+	// Owner are the tags that prove the Auto Scaling group to be the one that is meant, where its name comes from a status; nil asks for
+	// none.
+	Owner map[string]string
 	// Cluster is the cluster's object, or what else its connection is known by.
 	Cluster types.NamespacedName
 	// Target is where it is.

@@ -72,6 +72,13 @@ func (e *Engine) describe(ctx context.Context, group *Group) (*types.AutoScaling
 	if len(out.AutoScalingGroups) == 0 {
 		return nil, fmt.Errorf("there is no Auto Scaling group %s", group.AutoScalingGroup)
 	}
+	carried := TagsOf(&out.AutoScalingGroups[0])
+	for key, value := range group.Owner {
+		if tag := carried[key]; aws.ToString(tag.Value) != value {
+			return nil, fmt.Errorf("the Auto Scaling group %s is not that of %s, as its tag %s says; nothing is done to it: remove what the status says of it",
+				group.AutoScalingGroup, group.Name, key)
+		}
+	}
 	return &out.AutoScalingGroups[0], nil
 }
 

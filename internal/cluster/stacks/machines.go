@@ -1,6 +1,8 @@
 package stacks
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -86,14 +88,20 @@ func (p *Past) diskTags(shape string) map[string]string {
 // nodeup, and must not replace every machine by that.
 func (p *Past) nodeup(bundle string, architecture v1alpha1.Architecture, find Nodeup) (string, error) {
 	for _, one := range []*Machines{p.Next, p.Now} {
-		if one != nil && one.Bundle == bundle && one.Nodeup != "" {
+		if one != nil && one.Bundle == bundle && isHash(one.Nodeup) {
 			return one.Nodeup, nil
 		}
 	}
-	if p.Nodeup != "" && p.Stored == bundle {
+	if isHash(p.Nodeup) && p.Stored == bundle {
 		return p.Nodeup, nil
 	}
 	return find(architecture)
+}
+
+// isHash reports whether a text is a SHA-256 in hexadecimal digits. What a status remembers becomes part of a script that machines run.
+func isHash(text string) bool {
+	decoded, err := hex.DecodeString(text)
+	return err == nil && len(decoded) == sha256.Size
 }
 
 // Known is what a status remembers of a stack, as far as it matters to how it is rendered.

@@ -72,9 +72,16 @@ func allowed(obj *v1alpha1.Object) policy.Allow {
 			allow.Replace = true
 		case "remove":
 			allow.Remove = true
+		case policy.AllowSkip:
+			allow.Skip = true
 		}
 	}
 	return allow
+}
+
+// adoptFrom reads what the object may take over.
+func adoptFrom(obj *v1alpha1.Object) []string {
+	return stack.ParseAdoptFrom(obj.Annotations[stack.AdoptAnnotation])
 }
 
 // outputDigest is a short hash of an object's output.

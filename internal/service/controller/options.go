@@ -20,7 +20,7 @@ const fieldOwner = "aws-operator"
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
-	Withdraw(ctx context.Context, target awsapi.Target, name string, record stack.Record) error
+	Withdraw(ctx context.Context, target awsapi.Target, owner stack.Owner, record stack.Record) error
 }
 
 // Events tells of changes of stacks; *awsevents.Listener does.

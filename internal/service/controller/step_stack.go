@@ -74,7 +74,7 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 		Name: desired.Name, Template: desired.Template, Parameters: desired.Parameters,
 		Tags: desired.Tags, OwnerTags: desired.OwnerTags, Salt: string(obj.UID),
 		Capabilities: desired.Capabilities, MaxAttempts: desired.MaxAttempts,
-		Allow: allowed(obj), Refresh: refresh, Review: review(obj, desired),
+		Allow: allowed(obj), AdoptFrom: adoptFrom(obj), Refresh: refresh, Review: review(obj, desired),
 	}, known)
 	obj.Status.StackName = desired.Name
 	showPending(obj, desired.Name, &result)
@@ -113,7 +113,7 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	k.service.directory.own(name, k.key(obj), obj.UID)
 	k.ready.drop(obj.UID)
 	result, err := k.service.options.Engine.Delete(ctx, k.service.options.Target, name, known, stack.DeleteOptions{
-		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID),
+		OwnerTags: render.Tags(k.name, obj, k.service.options.ClusterName), Salt: string(obj.UID), AdoptFrom: adoptFrom(obj),
 	})
 	if recordErr := setRecord(obj, result.Record); recordErr != nil {
 		return operatorkit.Fail(recordErr)
@@ -129,7 +129,13 @@ func (s stackStep) leave(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	if err := k.service.options.Engine.Withdraw(ctx, k.service.options.Target, k.stackName(obj), known); err != nil {
+	err = k.service.options.Engine.Withdraw(ctx, k.service.options.Target, stack.Owner{
+		Name: k.stackName(obj), Tags: render.Tags(k.name, obj, k.service.options.ClusterName), AdoptFrom: adoptFrom(obj),
+	}, known)
+	if foreign, ok := errors.AsType[*stack.ForeignError](err); ok {
+		return operatorkit.Stall(foreign.Reason, foreign.Message)
+	}
+	if err != nil {
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()

@@ -1,0 +1,62 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestAnotherCAIsNotOverwritten has the bucket hold the certificate of another CA before the cluster's is stored: it stays, and the
+// Cluster says which object is in the way.
+func TestAnotherCAIsNotOverwritten(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	w.create(cluster)
+	w.complete(account, region, "demo", "demo-control-plane-0")
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+	w.stop()
+	bucket, key := w.buckets(account, region)[0], "pki/ca.crt"
+	if _, err := w.s3(account, region).PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &bucket, Key: &key, Body: strings.NewReader("another"), Metadata: map[string]string{"sha256": "of another"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+		t.Fatal(err)
+	}
+	for i := range cluster.Status.Stacks {
+		if one := &cluster.Status.Stacks[i]; one.Name == "demo" {
+			record := map[string]any{}
+			if err := json.Unmarshal(one.Record.Raw, &record); err != nil {
+				t.Fatal(err)
+			}
+			delete(record, "stored")
+			raw, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one.Record.Raw = raw
+		}
+	}
+	if err := w.client.Status().Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	if stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "CertificateAuthorityConflict"); !strings.Contains(stalled.Message, key) {
+		t.Errorf("the Cluster says %q", stalled.Message)
+	}
+	out, err := w.s3(account, region).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.Metadata["sha256"]; got != "of another" || aws.ToInt64(out.ContentLength) != int64(len("another")) {
+		t.Errorf("the certificate was overwritten: %q", got)
+	}
+}
