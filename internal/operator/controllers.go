@@ -37,7 +37,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, Pace: p.pace,
+		Metrics: p.metrics, Pace: p.pace, Limits: p.opts.Limits,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)
