@@ -190,6 +190,9 @@ func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGr
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
+		if outcome := s.mayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+			return target, "", "", outcome
+		}
 		return s.target(cluster), cluster.Status.Account, cluster.Spec.Region, operatorkit.Done()
 	}
 	known, err := recall(group.Status.Stack)

@@ -24,13 +24,19 @@ func (s accountStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 }
 
 // EnsureDeleted ends the deletion: nothing of the Cluster is left to be remembered.
-func (s accountStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.forget(cluster.UID)
+	if err := s.retain(ctx, cluster.UID); err != nil {
+		return operatorkit.Fail(err)
+	}
 	return operatorkit.Done()
 }
 
 // find sets the account in the Cluster's status and listens to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+		return outcome
+	}
 	target := s.target(cluster)
 	account, err := s.account(ctx, cluster, target)
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // It says nothing about the role.
@@ -57,6 +63,12 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 // written. In an account that the operator was never let into it has made nothing: then the account
 // stays unknown, and there is nothing to delete in AWS.
 func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+		if cluster.Status.Account == "" { // The operator never acted with the role.
+			return operatorkit.Done()
+		}
+		return outcome
+	}
 	if cluster.Status.Account != "" {
 		return operatorkit.Done()
 	}

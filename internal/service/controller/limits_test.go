@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
@@ -133,7 +134,7 @@ func TestTheQueueOfAnotherTenantIsLeftAlone(t *testing.T) {
 }
 
 func TestTheOperatorsOwnQueueIsNeverForeign(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{Foreign: []render.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
+	w := newLimitedWorld(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
 	w.apply(subscribeARN("steal", "mine", "aws-operator-events-test", "https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test"))
 	w.condition("SNSSubscription", "steal", "Stalled", "True", "OperatorsOwn")
 }
@@ -141,7 +142,7 @@ func TestTheOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 // The policy of a queue that an administrator granted is the same in the stacks of all subscriptions, and is the one of
 // the endpoint, whatever queueURL says.
 func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{Foreign: []render.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
+	w := newLimitedWorld(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
 	shared, theirs := w.queueOfOthers("shared", theirPolicy), w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("sub-0", "topic-0", "shared", shared))
 	w.apply(subscribeARN("sub-1", "topic-1", "shared", theirs))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cfn/dynamic"
 	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
@@ -21,46 +22,9 @@ type Limits struct {
 	// TemplateNamespaces are the namespaces whose templates objects of all namespaces may use. Others use their own only.
 	TemplateNamespaces []string
 	// Foreign are the resources that were not made in a namespace and that its objects may name.
-	Foreign []Grant
+	Foreign []grant.Grant
 	// OwnPrefix begins the names of the operator's own resources, which no grant includes.
 	OwnPrefix string
-}
-
-// Grant lets the objects of a namespace name AWS resources that are not theirs.
-type Grant struct {
-	// Namespace is a namespace, or * for all.
-	Namespace string
-	// Pattern is an ARN, or the beginning of one with * at the end.
-	Pattern string
-}
-
-// Granted reports whether one of the grants lets the objects of a namespace name an ARN.
-func Granted(grants []Grant, namespace, arn string) bool {
-	return slices.ContainsFunc(grants, func(g Grant) bool {
-		return (g.Namespace == "*" || g.Namespace == namespace) && matches(g.Pattern, arn)
-	})
-}
-
-// ParseGrants reads grants as flags write them, NAMESPACE=ARN. An ARN that has a * elsewhere than at its end, or a
-// pattern that is no ARN, is an error.
-func ParseGrants(texts []string) ([]Grant, error) {
-	var grants []Grant
-	for _, text := range texts {
-		namespace, pattern, found := strings.Cut(text, "=")
-		beginning := strings.TrimSuffix(pattern, "*")
-		if !found || namespace == "" || !strings.HasPrefix(pattern, "arn:") || strings.Contains(beginning, "*") {
-			return nil, fmt.Errorf("%q is not NAMESPACE=ARN; write a namespace, or * for all, and an ARN, which may end in *", text)
-		}
-		grants = append(grants, Grant{Namespace: namespace, Pattern: pattern})
-	}
-	return grants, nil
-}
-
-func matches(pattern, text string) bool {
-	if beginning, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(text, beginning)
-	}
-	return pattern == text
 }
 
 // guarded begin types that no general pattern allows. They make permissions, run what the author brings, or read what is not in the
@@ -76,7 +40,7 @@ func (l *Limits) allowsType(name string) bool {
 		if pattern == name {
 			return true
 		}
-		if !matches(pattern, name) || slices.ContainsFunc(attached, func(end string) bool { return strings.HasSuffix(name, end) }) {
+		if !grant.Matches(pattern, name) || slices.ContainsFunc(attached, func(end string) bool { return strings.HasSuffix(name, end) }) {
 			return false
 		}
 		return !slices.ContainsFunc(guarded, func(beginning string) bool {
@@ -219,7 +183,7 @@ func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) 
 		case l == nil:
 		case l.OwnPrefix != "" && strings.HasPrefix(name, l.OwnPrefix):
 			return nil, &RefusedError{"OperatorsOwn", fmt.Sprintf("%s names %s, which is the operator's own; name another resource.", f.Field, arn)}
-		case !Granted(l.Foreign, namespace, arn):
+		case !grant.Allows(l.Foreign, namespace, arn):
 			return nil, &RefusedError{"ForeignResource", fmt.Sprintf("%s names %s, which no object of namespace %s made; name an object of the namespace, "+
 				"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", f.Field, arn, namespace)}
 		}
