@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,9 +67,9 @@ type Listener struct {
 
 	mu          sync.RWMutex
 	subscribers []func(Event)
-	targets     map[awsapi.Target]bool
-	expect      func(awsapi.Target) Expectation // see ExpectInstances
-	launch      func(awsapi.Target)             // nil while the listener does not run
+	targets     map[awsapi.Target]context.CancelFunc // nil while nothing runs for the target
+	expect      func(awsapi.Target) Expectation      // see ExpectInstances
+	launch      func(awsapi.Target)                  // nil while the listener does not run
 	group       sync.WaitGroup
 	broken      error // why Start must fail
 }
@@ -90,13 +91,13 @@ func New(options Options) *Listener {
 	if options.Workers == 0 {
 		options.Workers = defaultWorkers
 	}
-	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), targets: map[awsapi.Target]bool{}}
+	l := &Listener{options: options, log: options.Logger, seen: newRecentIDs(), targets: map[awsapi.Target]context.CancelFunc{}}
 	l.metrics, l.broken = newMetrics(options.Registerer)
 	if options.Clients == nil || options.Engine == nil {
 		l.broken = errors.New("a listener needs clients and an engine")
 	}
 	for _, target := range options.Targets {
-		l.targets[target] = true
+		l.targets[target] = nil
 	}
 	return l
 }
@@ -116,6 +117,8 @@ func (l *Listener) Start(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	l.launch = func(target awsapi.Target) {
+		ctx, stop := context.WithCancel(ctx)
+		l.targets[target] = stop
 		listening := make(chan struct{}, 1)
 		l.group.Go(func() { l.sweepForever(ctx, target, listening) })
 		l.group.Go(func() { l.sweepInstancesForever(ctx, target) })
@@ -137,12 +140,28 @@ func (l *Listener) Start(ctx context.Context) error {
 func (l *Listener) Listen(target awsapi.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.targets[target] {
+	if _, known := l.targets[target]; known {
 		return
 	}
-	l.targets[target] = true
+	l.targets[target] = nil
 	if l.launch != nil {
 		l.launch(target)
+	}
+}
+
+// Retain stops listening to the accounts and regions that Listen added and that are not among targets. The queue there stays, and
+// keeps events for an hour.
+func (l *Listener) Retain(targets []awsapi.Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for target, stop := range l.targets {
+		if slices.Contains(l.options.Targets, target) || slices.Contains(targets, target) {
+			continue
+		}
+		if stop != nil {
+			stop()
+		}
+		delete(l.targets, target)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
 
@@ -69,6 +70,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 		Engine: engine, Events: events, Clock: r.Clock, Clients: clients,
 		Workload:  workload.New(workload.Options{Logger: r.Logger.WithName("workload"), Clock: r.Clock, UserAgent: r.AWS.UserAgent, Config: r.Workload}),
 		AccountID: account, ClusterName: operator.DefaultClusterName, NodeupDir: r.NodeupDir, Releases: releases,
+		Roles:   []grant.Grant{{Namespace: "*", Pattern: "*"}}, // The person's own credentials decide.
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: r.Clock, Logger: r.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(clients, operator.DefaultClusterName, r.Clock, r.Logger.WithName("cleanup")),
 	})

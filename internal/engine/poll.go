@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +33,15 @@ func (p *polled) Listen(target awsapi.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.targets[target] = true
+}
+
+// Retain stops looking at the accounts and regions that are not among targets, but for the own.
+func (p *polled) Retain(targets []awsapi.Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.targets, func(target awsapi.Target, _ bool) bool {
+		return target != awsapi.Target{} && !slices.Contains(targets, target)
+	})
 }
 
 // ExpectInstances has instances looked for where expect says that some are going.

@@ -22,6 +22,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
+	"github.com/aws-operator/aws-operator/internal/grant"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -46,6 +48,12 @@ type Options struct {
 	TemplateBucket string
 	// UserAgent is what AWS's logs show besides the SDK.
 	UserAgent string
+
+	// Limits bound what objects of services may have the operator do with its permissions in AWS. The zero value refuses
+	// templates of users and resources that their namespace did not make.
+	Limits render.Limits
+	// Roles are the roles that Clusters of a namespace may name in spec.role; empty refuses all.
+	Roles []grant.Grant
 
 	// NodeupDir is where the programs nodeup-linux-amd64 and nodeup-linux-arm64
 	// are, which the machines of clusters boot with; empty is the folder of the

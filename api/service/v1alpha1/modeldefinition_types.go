@@ -123,11 +123,46 @@ type ModelDefinitionSpec struct {
 	// +optional
 	AdditionalResources ModelAdditionalResources `json:"additionalResources,omitempty"`
 
-	// Capabilities are the capabilities that CloudFormation is told are understood.
+	// Capabilities are the IAM capabilities to acknowledge when creating and updating stacks of the kind. The operator
+	// acknowledges no others, whatever a template contains: a model that makes roles needs CAPABILITY_IAM, or
+	// CAPABILITY_NAMED_IAM if it names them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:items:Enum=CAPABILITY_IAM;CAPABILITY_NAMED_IAM;CAPABILITY_AUTO_EXPAND
 	Capabilities []string `json:"capabilities,omitempty"`
+
+	// DynamicReferences are the fields of the spec, as paths with dots, whose values may hold CloudFormation's dynamic
+	// references ({{resolve:…}}). The operator refuses them in all other fields: they read Secrets Manager and Systems
+	// Manager with its permissions, so that an author of objects reads by such a field what the operator may read.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	DynamicReferences []string `json:"dynamicReferences,omitempty"`
+
+	// Foreign are values by which an object names AWS resources that its namespace did not make. The operator refuses
+	// those that its flag --allow-foreign does not grant the namespace.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Foreign []ModelForeign `json:"foreign,omitempty"`
+}
+
+// ModelForeign is a value by which an object names an AWS resource that its namespace did not make.
+type ModelForeign struct {
+	// Name is what the template calls those that share the resource: .siblings.NAME has the references of every object
+	// of the kind that names the same resource and may do so.
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
+	Name string `json:"name"`
+
+	// Field is the field that messages name, for example spec.endpoint.
+	// +kubebuilder:validation:MaxLength=253
+	Field string `json:"field"`
+
+	// ARN is a Go template for the resource's ARN. When it gives an empty text no resource is named.
+	// +kubebuilder:validation:MaxLength=2048
+	ARN string `json:"arn"`
 }
 
 // ModelValidation is a rule that every object of the kind must keep.
@@ -192,6 +227,12 @@ type ModelReference struct {
 	// ObjectName is a Go template for the other object's name, for example {{ .spec.topicName }}.
 	// When it gives an empty text there is no such reference.
 	ObjectName string `json:"objectName"`
+
+	// PhysicalID is the other object's output that must be the physical ID of a resource in that object's stack. Set it
+	// where the template changes or reads the resource: the other object's author may have chosen its outputs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	PhysicalID string `json:"physicalID,omitempty"`
 }
 
 // ModelAdditionalResources are the Kubernetes objects made from an object's outputs. All texts are

@@ -17,7 +17,6 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
-	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
 // The limits of a template in a request and in S3:
@@ -206,6 +205,9 @@ func (v *visit) refused(err error) step {
 		return v.failed(err)
 	}
 	v.record.FailedDigest, v.record.StatusReason = v.digest, awsapi.Sentence(awsapi.AWSMessage(err))
+	if awsapi.Code(err) == "InsufficientCapabilitiesException" {
+		v.record.StatusReason += " The operator acknowledges only the capabilities in spec.capabilities of the kind's ModelDefinition."
+	}
 	v.record.Attempts = v.desired.maxAttempts()
 	return goOn()
 }
@@ -336,30 +338,14 @@ func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step
 	return nil, aws.String(v.engine.options.Clients.ObjectURL(v.target, bucket, key)), goOn()
 }
 
-// capabilities are those asked for and those that the template is seen to need:
+// capabilities are those that the caller acknowledges, and no others: what a template contains is no consent to it.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func (v *visit) capabilities() []types.Capability {
-	needed := map[types.Capability]bool{}
-	for _, name := range v.desired.Capabilities {
-		needed[types.Capability(name)] = true
+	acknowledged := make([]types.Capability, 0, len(v.desired.Capabilities))
+	for _, name := range slices.Sorted(slices.Values(v.desired.Capabilities)) {
+		acknowledged = append(acknowledged, types.Capability(name))
 	}
-	if needsIAM(v.desired.Template) {
-		needed[types.CapabilityCapabilityNamedIam] = true
-	}
-	if len(v.desired.Template.Transforms) > 0 || len(v.desired.Template.Macros) > 0 {
-		needed[types.CapabilityCapabilityAutoExpand] = true
-	}
-	return slices.Sorted(maps.Keys(needed))
-}
-
-// needsIAM is true for templates that make IAM resources, and for those with nested stacks, whose templates may.
-func needsIAM(t *template.Template) bool {
-	for _, resource := range t.Resources {
-		if strings.HasPrefix(resource.Type, "AWS::IAM::") || resource.Type == "AWS::CloudFormation::Stack" {
-			return true
-		}
-	}
-	return len(t.Transforms) > 0
+	return acknowledged
 }
 
 func parameters(values map[string]string) []types.Parameter {

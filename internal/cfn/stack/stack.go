@@ -24,7 +24,7 @@ type Desired struct {
 	OwnerTags []string
 	// Salt, for example the object's UID, keeps the request tokens of two objects apart that follow each other under one name.
 	Salt string
-	// Capabilities are sent besides those that the template itself is seen to need.
+	// Capabilities are the capabilities to acknowledge. The engine adds none, whatever the template contains.
 	Capabilities []string
 	// TerminationProtection guards the stack against being deleted by others.
 	TerminationProtection bool

@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/logging"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
 
@@ -22,6 +23,8 @@ type flags struct {
 	operator.Options
 	kubeconfig string
 	budgets    string
+	foreign    []string
+	roles      []string
 	logging    logging.Flags
 }
 
@@ -78,6 +81,11 @@ func (f *flags) add(cmd *cobra.Command) {
 	set.StringVar(&f.budgets, "aws-api-budget", "", "calls a second, and at once, by AWS service in each account and region, as in cloudformation=5/20,*=50/100; or unlimited")
 	set.StringVar(&f.TemplateBucket, "template-bucket", "", "S3 bucket for templates over 51,200 bytes; without one they are refused")
 	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines of clusters boot with (default: that of this program)")
+	set.StringSliceVar(&f.Limits.TemplateTypes, "user-templates-allowed-types", nil,
+		"resource types that CloudFormationTemplates may have, as in AWS::SQS::Queue,AWS::SNS::*; without any they are refused")
+	set.StringSliceVar(&f.Limits.TemplateNamespaces, "user-templates-namespaces", nil, "namespaces whose CloudFormationTemplates objects of all namespaces may use (default: each its own only)")
+	set.StringSliceVar(&f.foreign, "allow-foreign", nil, "AWS resources that objects of a namespace may name although no object of it made them, as in team=arn:aws:sqs:eu-west-1:123456789012:team-*")
+	set.StringSliceVar(&f.roles, "allow-roles", nil, "roles that Clusters of a namespace may name in spec.role, as in platform=arn:aws:iam::123456789012:role/clusters; without any they use the operator's own credentials only")
 	set.StringVar(&f.ClusterName, "cluster-name", operator.DefaultClusterName, "begins the names of stacks; tells operators apart that share an account and region")
 	set.StringSliceVar(&f.WatchNamespaces, "watch-namespace", nil, "serve only objects in these namespaces (default: all)")
 	set.IntVar(&f.MaxConcurrentReconciles, "max-concurrent-reconciles", 0, "objects of a kind worked on at once (default: 8)")
@@ -104,6 +112,12 @@ func (f *flags) complete() error {
 	config.UserAgent = "aws-operator/" + version.String()
 	f.RESTConfig = config
 	f.UserAgent = "aws-operator/" + version.String()
+	if f.Limits.Foreign, err = grant.Parse(f.foreign); err != nil {
+		return fmt.Errorf("--allow-foreign: %w", err)
+	}
+	if f.Roles, err = grant.Parse(f.roles); err != nil {
+		return fmt.Errorf("--allow-roles: %w", err)
+	}
 	if f.budgets == "" {
 		return nil
 	}

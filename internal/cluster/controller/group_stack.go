@@ -210,6 +210,9 @@ func (s groupStackStep) targetOf(ctx context.Context, group *v1alpha1.InstanceGr
 		return target, "", "", operatorkit.Fail(err)
 	}
 	if cluster != nil {
+		if outcome := s.mayAssume(cluster); !outcome.IsDone() && cluster.Status.Account != "" {
+			return target, "", "", outcome
+		}
 		account, outcome := s.accountOfGroup(ctx, group, cluster)
 		return s.target(cluster), account, cluster.Spec.Region, outcome
 	}

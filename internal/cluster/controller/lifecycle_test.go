@@ -187,6 +187,27 @@ func TestTwoAccounts(t *testing.T) {
 	w.nothingIsLeft(other, "eu-west-1")
 }
 
+// TestARoleThatWasNotGrantedIsNotAssumed holds a Cluster's author to the roles that an administrator granted the namespace.
+func TestARoleThatWasNotGrantedIsNotAssumed(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::333333333333:role/of-others"}
+	w.create(cluster)
+	if got := w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed"); !strings.Contains(got.Message, "--allow-roles="+w.namespace+"=arn:aws:iam::333333333333:role/of-others") {
+		t.Errorf("the message is %q, want the remedy", got.Message)
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RoleNotAllowed")
+	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/abandon":"arn:aws:iam::333333333333:role/of-others"}}}`)
+	w.gone(cluster)
+	if calls := w.sim.Calls()["sts/AssumeRole"]; calls != 0 {
+		t.Errorf("the role was assumed %d times", calls)
+	}
+}
+
 // TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into. Its deletion stalls, since
 // nobody knows what is there, until a person abandons it.
 func TestRoleThatIsNotTo(t *testing.T) {

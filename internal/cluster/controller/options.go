@@ -13,6 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -38,6 +39,8 @@ type Events interface {
 	Subscribe(fn func(awsevents.Event))
 	// Listen adds an account and region to listen to; adding one again does nothing.
 	Listen(target awsapi.Target)
+	// Retain stops listening to the accounts and regions that Listen added and that are not among targets.
+	Retain(targets []awsapi.Target)
 	// ExpectInstances has lost news of instances looked for, often where expect says that some of ours are going.
 	ExpectInstances(expect func(awsapi.Target) awsevents.Expectation)
 }
@@ -91,6 +94,8 @@ type Options struct {
 	AccountID string
 	// ClusterName tells operators of one account apart.
 	ClusterName string
+	// Roles are the roles that Clusters of a namespace may name in spec.role; empty refuses all.
+	Roles []grant.Grant
 	// NodeupDir is where the files nodeup-linux-amd64 and nodeup-linux-arm64 are, or nodeup for the
 	// operator's own architecture.
 	NodeupDir string

@@ -27,16 +27,22 @@ func (s accountStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 }
 
 // EnsureDeleted ends the deletion: nothing of the Cluster is left to be remembered.
-func (s accountStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+func (s accountStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	if isAbandoned(cluster) {
 		s.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonAbandoned, "Delete", "%s", abandonedNote(cluster))
 	}
 	s.forget(cluster.UID)
+	if err := s.retain(ctx, cluster.UID); err != nil {
+		return operatorkit.Fail(err)
+	}
 	return operatorkit.Done()
 }
 
 // find sets the account in the Cluster's status and listens to its events.
 func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+		return outcome
+	}
 	target := s.target(cluster)
 	account, err := s.account(ctx, cluster, target)
 	if explained := awsapi.Explain(err); err != nil && explained.Transient() { // It says nothing about the role.
@@ -62,7 +68,13 @@ func (s accountStep) find(ctx context.Context, cluster *v1alpha1.Cluster) operat
 // findAgain finds the account of a Cluster that is being deleted, if its status was lost or never written. Without the account nobody
 // knows what is left there, so that the deletion waits until the role can be assumed, or a person says that it is abandoned.
 func (s accountStep) findAgain(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if cluster.Status.Account != "" || isAbandoned(cluster) {
+	if isAbandoned(cluster) {
+		return operatorkit.Done()
+	}
+	if outcome := s.mayAssume(cluster); !outcome.IsDone() {
+		return outcome
+	}
+	if cluster.Status.Account != "" {
 		return operatorkit.Done()
 	}
 	account, err := s.account(ctx, cluster, s.target(cluster))

@@ -2,14 +2,19 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/grant"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // target is where the Cluster's stacks are. The operator's own account and region are the zero value,
@@ -24,6 +29,36 @@ func (o *operator) target(cluster *v1alpha1.Cluster) awsapi.Target {
 		target.Region = ""
 	}
 	return target
+}
+
+// mayAssume is done if the Cluster names no role, or one that an administrator granted its namespace. The operator's own
+// credentials may assume more roles than one team should act with.
+func (o *operator) mayAssume(cluster *v1alpha1.Cluster) operatorkit.Outcome {
+	role := cluster.Spec.Role
+	if role == nil || role.ARN == "" || grant.Allows(o.options.Roles, cluster.Namespace, role.ARN) {
+		return operatorkit.Done()
+	}
+	return operatorkit.Stall("RoleNotAllowed", fmt.Sprintf("spec.role names %s, which Clusters of namespace %s may not use; "+
+		"have an administrator start the operator with --allow-roles=%[2]s=%[1]s.", role.ARN, cluster.Namespace))
+}
+
+// retain ends listening to accounts and regions in which there is no Cluster but, maybe, the one that is leaving.
+func (o *operator) retain(ctx context.Context, leaving types.UID) error {
+	if o.options.Events == nil {
+		return nil
+	}
+	var clusters v1alpha1.ClusterList
+	if err := o.client.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Clusters: %w", err)
+	}
+	var targets []awsapi.Target
+	for i := range clusters.Items {
+		if cluster := &clusters.Items[i]; cluster.UID != leaving {
+			targets = append(targets, o.target(cluster))
+		}
+	}
+	o.options.Events.Retain(targets)
+	return nil
 }
 
 // accounts remembers whose accounts the roles are in.

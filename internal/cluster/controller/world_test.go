@@ -41,6 +41,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/cleanup"
 	"github.com/aws-operator/aws-operator/internal/cluster/controller"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/internal/grant"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/simulator"
@@ -163,6 +164,7 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 		Workload:  workload.New(workload.Options{}),
 		NodeupDir: w.nodeup, WatchNamespaces: []string{w.namespace}, SlowRetry: 200 * time.Millisecond,
 		Releases: []*v1alpha1.Release{aRelease("v1.36.3")},
+		Roles:    []grant.Grant{{Namespace: w.namespace, Pattern: "arn:aws:iam::210987654321:role/*"}},
 		Cleanup:  cleanup.New(clients, clusterName, clock.RealClock{}, logr.Discard()),
 	})
 	if err != nil {

@@ -37,6 +37,7 @@ func ResolveGroup(c *Cluster, g *v1alpha1.InstanceGroup) (*Group, error) {
 	checkVolume(&problems, "spec.rootVolume", &r.Spec.RootVolume)
 	r.checkVolumes(&problems)
 	checkTags(&problems, "spec.tags", r.Spec.Tags)
+	checkDynamic(&problems, &g.Spec)
 	checkLabels(&problems, "spec.labels", r.Spec.Labels)
 	checkTaints(&problems, "spec.taints", r.Spec.Taints)
 	r.resolveRolling(&problems)

@@ -32,6 +32,10 @@ func TestProblemsOfClusters(t *testing.T) {
 			`metadata.name: the cluster's zone would be ec2.internal, which would hide AWS's own names of machines; take another name`,
 		},
 		{
+			"a secret in a tag", newVPC, `spec: {tags: {owner: "{{resolve:secretsmanager:prod}}"}}`,
+			`spec.tags.owner: a dynamic reference ({{resolve:…}}), or a piece of one, would read secrets with the operator's permissions; write the value itself`,
+		},
+		{
 			"no such release", newVPC, `spec: {release: v1.0.0}`,
 			`spec.release: there is no release "v1.0.0"; name one that kubectl get releases shows`,
 		},

@@ -33,6 +33,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.checkControlPlane(&problems)
 	c.checkAddons(&problems)
 	checkTags(&problems, "spec.tags", c.Spec.Tags)
+	checkDynamic(&problems, &in.Cluster.Spec)
 	checkNumberOfTags(&problems, "spec.tags", c.Tags)
 	if err := problems.err(); err != nil {
 		return nil, err

@@ -32,6 +32,8 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	args := []string{
 		"aws-operator", "operator", "--log-format=text",
 		"--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + probes,
+		// There is one user, and AWS is simulated.
+		"--user-templates-allowed-types=*", "--allow-roles=*=arn:*",
 	}
 	if e.programs.NodeupDir != "" {
 		args = append(args, "--nodeup-dir="+e.programs.NodeupDir)

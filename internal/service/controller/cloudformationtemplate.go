@@ -26,6 +26,10 @@ func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudF
 		return operatorkit.Stall("TemplateEmpty", "The template is empty; put a CloudFormation template into data.template.")
 	}
 	if err := s.check(template); err != nil {
+		if outcome, ok := refused(err); ok {
+			template.Status.ResourceStatusReason = err.Error()
+			return outcome
+		}
 		template.Status.ResourceStatusReason = err.Error()
 		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", err))
 	}
@@ -43,7 +47,14 @@ func (s templateStep) check(template *v1alpha1.CloudFormationTemplate) error {
 	}
 	problems := parsed.Check()
 	problems = append(problems, s.service.options.Registry.Validate(parsed)...)
-	return problems.Err()
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	limits := &s.service.options.Limits
+	if err := limits.AllowsTemplates(template.Namespace, template.Namespace); err != nil {
+		return err
+	}
+	return limits.CheckTemplate(parsed)
 }
 
 // EnsureDeleted lets the template go; those that use it say that it is missing.

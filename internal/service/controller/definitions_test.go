@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
 // TestModelDefinitionAtRunTime proves that a kind comes and goes with its definition, without a
@@ -140,7 +142,7 @@ data:
 // TestCloudFormationTemplate proves that an object may bring its own template, gets its parameters,
 // waits for a template that is missing, follows its changes and is not updated for ever.
 func TestCloudFormationTemplate(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 4, cloudFormationTemplateName: queue-template}}")
 	w.condition("SQSQueue", "jobs", "ReferencesResolved", "False", "TemplateNotFound")
 	w.apply(queueTemplate)
@@ -166,7 +168,7 @@ func TestCloudFormationTemplate(t *testing.T) {
 // TestBadTemplates proves that no stack is made from a template with a mistake, and that the mistake
 // is shown with its place.
 func TestBadTemplates(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	for _, c := range []struct{ reason, name, resources, want string }{
 		{"an unknown property", "property", "Queue: {Type: AWS::SQS::Queue, Properties: {VisibiltyTimeout: 3}}", "did you mean VisibilityTimeout?"},
 		{"a wrong type", "type", "Queue: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: [3]}}", "DelaySeconds"},

@@ -10,6 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
@@ -21,6 +22,7 @@ type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
 	Withdraw(ctx context.Context, target awsapi.Target, owner stack.Owner, record stack.Record) error
+	PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error)
 }
 
 // Events tells of changes of stacks; *awsevents.Listener does.
@@ -42,6 +44,9 @@ type Options struct {
 	ClusterName string
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
+	// Limits bound what objects may have the operator do with its permissions; the zero value allows nothing beyond
+	// what models do.
+	Limits render.Limits
 	// Registry holds the resource types; by default all of AWS's.
 	Registry *schema.Registry
 	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
@@ -60,6 +65,9 @@ func (o *Options) complete() error {
 		return errors.New("the controllers of modelled kinds need an Engine")
 	case o.Region == "" || o.AccountID == "" || o.ClusterName == "":
 		return errors.New("the controllers of modelled kinds need Region, AccountID and ClusterName")
+	}
+	if o.Limits.OwnPrefix == "" {
+		o.Limits.OwnPrefix = awsevents.StackName("")
 	}
 	if o.Registry == nil {
 		o.Registry = schema.Default()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,10 @@ func (s referencesStep) Name() string { return "references" }
 func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	targets, err := k.targets(obj)
+	if outcome, ok := refused(err); ok {
+		k.service.directory.refer(k.key(obj), nil)
+		return outcome
+	}
 	if err != nil {
 		return operatorkit.Stall("InvalidReference", sentence("The references of the spec cannot be read", err))
 	}
@@ -42,6 +47,9 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 		return operatorkit.Done()
 	}
 	_, missing, err := k.inputs(ctx, obj)
+	if outcome, ok := refused(err); ok {
+		return outcome
+	}
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -69,6 +77,15 @@ func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operato
 	return operatorkit.Done()
 }
 
+// refused is the outcome for an object that asks for more than its author may have the operator do.
+func refused(err error) (operatorkit.Outcome, bool) {
+	refusal, ok := errors.AsType[*render.RefusedError](err)
+	if !ok {
+		return operatorkit.Done(), false
+	}
+	return operatorkit.Stall(refusal.Reason, refusal.Message), true
+}
+
 // missing says which named object is not there or not ready.
 type missing struct {
 	reason, message string
@@ -86,6 +103,13 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	for _, r := range references {
 		targets = append(targets, objectKey{Kind: r.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: r.ObjectName}})
 	}
+	foreign, err := render.ForeignResources(k.model.Load(), obj, &k.service.options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		targets = append(targets, foreignKey(f))
+	}
 	template, err := templateOf(obj)
 	if err != nil {
 		return nil, err
@@ -94,6 +118,11 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 		targets = append(targets, objectKey{Kind: templateKind, NamespacedName: template})
 	}
 	return targets, nil
+}
+
+// foreignKey stands for an AWS resource that no object of the namespace made, so that all that name it know of each other.
+func foreignKey(f render.Foreign) objectKey {
+	return objectKey{NamespacedName: types.NamespacedName{Name: f.ARN}}
 }
 
 // templateOf returns the CloudFormationTemplate that an object names, if it names one.
@@ -117,7 +146,9 @@ func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 // there yet.
 func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missing, error) {
 	options := k.service.options
-	in := inputs{facts: render.Facts{Region: options.Region, AccountID: options.AccountID, ClusterName: options.ClusterName}}
+	in := inputs{facts: render.Facts{
+		Region: options.Region, AccountID: options.AccountID, ClusterName: options.ClusterName, Limits: &k.service.options.Limits,
+	}}
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
 		return in, nil, err
@@ -129,6 +160,9 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 	in.facts.References = facts
 	if len(references) > 0 {
 		if in.facts.Siblings, lack, err = k.siblings(ctx, obj, references); err != nil || lack != nil {
+			return in, lack, err
+		}
+		if lack, err = k.foreignSiblings(ctx, obj, in.facts.Siblings); err != nil || lack != nil {
 			return in, lack, err
 		}
 	}
@@ -198,9 +232,44 @@ func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []
 	return siblings, nil, nil
 }
 
-// sibling returns the references of one object that names the same object by the same reference. What
-// is missing for a moment only is to be waited for, and not to be left out.
+// foreignSiblings adds, for each AWS resource that the object names and no object of its namespace made, the references
+// of all objects of the kind that name the same resource and may do so, in any namespace.
+func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblings map[string][]any) (*missing, error) {
+	m, limits := k.model.Load(), &k.service.options.Limits
+	foreign, err := render.ForeignResources(m, obj, limits)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		for _, key := range k.service.directory.dependents(foreignKey(f)) {
+			if key.Kind != k.name {
+				continue
+			}
+			facts, lack, err := k.siblingWhere(ctx, key, func(other *v1alpha1.Object, _ []render.Reference) bool {
+				theirs, err := render.ForeignResources(m, other, limits)
+				return err == nil && slices.Contains(theirs, f)
+			})
+			if err != nil || lack != nil {
+				return lack, err
+			}
+			if facts != nil {
+				siblings[f.Name] = append(siblings[f.Name], facts)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// sibling returns the references of one object that names the same object by the same reference.
 func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, *missing, error) {
+	return k.siblingWhere(ctx, key, func(_ *v1alpha1.Object, theirs []render.Reference) bool { return slices.Contains(theirs, r) })
+}
+
+// siblingWhere returns the references of one object if it is a sibling, nil if it is none. What is missing for a moment
+// only is to be waited for, and not to be left out.
+func (k *kind) siblingWhere(
+	ctx context.Context, key objectKey, is func(other *v1alpha1.Object, theirs []render.Reference) bool,
+) (any, *missing, error) {
 	other := &v1alpha1.Object{}
 	if err := k.manager.cache.Get(ctx, key.NamespacedName, other); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -212,11 +281,7 @@ func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // a sibling that is wrong in itself says so itself
 	}
-	same := false
-	for _, theirs := range references {
-		same = same || theirs == r
-	}
-	if !same {
+	if !is(other, references) {
 		return nil, nil, nil
 	}
 	resolved, lack, err := k.resolve(ctx, other, references)
@@ -239,6 +304,9 @@ func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (
 func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Override, *missing, error) {
 	key, err := templateOf(obj)
 	if err != nil || key.Name == "" {
+		return nil, nil, err
+	}
+	if err := k.service.options.Limits.AllowsTemplates(obj.Namespace, key.Namespace); err != nil {
 		return nil, nil, err
 	}
 	template := &v1alpha1.CloudFormationTemplate{}

@@ -41,6 +41,9 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 		return operatorkit.Done()
 	}
 	k.ready.drop(obj.UID)
+	if outcome := k.verifyReferences(ctx, obj, in.facts); !outcome.IsDone() {
+		return outcome
+	}
 	desired, err := render.Stack(k.model.Load(), obj, in.facts, in.override)
 	if err != nil {
 		return invalid(err)
@@ -57,6 +60,9 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 
 // invalid says what is wrong with a template.
 func invalid(err error) operatorkit.Outcome {
+	if outcome, ok := refused(err); ok {
+		return outcome
+	}
 	if problems, ok := errors.AsType[cfntemplate.Problems](err); ok {
 		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", problems))
 	}

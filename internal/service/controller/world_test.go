@@ -36,6 +36,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/service/controller"
+	"github.com/aws-operator/aws-operator/internal/service/render"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
@@ -59,13 +60,20 @@ type world struct {
 	namespace string
 	sim       *simulator.Simulator
 	endpoint  string
+	limits    render.Limits
 	stop      func()
 }
 
 // newWorld starts an operator with a simulator of its own in a new namespace. Latency may be nil.
 func newWorld(t *testing.T, latency func(resourceType, operation string) time.Duration) *world {
 	t.Helper()
-	w := &world{t: t, cluster: controlplanetest.Shared(t)}
+	return newLimitedWorld(t, latency, render.Limits{})
+}
+
+// newLimitedWorld is newWorld with an operator that allows objects what the limits say.
+func newLimitedWorld(t *testing.T, latency func(resourceType, operation string) time.Duration, limits render.Limits) *world {
+	t.Helper()
+	w := &world{t: t, cluster: controlplanetest.Shared(t), limits: limits}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +136,7 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 	events := awsevents.New(awsevents.Options{Clients: clients, Engine: engine, ClusterName: clusterName})
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Engine: engine, Events: events, Region: region, AccountID: account, ClusterName: clusterName,
-		WatchNamespaces: []string{w.namespace},
+		WatchNamespaces: []string{w.namespace}, Limits: w.limits,
 	})
 	if err != nil {
 		return nil, err

@@ -43,8 +43,12 @@ type Model struct {
 	ConfigMaps, Secrets []Data
 	// Services are made from the outputs.
 	Services []Service
-	// Capabilities are what CloudFormation is told is understood.
+	// Capabilities are the IAM capabilities to acknowledge.
 	Capabilities []string
+	// DynamicReferences are the fields of the spec, as paths with dots, that may hold dynamic references.
+	DynamicReferences []string
+	// Foreign are values that name AWS resources that the namespace did not make.
+	Foreign []Foreign
 }
 
 // Output is one field of an object's output.
@@ -65,6 +69,16 @@ type Reference struct {
 	Name, Kind string
 	// ObjectName gives its name, or nothing when there is no such reference.
 	ObjectName *Text
+	// PhysicalID is its output that must be the physical ID of a resource in its stack, empty for none.
+	PhysicalID string
+}
+
+// Foreign names an AWS resource that the object's namespace did not make.
+type Foreign struct {
+	// Name is what templates call those that share it, Field the field that messages name.
+	Name, Field string
+	// ARN gives its ARN, or nothing when no resource is named.
+	ARN *Text
 }
 
 // Data makes a ConfigMap or Secret.
@@ -89,7 +103,7 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
 		Description: strings.TrimSpace(spec.Description), ResourceType: spec.ResourceType, Capabilities: spec.Capabilities,
-		Validations: spec.Validations,
+		Validations: spec.Validations, DynamicReferences: spec.DynamicReferences,
 	}
 	if m.Plural == "" {
 		m.Plural = plural(m.Kind)
@@ -266,7 +280,14 @@ func (m *Model) compileReferences(spec *v1alpha1.ModelDefinitionSpec) error {
 		if err != nil {
 			return err
 		}
-		m.References = append(m.References, Reference{Name: r.Name, Kind: r.Kind, ObjectName: compiled})
+		m.References = append(m.References, Reference{Name: r.Name, Kind: r.Kind, ObjectName: compiled, PhysicalID: r.PhysicalID})
+	}
+	for _, f := range spec.Foreign {
+		compiled, err := m.text("spec.foreign."+f.Name, f.ARN)
+		if err != nil {
+			return err
+		}
+		m.Foreign = append(m.Foreign, Foreign{Name: f.Name, Field: f.Field, ARN: compiled})
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type Facts struct {
 	// Siblings holds, by the model's name for a reference, the references of every object of the
 	// same kind that names the same object there, this one included, in order of name.
 	Siblings map[string][]any
+	// Limits bound what the object may have the operator do; nil where a person acts with their own credentials.
+	Limits *Limits
 }
 
 // Spec decodes an object's spec. Whole numbers are int64.
@@ -62,6 +64,27 @@ type Reference struct {
 	Name string
 	// Kind and ObjectName say which object it is; it is in the namespace of the one that names it.
 	Kind, ObjectName string
+	// PhysicalID is the output that must be the physical ID of a resource in its stack, empty for none.
+	PhysicalID string
+}
+
+// Foreign is an AWS resource that an object names and that its namespace did not make.
+type Foreign struct {
+	// Name is what the model calls it, ARN the resource.
+	Name, ARN string
+}
+
+// ForeignResources lists the AWS resources that an object names and its namespace did not make. The error is a
+// *RefusedError if the object may not name one of them.
+func ForeignResources(m *model.Model, obj *v1alpha1.Object, limits *Limits) ([]Foreign, error) {
+	if len(m.Foreign) == 0 {
+		return nil, nil
+	}
+	spec, err := Spec(obj)
+	if err != nil {
+		return nil, err
+	}
+	return limits.foreign(m, obj.Namespace, scope(obj, m.Kind, spec, Facts{}))
 }
 
 // References lists the objects that an object names.
@@ -81,7 +104,7 @@ func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 			return nil, fmt.Errorf("find the name of the %s: %w", r.Kind, err)
 		}
 		if name = strings.TrimSpace(name); name != "" {
-			references = append(references, Reference{Name: r.Name, Kind: r.Kind, ObjectName: name})
+			references = append(references, Reference{Name: r.Name, Kind: r.Kind, ObjectName: name, PhysicalID: r.PhysicalID})
 		}
 	}
 	return references, nil

@@ -24,7 +24,7 @@ type Desired struct {
 	Tags map[string]string
 	// OwnerTags are the names of the tags that tell whose stack it is.
 	OwnerTags []string
-	// Capabilities that CloudFormation is told are understood.
+	// Capabilities are the IAM capabilities to acknowledge: those of the model.
 	Capabilities []string
 	// MaxAttempts is how often a stack that fails is tried; 0 leaves it to the engine.
 	MaxAttempts int
@@ -56,7 +56,8 @@ func Tags(kind string, obj *v1alpha1.Object, clusterName string) map[string]stri
 }
 
 // Stack renders the stack that an object asks for. Override may be nil. The error is
-// cfntemplate.Problems, with positions, where the template is at fault.
+// cfntemplate.Problems, with positions, where the template is at fault, and a *RefusedError where
+// the object asks for more than facts.Limits allow.
 func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override) (*Desired, error) {
 	spec, err := Spec(obj)
 	if err != nil {
@@ -70,14 +71,22 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 		MaxAttempts:  attempts(spec),
 		Manual:       spec[updatePolicy] == v1alpha1.UpdateManual,
 	}
+	if err := facts.Limits.checkSpec(m, spec); err != nil {
+		return nil, err
+	}
 	data := scope(obj, m.Kind, spec, facts)
 	if override != nil {
 		desired.Template, err = cfntemplate.Parse(override.File, []byte(override.Template))
 		if err != nil {
 			return nil, fmt.Errorf("parse the template: %w", err)
 		}
-		desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template)
-		return desired, err
+		if err := facts.Limits.CheckTemplate(desired.Template); err != nil {
+			return nil, err
+		}
+		if desired.Parameters, err = parameters(m, obj, data, spec, facts, desired.Template); err != nil {
+			return nil, err
+		}
+		return desired, facts.Limits.checkRendered(m, desired)
 	}
 	text, err := m.Template.Execute(data)
 	if err != nil {
@@ -86,7 +95,7 @@ func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override
 	if desired.Template, err = cfntemplate.Parse(m.Name+".yaml", []byte(text)); err != nil {
 		return nil, fmt.Errorf("parse the rendered template: %w", err)
 	}
-	return desired, nil
+	return desired, facts.Limits.checkRendered(m, desired)
 }
 
 // attempts reads spec.rollbackCount.

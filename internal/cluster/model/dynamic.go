@@ -1,0 +1,24 @@
+package model
+
+import (
+	"encoding/json"
+
+	"github.com/aws-operator/aws-operator/internal/cfn/dynamic"
+)
+
+// checkDynamic refuses CloudFormation's dynamic references in a spec: templates hold its values, and CloudFormation would
+// put in secrets that the operator, and not the author, may read. Addons never come into a template.
+func checkDynamic(problems *Problems, spec any) {
+	var values any
+	data, err := json.Marshal(spec)
+	if err == nil {
+		err = json.Unmarshal(data, &values)
+	}
+	if err != nil {
+		problems.add("spec", "correct it", "it cannot be read: %v", err)
+		return
+	}
+	for _, found := range dynamic.Values("spec", values, []string{"spec.addons"}) {
+		problems.add(found.Field, "write the value itself", "a dynamic reference ({{resolve:…}}), or a piece of one, would read secrets with the operator's permissions")
+	}
+}

@@ -1,0 +1,106 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	cfntemplate "github.com/aws-operator/aws-operator/internal/cfn/template"
+	"github.com/aws-operator/aws-operator/internal/service/model"
+	"github.com/aws-operator/aws-operator/internal/service/render"
+)
+
+func TestTemplatesOfUsersHaveOnlyWhatIsAllowed(t *testing.T) {
+	queues := []string{"AWS::SQS::*", "AWS::SNS::*"}
+	for _, c := range []struct {
+		why, template string
+		types         []string
+		want          string // empty if it is allowed
+	}{
+		{"what a pattern allows", "Resources: {Q: {Type: AWS::SQS::Queue}}", queues, ""},
+		{"an exact name", "Resources: {Q: {Type: AWS::SQS::Queue}}", []string{"AWS::SQS::Queue"}, ""},
+		{"a name is no beginning", "Resources: {Q: {Type: AWS::SQS::QueueInlinePolicy}}", []string{"AWS::SQS::Queue"}, "resource Q is of type AWS::SQS::QueueInlinePolicy"},
+		{"another service", "Resources: {T: {Type: AWS::DynamoDB::Table}}", queues, "resource T is of type AWS::DynamoDB::Table"},
+		{"roles, even with everything", "Resources: {R: {Type: AWS::IAM::Role}}", []string{"*", "AWS::*"}, "AWS::IAM::Role"},
+		{"roles, if they are named", "Resources: {R: {Type: AWS::IAM::Role}}", []string{"AWS::IAM::Role"}, ""},
+		{"nested stacks make what is not seen", "Resources: {S: {Type: AWS::CloudFormation::Stack}}", []string{"*"}, "AWS::CloudFormation::Stack"},
+		{"custom resources run functions", "Resources: {C: {Type: Custom::Thing}}", []string{"*"}, "Custom::Thing"},
+		{"custom resources by their other name", "Resources: {C: {Type: AWS::CloudFormation::CustomResource}}", []string{"*"}, "AWS::CloudFormation::CustomResource"},
+		{"modules hold any resource", "Resources: {M: {Type: Our::SQS::Thing::MODULE}}", []string{"*"}, "Our::SQS::Thing::MODULE"},
+		{"policies of queues of others", "Resources: {P: {Type: AWS::SQS::QueuePolicy}}", queues, "AWS::SQS::QueuePolicy"},
+		{"policies of queues, if they are named", "Resources: {P: {Type: AWS::SQS::QueuePolicy}}", []string{"AWS::SQS::QueuePolicy"}, ""},
+		{"subscriptions to topics of others", "Resources: {S: {Type: AWS::SNS::Subscription}}", queues, "AWS::SNS::Subscription"},
+		{"transforms", "{Transform: AWS::Serverless-2016-10-31, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"*"}, "transform AWS::Serverless-2016-10-31"},
+		{"transforms, if they are named", "{Transform: AWS::LanguageExtensions, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"AWS::LanguageExtensions", "AWS::SQS::*"}, ""},
+		{"macros in a property", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {Fn::Transform: {Name: AWS::Include, Parameters: {Location: s3://x/y}}}}}", queues, "Fn::Transform"},
+		{"macros beside properties", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, Fn::Transform: {Name: X}}}}", queues, "Fn::Transform"},
+		{"macros of a section", "Resources: {Q: {Type: AWS::SQS::Queue}, Fn::Transform: {Name: X}}", queues, "a macro in section"},
+		{"parameters that read Systems Manager", "{Parameters: {P: {Type: 'AWS::SSM::Parameter::Value<String>', Default: /prod}}, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"*", "AWS::SSM::*"}, "parameter P is of type AWS::SSM::Parameter::Value<String>"},
+		{"outputs of other stacks", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::ImportValue: x}}}}", queues, "Fn::ImportValue"},
+		{"a secret", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: '{{resolve:ssm:/prod}}'}}}", queues, "dynamic reference"},
+		{"a secret in an output", "{Resources: {Q: {Type: AWS::SQS::Queue}}, Outputs: {O: {Value: '{{resolve:secretsmanager:x}}'}}}", queues, "dynamic reference"},
+		{"a secret in the default of a parameter", "{Parameters: {P: {Type: String, Default: '{{resolve:ssm:/prod}}'}}, Resources: {Q: {Type: AWS::SQS::Queue}}}", queues, "dynamic reference"},
+		{"a secret that Join puts together", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Join: ['', ['{{res', 'olve:ssm:/prod}}']]}}}}", queues, "dynamic reference"},
+		{"by its delimiter", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Join: ['{resolve:', ['{', 'ssm:/prod}}']]}}}}", queues, "dynamic reference"},
+		{"that Sub puts together", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Sub: ['{{res${X}ssm:/prod}}', {X: 'olve:'}]}}}}", queues, "dynamic reference"},
+		{"that Sub leaves when a variable is empty", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Sub: ['{{re${X}solve:ssm:/prod}}', {X: ''}]}}}}", queues, "dynamic reference"},
+		{"that Split uncovers", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Join: ['', {Fn::Split: ['_', '{_{_resolve:ssm:/prod}}']}]}}}}", queues, "Fn::Split"},
+		{"a secret in a mapping", "{Mappings: {M: {A: {B: '{{resolve:ssm:/prod}}'}}}, Resources: {Q: {Type: AWS::SQS::Queue}}}", queues, "dynamic reference"},
+		{"JSON is no secret", `Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: {Fn::Sub: '{"a": {"b": "${AWS::Region}"}}'}}}}`, queues, ""},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			parsed, err := cfntemplate.Parse("theirs.yaml", []byte(c.template))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = (&render.Limits{TemplateTypes: c.types}).CheckTemplate(parsed)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it gives %v, want %q", err, c.want)
+			}
+			if err := (*render.Limits)(nil).CheckTemplate(parsed); err != nil {
+				t.Errorf("for a person with credentials it gives %v", err)
+			}
+		})
+	}
+}
+
+func TestDynamicReferencesComeFromModelsOnly(t *testing.T) {
+	text := v1alpha1.RawJSON(`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`)
+	for _, c := range []struct {
+		why, template, spec string
+		fields              []string
+		want                string // empty if it is allowed
+	}{
+		{"a plain value", "QueueName: {{ .spec.a }}", `{"a":"jobs"}`, nil, ""},
+		{"a secret", "QueueName: {{ .spec.a }}", `{"a":"x{{resolve:ssm:/prod}}"}`, nil, "spec.a holds a dynamic reference"},
+		{"a secure string", "QueueName: {{ .spec.a }}", `{"a":"{{resolve:ssm-secure:/prod}}"}`, nil, "spec.a"},
+		{"in a list of maps", "Tags: {{ .spec.tags }}", `{"tags":[{"Key":"k","Value":"{{resolve:ssm:/prod}}"}]}`, nil, "spec.tags[0].Value"},
+		{"in a key", "Tags: {{ .spec.tags }}", `{"tags":{"{{resolve:ssm:/prod}}":"v"}}`, nil, "dynamic reference"},
+		{"in two fields", `QueueName: {{ printf "%s%s" .spec.a .spec.b }}`, `{"a":"{{res","b":"olve:ssm:/prod}}"}`, nil, "spec.a"},
+		{"that the model's brace completes", `QueueName: {{ printf "{%s}" .spec.a }}`, `{"a":"{resolve:ssm:/prod}"}`, nil, "spec.a"},
+		{"that a function of the model uncovers", `QueueName: {{ replace "_" "" .spec.a }}`, `{"a":"{_{_resolve:ssm:/prod}}"}`, nil, "The spec becomes a template"},
+		{"by a function of CloudFormation", "QueueName: {{ .spec.a }}", `{"a":{"Fn::Join":["",["{","{resolve:ssm:/prod}}"]]}}`, nil, "spec.a.Fn::Join calls a function"},
+		{"where the model says so", "QueueName: {{ .spec.a }}", `{"a":"{{resolve:ssm:/prod}}"}`, []string{"a"}, ""},
+		{"where it says so of another field", "QueueName: {{ .spec.a }}", `{"a":"{{resolve:ssm:/prod}}"}`, []string{"b"}, "spec.a"},
+		{"the model's own", `QueueName: {{ "{{resolve:ssm:/name}}" }}`, `{"a":"jobs"}`, nil, ""},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			m, err := model.Compile("test", &v1alpha1.ModelDefinitionSpec{
+				Kind: "Test", Schema: text, DynamicReferences: c.fields,
+				Template: "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {" + c.template + "}}}",
+			}, schema.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj := &v1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: v1alpha1.RawJSON(c.spec)}
+			facts := render.Facts{Region: "eu-west-1", AccountID: "123456789012", ClusterName: "test", Limits: &render.Limits{}}
+			_, err = render.Stack(m, obj, facts, nil)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it gives %v, want %q", err, c.want)
+			}
+		})
+	}
+}
