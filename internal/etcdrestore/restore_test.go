@@ -18,12 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"go.uber.org/zap"
 
 	"github.com/aws-operator/aws-operator/internal/etcdrestore"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // member is a process of etcd.

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // world is a cluster of played nodes on a clock that is stepped.

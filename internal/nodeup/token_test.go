@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/nodeup"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 const tokenKey = "token/bootstrap-token"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 func TestUnusedMemoryIsReturned(t *testing.T) {

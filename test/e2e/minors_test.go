@@ -66,7 +66,7 @@ func (c *cloud) upOneMinor(minors []minor) {
 	text := strings.NewReplacer(previousRelease, minors[0].release, "minSize: 5, maxSize: 6", fmt.Sprintf("minSize: %d, maxSize: 3", workers)).Replace(upgrading)
 	start := time.Now()
 	objects := c.apply(text)
-	c.awaitReady(upgraded, objects...)
+	c.awaitReady(objects...)
 	c.checkVersions(minors[0].Kubernetes, workers)
 	c.t.Logf("a cluster of %s was ready after %s", minors[0].Kubernetes, time.Since(start).Round(time.Second))
 	if len(minors) > 1 {
@@ -75,12 +75,12 @@ func (c *cloud) upOneMinor(minors []minor) {
 		start = time.Now()
 		objects = c.apply(strings.ReplaceAll(text, minors[0].release, minors[1].release))
 		var version string
-		c.await(upgraded, func() string { return "the workers to follow the control plane: they are of " + version }, func() bool {
+		c.await(func() string { return "the workers to follow the control plane: they are of " + version }, func() bool {
 			version, _, _ = unstructured.NestedString(c.get(objects[1]).Object, "status", "version")
 			return version == next
 		})
-		c.awaitReady(upgraded, objects...)
-		c.await(upgraded, func() string { return "the last drained nodes to go" }, func() bool {
+		c.awaitReady(objects...)
+		c.await(func() string { return "the last drained nodes to go" }, func() bool {
 			return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool {
 				return node.Spec.Unschedulable || node.Status.NodeInfo.KubeletVersion != next
 			})
@@ -88,7 +88,7 @@ func (c *cloud) upOneMinor(minors []minor) {
 		c.checkVersions(next, workers)
 		c.t.Logf("it was upgraded to %s in %s", next, time.Since(start).Round(time.Second))
 	}
-	c.remove(upgraded, objects...)
+	c.remove(objects...)
 }
 
 // addMinor makes the release of a minor version, which is the newest built-in one of it for machines of this computer, and its image.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -20,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
 	mapping "github.com/aws-operator/aws-operator/internal/terraform"
 )
 

@@ -6,12 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // crowd is a script whose budget has run dry: a hundred calls wait, and a listing takes until it is let go.

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
 	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 func run(t *testing.T, cmd *cobra.Command, args ...string) (out string, err error) {

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
@@ -25,6 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 func aGroup(name string, least, most int32) *v1alpha1.InstanceGroup {

@@ -194,7 +194,8 @@ func TestImagesThatNodesMayPull(t *testing.T) {
 		{"a set before 1.2.0, with a list", "1.1.0", []string{"team/*"}, `["arn:aws:ecr:*:123456789012:repository/team/*"]`, ""},
 		{"tagged repositories", "1.2.0", nil, `"` + all + `"`, tagged},
 		{
-			"a list", "1.2.0", []string{"team/*", "arn:aws:ecr:eu-west-1:210987654321:repository/shared"},
+			"a list", "1.2.0",
+			[]string{"team/*", "arn:aws:ecr:eu-west-1:210987654321:repository/shared"},
 			`["arn:aws:ecr:*:123456789012:repository/team/*","arn:aws:ecr:eu-west-1:210987654321:repository/shared"]`, "",
 		},
 	} {

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // alive has machines live until stop is called.

@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -39,6 +37,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/rollout"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws-operator/aws-operator/internal/local/process"
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // parentVariable makes the test binary a parent that starts a child and waits

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsas "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/autoscaling"
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -17,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/internal/patience"
 	engine "github.com/aws-operator/aws-operator/internal/simulator/cloudformation"
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2names"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
 // TestSnapshotsAreOfOneMoment copies a volume while its machine writes to a first and then to a last file, again and again, with

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/aws-operator/aws-operator/internal/patience"
-
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
