@@ -239,7 +239,7 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	}
 
 	out, _ = s.must(upgrade.Command(), "cluster", "demo")
-	if !strings.Contains(out, "* v1.36.3-played (Kubernetes v1.36.3)") {
+	if !strings.Contains(out, "* v1.36.4 (Kubernetes v1.36.4)") || !strings.Contains(out, "  v1.36.3-played (Kubernetes v1.36.3)") {
 		t.Errorf("upgrade shows\n%s", out)
 	}
 	out, _ = s.must(upgrade.Command(), "cluster", "demo", "--release", "v1.36.3-played", "--yes")

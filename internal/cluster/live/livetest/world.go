@@ -38,6 +38,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
 	"github.com/aws-operator/aws-operator/internal/cluster/stacks"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
@@ -49,8 +50,6 @@ const (
 	Account = "123456789012"
 	// Secret is the secret key of its credentials, whose access key is the account.
 	Secret = "secret"
-	// patience bounds every wait; nothing here takes long unless it is broken.
-	patience = 40 * time.Second
 )
 
 // Options say what cluster to make.
@@ -126,21 +125,7 @@ func (w *World) must(err error) {
 // Eventually waits until a condition holds.
 func (w *World) Eventually(what string, holds func() error) {
 	w.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline.C:
-			w.t.Fatalf("waited in vain until %s: %v", what, err)
-		case <-tick.C:
-		}
-	}
+	patience.Until(w.t, what, holds)
 }
 
 // define makes the cluster's definition and its keys.
