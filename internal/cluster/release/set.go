@@ -33,13 +33,20 @@ type Features struct {
 	// nothing until clients try the next one.
 	// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
 	CrossZoneAPI bool
+	// RejoinEtcd lets a slot whose etcd volume is blank join the etcd cluster that the other slots
+	// run. Without it such a slot starts as a member of a new cluster, which the others refuse.
+	RejoinEtcd bool
+	// IssuerBucket publishes the documents of the service-account issuer from a bucket of their own.
+	// Without it they are in the bucket that holds the CA keys, of which a part is public then. The
+	// bucket's name is part of the issuer's URL, and another URL invalidates the tokens in use.
+	IssuerBucket bool
 }
 
 // sets are all resource sets, oldest first.
 var sets = []ResourceSet{
 	{Version: Set100},
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
-	{Version: Set120, Features: Features{CrossZoneAPI: true}},
+	{Version: Set120, Features: Features{CrossZoneAPI: true, RejoinEtcd: true, IssuerBucket: true}},
 }
 
 // Set returns the resource set of that version. It errs when there is none.
