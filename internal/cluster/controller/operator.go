@@ -50,6 +50,8 @@ type operator struct {
 	// unmade holds the slots' stacks that cannot be there, since the base stack was seen being made; rendered holds what was rendered for
 	// stacks that are on their way.
 	unmade   *memo[stackKey, struct{}]
+	// volumes holds which etcd volumes were missing when EC2 was asked last.
+	volumes *memo[types.UID, volumesSeen]
 	rendered *latest[stackKey, rendered]
 	// networks holds what AWS said of the Clusters' existing VPCs.
 	networks *memo[types.UID, network]
@@ -99,6 +101,7 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		tokens:  newMemo[types.UID, pki.Token](),
 		signals: newMemo[signalled, struct{}](), autoscaling: newMemo[types.UID, string](),
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
+		volumes: newMemo[types.UID, volumesSeen](),
 		unmade: newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
@@ -123,6 +126,7 @@ func (o *operator) forget(uid types.UID) {
 	o.secured.drop(uid)
 	o.stored.drop(uid)
 	o.brought.drop(uid)
+	o.volumes.drop(uid)
 	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.opened.drop(uid)
 	o.connected.drop(uid)
