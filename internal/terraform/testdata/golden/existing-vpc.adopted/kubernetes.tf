@@ -697,7 +697,7 @@ resource "aws_vpc_security_group_ingress_rule" "adopted_worker_all_from_worker" 
 
 # Kubernetes cluster adopted: slot 0 of the control plane
 locals {
-  adopted_control_plane_0_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.adopted_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.adopted.zone_id)
+  adopted_control_plane_0_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.adopted_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.adopted.zone_id)
   adopted_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "adopted"
     "cluster-operator.aws/namespace" = "default"
@@ -799,7 +799,7 @@ resource "aws_launch_template" "adopted_control_plane_0" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_0.user_data"), "a3902a2c7fe178a1503265b0d3b49cb0f173f6b37e5789571cb561d1cf8682c7", sha256(local.adopted_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_0.user_data"), "630e4ff26e7f81b9292f49789f5a6116d252a07c701f0d0dbf9e83c1c7437ac9", sha256(local.adopted_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -879,7 +879,7 @@ resource "aws_s3_object" "adopted_control_plane_0_bundle" {
 
 # Kubernetes cluster adopted: slot 1 of the control plane
 locals {
-  adopted_control_plane_1_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.adopted_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.adopted.zone_id)
+  adopted_control_plane_1_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-1.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.adopted_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.adopted.zone_id)
   adopted_control_plane_1_tags = {
     "cluster-operator.aws/cluster"   = "adopted"
     "cluster-operator.aws/namespace" = "default"
@@ -981,7 +981,7 @@ resource "aws_launch_template" "adopted_control_plane_1" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_1.user_data"), "e16da2282a968fa6b647c83c23682931db18a787336b0d1b92c7483c2001db3a", sha256(local.adopted_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_1.user_data"), "14510e3918a7727e818e8b2977e837621ad59eabdbbe2e3c0ade87ff57e36767", sha256(local.adopted_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1061,7 +1061,7 @@ resource "aws_s3_object" "adopted_control_plane_1_bundle" {
 
 # Kubernetes cluster adopted: slot 2 of the control plane
 locals {
-  adopted_control_plane_2_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.adopted_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.adopted.zone_id)
+  adopted_control_plane_2_bundle = replace(replace(file("${path.module}/data/adopted/adopted-control-plane-2.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.adopted_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.adopted.zone_id)
   adopted_control_plane_2_tags = {
     "cluster-operator.aws/cluster"   = "adopted"
     "cluster-operator.aws/namespace" = "default"
@@ -1163,7 +1163,7 @@ resource "aws_launch_template" "adopted_control_plane_2" {
   image_id      = data.aws_ssm_parameter.adopted_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_2.user_data"), "dee7a31ff067fa5926310aa26f8c43a25cb44095eb6e3c9a8701ad1bcaddf0da", sha256(local.adopted_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_control_plane_2.user_data"), "bcd05058ec2d2ee7d268037a475d42bd8f3cc72bec63a06029b912ba8f6f4d62", sha256(local.adopted_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1243,7 +1243,7 @@ resource "aws_s3_object" "adopted_control_plane_2_bundle" {
 
 # Kubernetes cluster adopted: instance group adopted-workers
 locals {
-  adopted_workers_bundle = replace(file("${path.module}/data/adopted/adopted-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.adopted_api.dns_name)
+  adopted_workers_bundle = replace(file("${path.module}/data/adopted/adopted-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.adopted_api.dns_name))
   adopted_workers_tags = {
     "cluster-operator.aws/cluster"        = "adopted"
     "cluster-operator.aws/instance-group" = "adopted-workers"
@@ -1336,7 +1336,7 @@ resource "aws_launch_template" "adopted_workers" {
   image_id      = data.aws_ssm_parameter.adopted_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "adopted-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_workers.user_data"), "be6c3e5e862c2e56ba3590d614e4bcc17dca66b50c7a26d29adf1617e22dcce5", sha256(local.adopted_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/adopted/aws_launch_template.adopted_workers.user_data"), "703ff74d41e26643bd8464d140479e7abc3cd1af8039d0365c48b7fe2e10e11f", sha256(local.adopted_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1416,7 +1416,7 @@ resource "aws_s3_object" "adopted_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.adopted_api.dns_name
+  value       = lower(aws_lb.adopted_api.dns_name)
 }
 
 output "api_target_group_arn" {

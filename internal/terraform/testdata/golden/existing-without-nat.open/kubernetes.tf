@@ -697,7 +697,7 @@ resource "aws_vpc_security_group_ingress_rule" "open_worker_all_from_worker" {
 
 # Kubernetes cluster open: slot 0 of the control plane
 locals {
-  open_control_plane_0_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.open_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.open.zone_id)
+  open_control_plane_0_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.open_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.open.zone_id)
   open_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "open"
     "cluster-operator.aws/namespace" = "default"
@@ -799,7 +799,7 @@ resource "aws_launch_template" "open_control_plane_0" {
   image_id      = data.aws_ssm_parameter.open_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "open-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_0.user_data"), "199992d46c3f1056a24a1ad86ab822ad7f95f52aad4d55f1925c5ab6526f6dde", sha256(local.open_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_0.user_data"), "aca2905be2f5c63311d100652bf8dfa3f3e66e0c81a254794ef8411bafaef76b", sha256(local.open_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -879,7 +879,7 @@ resource "aws_s3_object" "open_control_plane_0_bundle" {
 
 # Kubernetes cluster open: slot 1 of the control plane
 locals {
-  open_control_plane_1_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.open_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.open.zone_id)
+  open_control_plane_1_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-1.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.open_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.open.zone_id)
   open_control_plane_1_tags = {
     "cluster-operator.aws/cluster"   = "open"
     "cluster-operator.aws/namespace" = "default"
@@ -981,7 +981,7 @@ resource "aws_launch_template" "open_control_plane_1" {
   image_id      = data.aws_ssm_parameter.open_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "open-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_1.user_data"), "075b12fc00a43c271415628a50fc9c3b14cc103129607b6e926b3ad7d284a4b7", sha256(local.open_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_1.user_data"), "177371f21da9b5168497833e712dd6effb78684a99f31ebdb963a76a642801d9", sha256(local.open_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1061,7 +1061,7 @@ resource "aws_s3_object" "open_control_plane_1_bundle" {
 
 # Kubernetes cluster open: slot 2 of the control plane
 locals {
-  open_control_plane_2_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.open_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.open.zone_id)
+  open_control_plane_2_bundle = replace(replace(file("${path.module}/data/open/open-control-plane-2.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.open_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.open.zone_id)
   open_control_plane_2_tags = {
     "cluster-operator.aws/cluster"   = "open"
     "cluster-operator.aws/namespace" = "default"
@@ -1163,7 +1163,7 @@ resource "aws_launch_template" "open_control_plane_2" {
   image_id      = data.aws_ssm_parameter.open_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "open-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_2.user_data"), "c0eedc45943ae2697273c7f68936b46d9bbe963e479168f03381ee6b2f536328", sha256(local.open_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_control_plane_2.user_data"), "a8149b95d88f1579058921a71406fde280526ae1035d04b9f42166f530125cee", sha256(local.open_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1243,7 +1243,7 @@ resource "aws_s3_object" "open_control_plane_2_bundle" {
 
 # Kubernetes cluster open: instance group open-workers
 locals {
-  open_workers_bundle = replace(file("${path.module}/data/open/open-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.open_api.dns_name)
+  open_workers_bundle = replace(file("${path.module}/data/open/open-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.open_api.dns_name))
   open_workers_tags = {
     "cluster-operator.aws/cluster"        = "open"
     "cluster-operator.aws/instance-group" = "open-workers"
@@ -1336,7 +1336,7 @@ resource "aws_launch_template" "open_workers" {
   image_id      = data.aws_ssm_parameter.open_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "open-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_workers.user_data"), "b32ecaa4cdbae7e20717e5bb6219e1a9b1c52898099375f647a73ccaa53a2f6d", sha256(local.open_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_workers.user_data"), "f8c326f385ac5cf4c2ec7cc753ac721aa607b0dc0ab91b6b68ab827cf6568d98", sha256(local.open_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1416,7 +1416,7 @@ resource "aws_s3_object" "open_workers_bundle" {
 
 # Kubernetes cluster open: instance group open-beside-data
 locals {
-  open_beside_data_bundle = replace(file("${path.module}/data/open/open-beside-data.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.open_api.dns_name)
+  open_beside_data_bundle = replace(file("${path.module}/data/open/open-beside-data.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.open_api.dns_name))
   open_beside_data_tags = {
     "cluster-operator.aws/cluster"        = "open"
     "cluster-operator.aws/instance-group" = "open-beside-data"
@@ -1509,7 +1509,7 @@ resource "aws_launch_template" "open_beside_data" {
   image_id      = data.aws_ssm_parameter.open_beside_data_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "open-beside-data-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_beside_data.user_data"), "26a4bfe021fc0b57db7a2464d8a7c13a1ef651930118d365c46b75c7fd727a4a", sha256(local.open_beside_data_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/open/aws_launch_template.open_beside_data.user_data"), "ed3a12f7f65b3d0044e668dd840eb9c95be2a2fac8af6bb366ef6929e1d7806d", sha256(local.open_beside_data_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1589,7 +1589,7 @@ resource "aws_s3_object" "open_beside_data_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.open_api.dns_name
+  value       = lower(aws_lb.open_api.dns_name)
 }
 
 output "api_target_group_arn" {

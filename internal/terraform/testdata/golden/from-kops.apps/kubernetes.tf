@@ -910,7 +910,7 @@ resource "aws_vpc_security_group_ingress_rule" "apps_worker_ssh_from_bastion" {
 
 # Kubernetes cluster apps: slot 0 of the control plane
 locals {
-  apps_control_plane_0_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.apps_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.apps.zone_id)
+  apps_control_plane_0_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.apps_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.apps.zone_id)
   apps_control_plane_0_tags = {
     Environment                      = "apps-devstg"
     Terraform                        = "true"
@@ -1026,7 +1026,7 @@ resource "aws_launch_template" "apps_control_plane_0" {
   image_id      = data.aws_ssm_parameter.apps_control_plane_0_image_id.insecure_value
   instance_type = "m5.large"
   name_prefix   = "apps-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_0.user_data"), "b051e7a33d5cac9fa73c263673383b3160ed11e6c707cd8c6624b6781f340b75", sha256(local.apps_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_0.user_data"), "40d9898cad73c86ff0187faf8a63532fd73e34dbf0315d61a94b2a20ba22b914", sha256(local.apps_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1110,7 +1110,7 @@ resource "aws_s3_object" "apps_control_plane_0_bundle" {
 
 # Kubernetes cluster apps: slot 1 of the control plane
 locals {
-  apps_control_plane_1_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.apps_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.apps.zone_id)
+  apps_control_plane_1_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-1.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.apps_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.apps.zone_id)
   apps_control_plane_1_tags = {
     Environment                      = "apps-devstg"
     Terraform                        = "true"
@@ -1226,7 +1226,7 @@ resource "aws_launch_template" "apps_control_plane_1" {
   image_id      = data.aws_ssm_parameter.apps_control_plane_1_image_id.insecure_value
   instance_type = "m5.large"
   name_prefix   = "apps-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_1.user_data"), "53221d67fa480e6090e86e523ecabd516f7e60c9b7160634a870adc10bd4e840", sha256(local.apps_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_1.user_data"), "6e53910d9aa403a8a7c65269987ae06f7f36cc995e6d3a87a1a369c34852a837", sha256(local.apps_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1310,7 +1310,7 @@ resource "aws_s3_object" "apps_control_plane_1_bundle" {
 
 # Kubernetes cluster apps: slot 2 of the control plane
 locals {
-  apps_control_plane_2_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.apps_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.apps.zone_id)
+  apps_control_plane_2_bundle = replace(replace(file("${path.module}/data/apps/apps-control-plane-2.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.apps_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.apps.zone_id)
   apps_control_plane_2_tags = {
     Environment                      = "apps-devstg"
     Terraform                        = "true"
@@ -1426,7 +1426,7 @@ resource "aws_launch_template" "apps_control_plane_2" {
   image_id      = data.aws_ssm_parameter.apps_control_plane_2_image_id.insecure_value
   instance_type = "m5.large"
   name_prefix   = "apps-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_2.user_data"), "532b8d7eb20953d081d78e214d6a346cafd0eb03fe330330a0f7ae9bad8f8aaa", sha256(local.apps_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_control_plane_2.user_data"), "b5a5e2b8e3002499247e360fbd7419c5c2aefad79912a7bacaa2ab6a25f15f8a", sha256(local.apps_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1510,7 +1510,7 @@ resource "aws_s3_object" "apps_control_plane_2_bundle" {
 
 # Kubernetes cluster apps: instance group ingress
 locals {
-  apps_ingress_bundle = replace(file("${path.module}/data/apps/apps-ingress.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.apps_api.dns_name)
+  apps_ingress_bundle = replace(file("${path.module}/data/apps/apps-ingress.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.apps_api.dns_name))
   apps_ingress_tags = {
     Environment                           = "apps-devstg"
     Terraform                             = "true"
@@ -1617,7 +1617,7 @@ resource "aws_launch_template" "apps_ingress" {
   image_id      = data.aws_ssm_parameter.apps_ingress_image_id.insecure_value
   instance_type = "m5.large"
   name_prefix   = "apps-ingress-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_ingress.user_data"), "93725845de09d26e5f003d823dbf43e1f30bb7d79ebd7bee86177a05b3dfbd0e", sha256(local.apps_ingress_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_ingress.user_data"), "758e7fd979492873c1ea249fcdd3fe839b97ebaaed1e28c1ca726c058e183a2c", sha256(local.apps_ingress_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1701,7 +1701,7 @@ resource "aws_s3_object" "apps_ingress_bundle" {
 
 # Kubernetes cluster apps: instance group nodes
 locals {
-  apps_nodes_bundle = replace(file("${path.module}/data/apps/apps-nodes.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.apps_api.dns_name)
+  apps_nodes_bundle = replace(file("${path.module}/data/apps/apps-nodes.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.apps_api.dns_name))
   apps_nodes_tags = {
     Environment                           = "apps-devstg"
     Team                                  = "apps"
@@ -1865,7 +1865,7 @@ resource "aws_launch_template" "apps_nodes" {
   image_id      = data.aws_ssm_parameter.apps_nodes_image_id.insecure_value
   instance_type = "m5.large"
   name_prefix   = "apps-nodes-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_nodes.user_data"), "54c0c59e813e3367e8f40f2ad1523666af0d1f3c94053697c501d64966c20b04", sha256(local.apps_nodes_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/apps/aws_launch_template.apps_nodes.user_data"), "c5e189de752340d3d15c633488b076a35a01eabaae2bb97a52f1e5f5f0f38538", sha256(local.apps_nodes_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1951,7 +1951,7 @@ resource "aws_s3_object" "apps_nodes_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.apps_api.dns_name
+  value       = lower(aws_lb.apps_api.dns_name)
 }
 
 output "api_target_group_arn" {

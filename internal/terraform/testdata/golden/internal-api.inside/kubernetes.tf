@@ -922,7 +922,7 @@ resource "aws_vpc_security_group_ingress_rule" "inside_worker_all_from_worker" {
 
 # Kubernetes cluster inside: slot 0 of the control plane
 locals {
-  inside_control_plane_0_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_0_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.inside_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.inside.zone_id)
   inside_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "inside"
     "cluster-operator.aws/namespace" = "default"
@@ -1024,7 +1024,7 @@ resource "aws_launch_template" "inside_control_plane_0" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_0.user_data"), "a41e13c6f57b6f778e45371e3250437886a0a9fa14ca0302a689efd47d73a675", sha256(local.inside_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_0.user_data"), "28372f8b5f9ee415dca9fdfac6d4d2a45fd1b518659919afd7861c9c0114f3bc", sha256(local.inside_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1104,7 +1104,7 @@ resource "aws_s3_object" "inside_control_plane_0_bundle" {
 
 # Kubernetes cluster inside: slot 1 of the control plane
 locals {
-  inside_control_plane_1_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_1_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-1.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.inside_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.inside.zone_id)
   inside_control_plane_1_tags = {
     "cluster-operator.aws/cluster"   = "inside"
     "cluster-operator.aws/namespace" = "default"
@@ -1206,7 +1206,7 @@ resource "aws_launch_template" "inside_control_plane_1" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_1.user_data"), "dc9ab4a8a7ee6145ff5e6ef4ca575262065340b82176b45efbdf7a83f0255a9d", sha256(local.inside_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_1.user_data"), "1a709f26131c2164e0b171221bfca085b1fad7137ddf1ca2e5d95379a9b65a6b", sha256(local.inside_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1286,7 +1286,7 @@ resource "aws_s3_object" "inside_control_plane_1_bundle" {
 
 # Kubernetes cluster inside: slot 2 of the control plane
 locals {
-  inside_control_plane_2_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.inside.zone_id)
+  inside_control_plane_2_bundle = replace(replace(file("${path.module}/data/inside/inside-control-plane-2.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.inside_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.inside.zone_id)
   inside_control_plane_2_tags = {
     "cluster-operator.aws/cluster"   = "inside"
     "cluster-operator.aws/namespace" = "default"
@@ -1388,7 +1388,7 @@ resource "aws_launch_template" "inside_control_plane_2" {
   image_id      = data.aws_ssm_parameter.inside_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_2.user_data"), "16b7ea1919e48b8d45dc414602b012bbe3e887145e0406f78f1a64962f6ff1da", sha256(local.inside_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_control_plane_2.user_data"), "83a564011eff2520d3e895edeef2eaadf303e81710b53060ba5844c5b8175cd5", sha256(local.inside_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1468,7 +1468,7 @@ resource "aws_s3_object" "inside_control_plane_2_bundle" {
 
 # Kubernetes cluster inside: instance group inside-workers
 locals {
-  inside_workers_bundle = replace(file("${path.module}/data/inside/inside-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.inside_api.dns_name)
+  inside_workers_bundle = replace(file("${path.module}/data/inside/inside-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.inside_api.dns_name))
   inside_workers_tags = {
     "cluster-operator.aws/cluster"        = "inside"
     "cluster-operator.aws/instance-group" = "inside-workers"
@@ -1565,7 +1565,7 @@ resource "aws_launch_template" "inside_workers" {
   image_id      = data.aws_ssm_parameter.inside_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "inside-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_workers.user_data"), "6d71d52cf4159c40a0ce3574c7a959cb650f4a855778efa381780e39ef5bef9c", sha256(local.inside_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/inside/aws_launch_template.inside_workers.user_data"), "bedb4334dd8987fa0a7181d5e0680a54b453989e89804c8b0711b45df77c3283", sha256(local.inside_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1645,7 +1645,7 @@ resource "aws_s3_object" "inside_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.inside_api.dns_name
+  value       = lower(aws_lb.inside_api.dns_name)
 }
 
 output "api_target_group_arn" {

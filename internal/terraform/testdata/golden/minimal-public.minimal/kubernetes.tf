@@ -748,7 +748,7 @@ resource "aws_vpc_security_group_ingress_rule" "minimal_worker_all_from_worker" 
 
 # Kubernetes cluster minimal: slot 0 of the control plane
 locals {
-  minimal_control_plane_0_bundle = replace(replace(file("${path.module}/data/minimal/minimal-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.minimal_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.minimal.zone_id)
+  minimal_control_plane_0_bundle = replace(replace(file("${path.module}/data/minimal/minimal-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.minimal_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.minimal.zone_id)
   minimal_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "minimal"
     "cluster-operator.aws/namespace" = "default"
@@ -850,7 +850,7 @@ resource "aws_launch_template" "minimal_control_plane_0" {
   image_id      = data.aws_ssm_parameter.minimal_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "minimal-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_control_plane_0.user_data"), "fbf51786de0d5ab6d4ed1ce45807c2c3d376f463531eb1955e0e15e9e9819e6a", sha256(local.minimal_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_control_plane_0.user_data"), "ec12ea6fe3238128b73cf268fdbbb6de28c2a4c9dd40ae2a0357d1754b55b57d", sha256(local.minimal_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -930,7 +930,7 @@ resource "aws_s3_object" "minimal_control_plane_0_bundle" {
 
 # Kubernetes cluster minimal: instance group minimal-workers
 locals {
-  minimal_workers_bundle = replace(file("${path.module}/data/minimal/minimal-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.minimal_api.dns_name)
+  minimal_workers_bundle = replace(file("${path.module}/data/minimal/minimal-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.minimal_api.dns_name))
   minimal_workers_tags = {
     "cluster-operator.aws/cluster"        = "minimal"
     "cluster-operator.aws/instance-group" = "minimal-workers"
@@ -1044,7 +1044,7 @@ resource "aws_launch_template" "minimal_workers" {
   image_id      = data.aws_ssm_parameter.minimal_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "minimal-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_workers.user_data"), "d057fd5b3b25fa67c7ffb3b97bc8cffff2388301598c762423997dfd33faa745", sha256(local.minimal_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/minimal/aws_launch_template.minimal_workers.user_data"), "53aa51eebb9e1bb4c4659998de0bb569078e4944ca5818b7e158a67d7da6ec74", sha256(local.minimal_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1124,7 +1124,7 @@ resource "aws_s3_object" "minimal_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.minimal_api.dns_name
+  value       = lower(aws_lb.minimal_api.dns_name)
 }
 
 output "api_target_group_arn" {

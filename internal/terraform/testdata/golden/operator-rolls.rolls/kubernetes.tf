@@ -877,7 +877,7 @@ resource "aws_vpc_security_group_ingress_rule" "rolls_worker_all_from_worker" {
 
 # Kubernetes cluster rolls: slot 0 of the control plane
 locals {
-  rolls_control_plane_0_bundle = replace(replace(file("${path.module}/data/rolls/rolls-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.rolls_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.rolls.zone_id)
+  rolls_control_plane_0_bundle = replace(replace(file("${path.module}/data/rolls/rolls-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.rolls_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.rolls.zone_id)
   rolls_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "rolls"
     "cluster-operator.aws/namespace" = "default"
@@ -979,7 +979,7 @@ resource "aws_launch_template" "rolls_control_plane_0" {
   image_id      = data.aws_ssm_parameter.rolls_control_plane_0_image_id.insecure_value
   instance_type = "m7g.large"
   name_prefix   = "rolls-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_control_plane_0.user_data"), "780ed073dcdebc60c2fbe2c8ee7d707d3e48350766d50a28cce82c325eb22a71", sha256(local.rolls_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_control_plane_0.user_data"), "ad387ea31341b63560977ee4a1eb48264a4d0407e8c5563b14b8f8b1a1b5a059", sha256(local.rolls_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1059,7 +1059,7 @@ resource "aws_s3_object" "rolls_control_plane_0_bundle" {
 
 # Kubernetes cluster rolls: instance group rolls-web
 locals {
-  rolls_web_bundle = replace(file("${path.module}/data/rolls/rolls-web.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.rolls_api.dns_name)
+  rolls_web_bundle = replace(file("${path.module}/data/rolls/rolls-web.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.rolls_api.dns_name))
   rolls_web_tags = {
     "cluster-operator.aws/cluster"        = "rolls"
     "cluster-operator.aws/instance-group" = "rolls-web"
@@ -1204,7 +1204,7 @@ resource "aws_launch_template" "rolls_web" {
   image_id      = data.aws_ssm_parameter.rolls_web_image_id.insecure_value
   instance_type = "m7g.large"
   name_prefix   = "rolls-web-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_web.user_data"), "493bd43d5a4a4d18eff24cefbb1e64c6c04fe930731007a479242b520aef3143", sha256(local.rolls_web_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_web.user_data"), "b8740896b262a611e4d21b2623b5c93e5e74ba38d9eeac1a40d5942fea4ee69f", sha256(local.rolls_web_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1284,7 +1284,7 @@ resource "aws_s3_object" "rolls_web_bundle" {
 
 # Kubernetes cluster rolls: instance group rolls-state
 locals {
-  rolls_state_bundle = replace(file("${path.module}/data/rolls/rolls-state.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.rolls_api.dns_name)
+  rolls_state_bundle = replace(file("${path.module}/data/rolls/rolls-state.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.rolls_api.dns_name))
   rolls_state_tags = {
     "cluster-operator.aws/cluster"        = "rolls"
     "cluster-operator.aws/instance-group" = "rolls-state"
@@ -1381,7 +1381,7 @@ resource "aws_launch_template" "rolls_state" {
   image_id      = data.aws_ssm_parameter.rolls_state_image_id.insecure_value
   instance_type = "r7g.large"
   name_prefix   = "rolls-state-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_state.user_data"), "6a6e0514f7722d21653a94e472ddaa5423da5ab185395780d5a127667fa00703", sha256(local.rolls_state_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/rolls/aws_launch_template.rolls_state.user_data"), "3429bed21d1128bc33f66493b9d3a75644abe8ccfdd44260e76863f65945c8b4", sha256(local.rolls_state_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1474,7 +1474,7 @@ resource "aws_s3_object" "rolls_state_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.rolls_api.dns_name
+  value       = lower(aws_lb.rolls_api.dns_name)
 }
 
 output "api_target_group_arn" {

@@ -1208,7 +1208,7 @@ resource "aws_vpc_security_group_ingress_rule" "private_worker_ssh_from_bastion"
 
 # Kubernetes cluster private: slot 0 of the control plane
 locals {
-  private_control_plane_0_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.private_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.private.zone_id)
+  private_control_plane_0_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.private_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.private.zone_id)
   private_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "private"
     "cluster-operator.aws/namespace" = "default"
@@ -1325,7 +1325,7 @@ resource "aws_launch_template" "private_control_plane_0" {
   image_id      = data.aws_ssm_parameter.private_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_0.user_data"), "58627cb73ba26bc52ecb96cce829f759b85705cc072729f44a7f071ce74ba5f2", sha256(local.private_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_0.user_data"), "3cec9a8c00569200a51bd6001248dac67734a5b9f332f0e2e1417802b44c72a0", sha256(local.private_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1409,7 +1409,7 @@ resource "aws_s3_object" "private_control_plane_0_bundle" {
 
 # Kubernetes cluster private: slot 1 of the control plane
 locals {
-  private_control_plane_1_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-1.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.private_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.private.zone_id)
+  private_control_plane_1_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-1.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.private_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.private.zone_id)
   private_control_plane_1_tags = {
     "cluster-operator.aws/cluster"   = "private"
     "cluster-operator.aws/namespace" = "default"
@@ -1526,7 +1526,7 @@ resource "aws_launch_template" "private_control_plane_1" {
   image_id      = data.aws_ssm_parameter.private_control_plane_1_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-1-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_1.user_data"), "9d4a9a9f761dbd188a53daae2d2b7812f7381905835bb99adf5fe7175ddc54a3", sha256(local.private_control_plane_1_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_1.user_data"), "aa5c4181349a937144b9322337741794770555a879f7425145f514466ef7c9b7", sha256(local.private_control_plane_1_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1610,7 +1610,7 @@ resource "aws_s3_object" "private_control_plane_1_bundle" {
 
 # Kubernetes cluster private: slot 2 of the control plane
 locals {
-  private_control_plane_2_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-2.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.private_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.private.zone_id)
+  private_control_plane_2_bundle = replace(replace(file("${path.module}/data/private/private-control-plane-2.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.private_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.private.zone_id)
   private_control_plane_2_tags = {
     "cluster-operator.aws/cluster"   = "private"
     "cluster-operator.aws/namespace" = "default"
@@ -1727,7 +1727,7 @@ resource "aws_launch_template" "private_control_plane_2" {
   image_id      = data.aws_ssm_parameter.private_control_plane_2_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-control-plane-2-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_2.user_data"), "78ce57422595b061d56b6534fbdfab92e65192b26183e26eb87b32a03254bd3d", sha256(local.private_control_plane_2_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_control_plane_2.user_data"), "ecb1f2853a98725d627a8a80d56b56c0e2d8ff7ad419803538693107bc368d26", sha256(local.private_control_plane_2_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1811,7 +1811,7 @@ resource "aws_s3_object" "private_control_plane_2_bundle" {
 
 # Kubernetes cluster private: instance group private-workers
 locals {
-  private_workers_bundle = replace(file("${path.module}/data/private/private-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.private_api.dns_name)
+  private_workers_bundle = replace(file("${path.module}/data/private/private-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.private_api.dns_name))
   private_workers_tags = {
     "cluster-operator.aws/cluster"        = "private"
     "cluster-operator.aws/instance-group" = "private-workers"
@@ -1964,7 +1964,7 @@ resource "aws_launch_template" "private_workers" {
   image_id      = data.aws_ssm_parameter.private_workers_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "private-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_workers.user_data"), "a1cb775a61590e62a42bfe518b5eb425e8d51a96067f2d35cbdaca7a67ffaeb6", sha256(local.private_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/private/aws_launch_template.private_workers.user_data"), "207d391908882555bcc27256d14b8c3ea82813f1cba6d2a516b66e39355b0ada", sha256(local.private_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -2048,7 +2048,7 @@ resource "aws_s3_object" "private_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.private_api.dns_name
+  value       = lower(aws_lb.private_api.dns_name)
 }
 
 output "api_target_group_arn" {

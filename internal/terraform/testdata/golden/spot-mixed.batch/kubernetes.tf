@@ -831,7 +831,7 @@ resource "aws_vpc_security_group_ingress_rule" "batch_worker_all_from_worker" {
 
 # Kubernetes cluster batch: slot 0 of the control plane
 locals {
-  batch_control_plane_0_bundle = replace(replace(file("${path.module}/data/batch/batch-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.batch_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.batch.zone_id)
+  batch_control_plane_0_bundle = replace(replace(file("${path.module}/data/batch/batch-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.batch_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.batch.zone_id)
   batch_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "batch"
     "cluster-operator.aws/namespace" = "default"
@@ -933,7 +933,7 @@ resource "aws_launch_template" "batch_control_plane_0" {
   image_id      = data.aws_ssm_parameter.batch_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "batch-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_control_plane_0.user_data"), "5529f4b4ee9617ec7063d698095e9807606b95672760d93e0d292722b8efea64", sha256(local.batch_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_control_plane_0.user_data"), "ae6da66b60238a7958fd0c849a9ba39cca292881d6b21f905043935427586f66", sha256(local.batch_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1013,7 +1013,7 @@ resource "aws_s3_object" "batch_control_plane_0_bundle" {
 
 # Kubernetes cluster batch: instance group batch-spot
 locals {
-  batch_spot_bundle = replace(file("${path.module}/data/batch/batch-spot.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.batch_api.dns_name)
+  batch_spot_bundle = replace(file("${path.module}/data/batch/batch-spot.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.batch_api.dns_name))
   batch_spot_tags = {
     "cluster-operator.aws/cluster"        = "batch"
     "cluster-operator.aws/instance-group" = "batch-spot"
@@ -1179,7 +1179,7 @@ resource "aws_launch_template" "batch_spot" {
   image_id      = data.aws_ssm_parameter.batch_spot_image_id.insecure_value
   instance_type = "m6i.xlarge"
   name_prefix   = "batch-spot-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_spot.user_data"), "af8be88695d087fe298e12318e859b79a3cc9fc40bd5ff51447dc11af0dec0b0", sha256(local.batch_spot_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/batch/aws_launch_template.batch_spot.user_data"), "2f280f8a88be86f9e31dfb536ff6e364b9fab9dd592300c15e684b52516958db", sha256(local.batch_spot_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1259,7 +1259,7 @@ resource "aws_s3_object" "batch_spot_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.batch_api.dns_name
+  value       = lower(aws_lb.batch_api.dns_name)
 }
 
 output "api_target_group_arn" {

@@ -738,7 +738,7 @@ resource "aws_vpc_security_group_ingress_rule" "abroad_worker_all_from_worker" {
 
 # Kubernetes cluster abroad: slot 0 of the control plane
 locals {
-  abroad_control_plane_0_bundle = replace(replace(file("${path.module}/data/abroad/abroad-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.abroad_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.abroad.zone_id)
+  abroad_control_plane_0_bundle = replace(replace(file("${path.module}/data/abroad/abroad-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.abroad_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.abroad.zone_id)
   abroad_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "abroad"
     "cluster-operator.aws/namespace" = "default"
@@ -840,7 +840,7 @@ resource "aws_launch_template" "abroad_control_plane_0" {
   image_id      = data.aws_ssm_parameter.abroad_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "abroad-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_control_plane_0.user_data"), "54d5877f45d36c2f023702a4e582f7e6b5c5637f291e588f7d0fdfe13fe5a16a", sha256(local.abroad_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_control_plane_0.user_data"), "9f3a4e8958bc342f75bed159fd23af35cb72850d56bdd4ef5496fffc77ebab3e", sha256(local.abroad_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -920,7 +920,7 @@ resource "aws_s3_object" "abroad_control_plane_0_bundle" {
 
 # Kubernetes cluster abroad: instance group abroad-workers
 locals {
-  abroad_workers_bundle = replace(file("${path.module}/data/abroad/abroad-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.abroad_api.dns_name)
+  abroad_workers_bundle = replace(file("${path.module}/data/abroad/abroad-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.abroad_api.dns_name))
   abroad_workers_tags = {
     "cluster-operator.aws/cluster"        = "abroad"
     "cluster-operator.aws/instance-group" = "abroad-workers"
@@ -1013,7 +1013,7 @@ resource "aws_launch_template" "abroad_workers" {
   image_id      = data.aws_ssm_parameter.abroad_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "abroad-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_workers.user_data"), "fba58c4ce7d02ef53de9823582b9d5d81fddf35db7ddd1c107a01ae35d3d6dd0", sha256(local.abroad_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/abroad/aws_launch_template.abroad_workers.user_data"), "def2aa5a99a646dabab54d91afa0e2d505c93e7454aaf9cb9b6a8a59d61f027e", sha256(local.abroad_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1093,7 +1093,7 @@ resource "aws_s3_object" "abroad_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.abroad_api.dns_name
+  value       = lower(aws_lb.abroad_api.dns_name)
 }
 
 output "api_target_group_arn" {

@@ -729,7 +729,7 @@ resource "aws_vpc_security_group_ingress_rule" "home_worker_all_from_worker" {
 
 # Kubernetes cluster home: slot 0 of the control plane
 locals {
-  home_control_plane_0_bundle = replace(replace(file("${path.module}/data/home/home-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.home_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.home.zone_id)
+  home_control_plane_0_bundle = replace(replace(file("${path.module}/data/home/home-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.home_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.home.zone_id)
   home_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "home"
     "cluster-operator.aws/namespace" = "default"
@@ -831,7 +831,7 @@ resource "aws_launch_template" "home_control_plane_0" {
   image_id      = data.aws_ssm_parameter.home_control_plane_0_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "home-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_control_plane_0.user_data"), "56501dacada0b0fdf5edbce00ea4fd98fe136006fb1accddf454902a0ff44015", sha256(local.home_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_control_plane_0.user_data"), "479553fde5a60a3fca5126aec988c6f4a828199cea58ac17174fcb06e51d9534", sha256(local.home_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -911,7 +911,7 @@ resource "aws_s3_object" "home_control_plane_0_bundle" {
 
 # Kubernetes cluster home: instance group home-workers
 locals {
-  home_workers_bundle = replace(file("${path.module}/data/home/home-workers.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.home_api.dns_name)
+  home_workers_bundle = replace(file("${path.module}/data/home/home-workers.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.home_api.dns_name))
   home_workers_tags = {
     "cluster-operator.aws/cluster"        = "home"
     "cluster-operator.aws/instance-group" = "home-workers"
@@ -1004,7 +1004,7 @@ resource "aws_launch_template" "home_workers" {
   image_id      = data.aws_ssm_parameter.home_workers_image_id.insecure_value
   instance_type = "t3.medium"
   name_prefix   = "home-workers-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_workers.user_data"), "985e1ea83922538638856fcfc8c26b1037579d91106da41c2783c6a1857109ea", sha256(local.home_workers_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/home/aws_launch_template.home_workers.user_data"), "6fb2472b9a42987ead568712d9e7630a31860f047b6364010266738dc421318b", sha256(local.home_workers_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1084,7 +1084,7 @@ resource "aws_s3_object" "home_workers_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.home_api.dns_name
+  value       = lower(aws_lb.home_api.dns_name)
 }
 
 output "api_target_group_arn" {

@@ -851,7 +851,7 @@ resource "aws_vpc_security_group_ingress_rule" "mixed_worker_all_from_worker" {
 
 # Kubernetes cluster mixed: slot 0 of the control plane
 locals {
-  mixed_control_plane_0_bundle = replace(replace(file("${path.module}/data/mixed/mixed-control-plane-0.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.mixed_api.dns_name), "tf-output-HostedZone.invalid", aws_route53_zone.mixed.zone_id)
+  mixed_control_plane_0_bundle = replace(replace(file("${path.module}/data/mixed/mixed-control-plane-0.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.mixed_api.dns_name)), "tf-output-hostedzone.invalid", aws_route53_zone.mixed.zone_id)
   mixed_control_plane_0_tags = {
     "cluster-operator.aws/cluster"   = "mixed"
     "cluster-operator.aws/namespace" = "default"
@@ -953,7 +953,7 @@ resource "aws_launch_template" "mixed_control_plane_0" {
   image_id      = data.aws_ssm_parameter.mixed_control_plane_0_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "mixed-control-plane-0-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_control_plane_0.user_data"), "7bd569a15c75eb9ae030fa65a193d3b332309dac326fcaaab47729b67b3a8865", sha256(local.mixed_control_plane_0_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_control_plane_0.user_data"), "2f0ac78c517e32c088c12122d9f21108e31be5d851a94c1427bcbd87296d3e97", sha256(local.mixed_control_plane_0_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1033,7 +1033,7 @@ resource "aws_s3_object" "mixed_control_plane_0_bundle" {
 
 # Kubernetes cluster mixed: instance group general
 locals {
-  mixed_general_bundle = replace(file("${path.module}/data/mixed/mixed-general.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.mixed_api.dns_name)
+  mixed_general_bundle = replace(file("${path.module}/data/mixed/mixed-general.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.mixed_api.dns_name))
   mixed_general_tags = {
     "cluster-operator.aws/cluster"        = "mixed"
     "cluster-operator.aws/instance-group" = "general"
@@ -1147,7 +1147,7 @@ resource "aws_launch_template" "mixed_general" {
   image_id      = data.aws_ssm_parameter.mixed_general_image_id.insecure_value
   instance_type = "m6i.large"
   name_prefix   = "mixed-general-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_general.user_data"), "507e7f0c72513d0b53ce67d8c8745dec74db3d65f768ace6f8b1d5b0ab003b65", sha256(local.mixed_general_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_general.user_data"), "558d27971171406236292c5d3130824c57182c8b9a21c78fa736314817240dea", sha256(local.mixed_general_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1227,7 +1227,7 @@ resource "aws_s3_object" "mixed_general_bundle" {
 
 # Kubernetes cluster mixed: instance group database
 locals {
-  mixed_database_bundle = replace(file("${path.module}/data/mixed/mixed-database.bundle.json"), "tf-output-APIAddress.invalid", aws_lb.mixed_api.dns_name)
+  mixed_database_bundle = replace(file("${path.module}/data/mixed/mixed-database.bundle.json"), "tf-output-apiaddress.invalid", lower(aws_lb.mixed_api.dns_name))
   mixed_database_tags = {
     "cluster-operator.aws/cluster"        = "mixed"
     "cluster-operator.aws/instance-group" = "database"
@@ -1338,7 +1338,7 @@ resource "aws_launch_template" "mixed_database" {
   image_id      = data.aws_ssm_parameter.mixed_database_image_id.insecure_value
   instance_type = "r7g.large"
   name_prefix   = "mixed-database-LaunchTemplate-"
-  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_database.user_data"), "9d3171e4978dce55fa795038758e37a956485ecca24c29fb4cff0e69062962db", sha256(local.mixed_database_bundle)))
+  user_data     = base64encode(replace(file("${path.module}/data/mixed/aws_launch_template.mixed_database.user_data"), "098445f737f44cf0da467f45453ed5866ef7823556bc88978e808b9e548d71b1", sha256(local.mixed_database_bundle)))
 
   block_device_mappings {
     device_name = "/dev/sda1"
@@ -1431,7 +1431,7 @@ resource "aws_s3_object" "mixed_database_bundle" {
 
 output "api_address" {
   description = "The DNS name of the Kubernetes API's load balancer."
-  value       = aws_lb.mixed_api.dns_name
+  value       = lower(aws_lb.mixed_api.dns_name)
 }
 
 output "api_target_group_arn" {
