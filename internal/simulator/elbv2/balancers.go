@@ -291,6 +291,7 @@ func (s *Service) remove(r *region, arn string) error {
 		return wire.Errorf("OperationNotPermitted", "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	delete(r.balancers, arn)
+	s.names.Delete(strings.ToLower(b.dnsName))
 	b.stop()
 	var groups []string
 	for _, l := range b.listeners {
