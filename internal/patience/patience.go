@@ -27,8 +27,9 @@ var errNotYet = errors.New("it does not hold yet")
 
 // Left returns how long a test may still wait: until the deadline of the run, less a margin for
 // cleaning up. It is 1 ms if that time has passed, so that what holds already still passes.
-func Left(t testing.TB) time.Duration {
-	run, ok := t.(interface{ Deadline() (time.Time, bool) })
+func Left(tb testing.TB) time.Duration {
+	tb.Helper()
+	run, ok := tb.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
 		return unbounded
 	}
@@ -41,18 +42,18 @@ func Left(t testing.TB) time.Duration {
 }
 
 // Context returns a context that ends with the test, or when [Left] has passed.
-func Context(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), Left(t), fmt.Errorf("%s waited until the deadline of the test run", t.Name()))
-	t.Cleanup(cancel)
+func Context(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeoutCause(tb.Context(), Left(tb), fmt.Errorf("%s waited until the deadline of the test run", tb.Name()))
+	tb.Cleanup(cancel)
 	return ctx
 }
 
 // Until polls check until it returns nil. It ends the test with what it waited for and check's last
 // error if the time of the run is up.
-func Until(t testing.TB, what string, check func() error) {
-	t.Helper()
-	deadline := time.NewTimer(Left(t))
+func Until(tb testing.TB, what string, check func() error) {
+	tb.Helper()
+	deadline := time.NewTimer(Left(tb))
 	defer deadline.Stop()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -63,18 +64,18 @@ func Until(t testing.TB, what string, check func() error) {
 		}
 		select {
 		case <-deadline.C:
-			t.Fatalf("waited until the deadline of the test run for: %s: %v", what, err)
-		case <-t.Context().Done():
-			t.Fatalf("the test ended while it waited for: %s: %v", what, err)
+			tb.Fatalf("waited until the deadline of the test run for: %s: %v", what, err)
+		case <-tb.Context().Done():
+			tb.Fatalf("the test ended while it waited for: %s: %v", what, err)
 		case <-tick.C:
 		}
 	}
 }
 
 // UntilTrue is [Until] for a condition that has no more to say.
-func UntilTrue(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	Until(t, what, func() error {
+func UntilTrue(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	Until(tb, what, func() error {
 		if !holds() {
 			return errNotYet
 		}
@@ -83,13 +84,13 @@ func UntilTrue(t testing.TB, what string, holds func() bool) {
 }
 
 // Receive returns the next value of a channel. It ends the test if none arrives.
-func Receive[T any](t testing.TB, what string, from <-chan T) T {
-	t.Helper()
+func Receive[T any](tb testing.TB, what string, from <-chan T) T {
+	tb.Helper()
 	select {
 	case value := <-from:
 		return value
-	case <-time.After(Left(t)):
-		t.Fatalf("waited until the deadline of the test run for: %s", what)
+	case <-time.After(Left(tb)):
+		tb.Fatalf("waited until the deadline of the test run for: %s", what)
 		panic("unreachable")
 	}
 }

@@ -17,7 +17,7 @@ type Document struct {
 	// Name is that of the file, without its ending; Title a sentence on what the document is for.
 	Name, Title string `json:"-"`
 	// Statements are the policy's.
-	Statements []Statement `json:"Statement"`
+	Statements []Statement `json:"Statement"` //nolint:tagliatelle // as IAM writes it
 }
 
 // Statement is a statement of a policy.
@@ -26,7 +26,7 @@ type Statement struct {
 	Effect    string
 	Action    []string
 	Resource  []string
-	Condition map[string]map[string][]string `json:",omitempty"`
+	Condition map[string]map[string][]string `json:",omitempty"` //nolint:tagliatelle // as IAM writes it
 	// Why is the statement's reason, which the documentation shows.
 	Why string `json:"-"`
 }

@@ -226,7 +226,7 @@ func TestBundlesHoldTheLoadBalancersNameInLowerCase(t *testing.T) {
 	lower := maps.Clone(outputs)
 	lower[model.OutputAPIAddress] = strings.ToLower(given)
 	c, g := newFixture().mustResolve(t)
-	for name, make := range map[string]func(outputs map[string]string) (*bootstrap.Bundle, error){
+	for name, bundleOf := range map[string]func(outputs map[string]string) (*bootstrap.Bundle, error){
 		"slot": func(outputs map[string]string) (*bootstrap.Bundle, error) {
 			return bootstrap.ControlPlane(c, 0, outputs)
 		},
@@ -234,11 +234,11 @@ func TestBundlesHoldTheLoadBalancersNameInLowerCase(t *testing.T) {
 			return bootstrap.Worker(c, g, outputs, []byte(caCertificate))
 		},
 	} {
-		mixed, err := make(outputs)
+		mixed, err := bundleOf(outputs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, err := make(lower)
+		same, err := bundleOf(lower)
 		if err != nil {
 			t.Fatal(err)
 		}

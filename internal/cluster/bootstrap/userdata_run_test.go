@@ -32,12 +32,12 @@ func boot(t *testing.T, signed bool, curl string) (console string, failed error)
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "curl"), []byte(curl), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(folder, "curl"), []byte(curl), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
-	script := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(text, "/var/lib/nodeup", folder)) //nolint:gosec // the user data
+	script := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(text, "/var/lib/nodeup", folder))
 	script.Env = []string{"PATH=" + folder + ":" + os.Getenv("PATH")}
 	script.WaitDelay = time.Second
 	out, err := script.CombinedOutput()

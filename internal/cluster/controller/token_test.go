@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,12 +27,10 @@ func TestWorkersJoinWithATokenThatSlotsKeep(t *testing.T) {
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.eventually("the bucket has the token", func() error {
-		for _, key := range w.objects(account, region, cluster.Status.Outputs["Bucket"]) {
-			if key == "token/bootstrap-token" {
-				return nil
-			}
+		if !slices.Contains(w.objects(account, region, cluster.Status.Outputs["Bucket"]), "token/bootstrap-token") {
+			return errors.New("it has not")
 		}
-		return errors.New("it has not")
+		return nil
 	})
 	for name, count := range w.sim.Calls() {
 		if strings.Contains(name, "PutParameter") && count > 0 {

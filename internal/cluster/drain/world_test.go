@@ -36,11 +36,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-const (
-	region = "eu-central-1"
-	// soon bounds every wait; nothing here takes long unless it is broken.
-	soon = 20 * time.Second
-)
+const region = "eu-central-1"
 
 // world is an Auto Scaling group whose hook holds instances, a real API server that has their Nodes, and an operator's drains.
 type world struct {

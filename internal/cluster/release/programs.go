@@ -33,19 +33,25 @@ func ParsePrograms(text []byte) (Programs, error) {
 			if architecture != v1alpha1.AMD64 && architecture != v1alpha1.ARM64 {
 				return nil, fmt.Errorf("%s.%s: there is no such architecture: write amd64 or arm64", program, architecture)
 			}
-			versions := programs[program][architecture]
-			for _, one := range slices.Sorted(maps.Keys(versions)) {
-				field := fmt.Sprintf("%s.%s[%s]", program, architecture, one)
-				if _, err := version.ParseSemantic(one); err != nil || strings.HasPrefix(one, "v") {
-					return nil, fmt.Errorf("%s: this is not a version: write it as 1.36.4", field)
-				}
-				if !hexHash.MatchString(versions[one]) {
-					return nil, fmt.Errorf("%s: %q is not a SHA-256: write 64 lower-case hex digits", field, versions[one])
-				}
+			if err := checkHashes(program+"."+string(architecture), programs[program][architecture]); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return programs, nil
+}
+
+// checkHashes returns an error that names the first version or hash that is none.
+func checkHashes(field string, versions map[string]string) error {
+	for _, one := range slices.Sorted(maps.Keys(versions)) {
+		if _, err := version.ParseSemantic(one); err != nil || strings.HasPrefix(one, "v") {
+			return fmt.Errorf("%s[%s]: this is not a version: write it as 1.36.4", field, one)
+		}
+		if !hexHash.MatchString(versions[one]) {
+			return fmt.Errorf("%s[%s]: %q is not a SHA-256: write 64 lower-case hex digits", field, one, versions[one])
+		}
+	}
+	return nil
 }
 
 // hash returns the hash of one program.

@@ -186,7 +186,7 @@ func (c *Cluster) replace(ctx context.Context, nodes map[string]Node) {
 			c.tell(&was)
 		}
 	}
-	c.startIdentifying()
+	c.startIdentifying() //nolint:contextcheck // the questions end with the connection, not with what calls for them
 }
 
 // put takes over one node.

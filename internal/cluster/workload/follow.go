@@ -108,7 +108,7 @@ func (c *Cluster) watch(ctx context.Context, version string) error {
 		if err != nil {
 			return fmt.Errorf("watch nodes: %w", err)
 		}
-		last, err := c.take(watcher, version)
+		last, err := c.take(watcher, version) //nolint:contextcheck // as above: what it may ask ends with the connection
 		watcher.Stop()
 		if err != nil {
 			return err

@@ -113,6 +113,16 @@ func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 	for section := range t.Macros {
 		refuse(cfntemplate.Position{}, "a macro in section %q is not allowed, since it makes resources that the template does not show; write them out", section)
 	}
+	refuseFunctions(t, refuse)
+	refused = append(refused, dynamic.Pieces(t)...)
+	if len(refused) == 0 {
+		return nil
+	}
+	return &RefusedError{"TemplateNotAllowed", "The operator makes no stack from this template: " + refused.Sentence()}
+}
+
+// refuseFunctions refuses the functions that read other stacks or put in what the template does not show.
+func refuseFunctions(t *cfntemplate.Template, refuse func(pos cfntemplate.Position, format string, args ...any)) {
 	t.Node().Walk(func(n *cfntemplate.Node) bool {
 		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::ImportValue" {
 			refuse(n.Pos, "Fn::ImportValue reads outputs of stacks that are not this object's; write the value into the spec")
@@ -122,11 +132,6 @@ func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 		}
 		return true
 	})
-	refused = append(refused, dynamic.Pieces(t)...)
-	if len(refused) == 0 {
-		return nil
-	}
-	return &RefusedError{"TemplateNotAllowed", "The operator makes no stack from this template: " + refused.Sentence()}
 }
 
 func isTransform(f cfntemplate.Field) bool { return f.Key == "Fn::Transform" }

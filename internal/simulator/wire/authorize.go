@@ -66,7 +66,7 @@ func textIn(input any, member string) string {
 	if !f.IsValid() {
 		return ""
 	}
-	if text, ok := f.Interface().(*string); ok && text != nil {
+	if text, ok := reflect.TypeAssert[*string](f); ok && text != nil {
 		return *text
 	}
 	return ""
