@@ -79,7 +79,7 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	p.run(0, "replace", "-f", "demo.yaml", "-n", namespace)
 
 	out, errOut = command(0, "upgrade", "cluster", "demo")
-	p.says(out+errOut, "* "+to+" (Kubernetes v1.36.3)\n", "3 machines are replaced", "add --release "+to+" --yes.\n")
+	p.says(out+errOut, "* v1.36.4 (Kubernetes v1.36.4)\n", "  "+to+" (Kubernetes v1.36.3)\n", "3 machines are replaced", "add --release v1.36.4 --yes.\n")
 	out, _ = command(0, "upgrade", "cluster", "demo", "--release", to, "--yes")
 	p.says(out, "Cluster demo runs release "+to+".\n")
 	out, _ = p.run(0, "validate", "cluster", "demo", "-n", namespace, "--wait", "1m")
