@@ -26,8 +26,8 @@ func ParseAdoptFrom(value string) []string { return ParseApproved(value) }
 
 // Owner is the object that a stack must belong to before anything is done to it.
 //
-// An object's record is in its status, and whoever may write that can name any stack there. So a record only says where to look first:
-// what a stack is called, where it is and what it carries decides whose it is.
+// An object's record is in its status, and a client that may write the status can name any stack there. So the record
+// is only a hint: the live stack's name, account, region and tags decide which object owns it.
 type Owner struct {
 	// Name is the name that the stack must have.
 	Name string
@@ -50,7 +50,7 @@ func (o *Owner) reference() string {
 	return o.Name
 }
 
-// ForeignError says that a stack is not the object's, and what to do. Nothing was sent to AWS but a look at it.
+// ForeignError says that a stack is not the object's, and what to do. The operator only described the stack.
 type ForeignError struct {
 	// Reason is one CamelCase word for a condition, Message a sentence for a person.
 	Reason, Message string
