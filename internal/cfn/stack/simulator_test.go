@@ -15,6 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
@@ -271,6 +272,13 @@ func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
 	if _, err := l.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("jobs")}); err != nil {
 		t.Fatal(err)
 	}
+	patience.Until(t, "the other stack to be gone", func() error {
+		out, err := l.console.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{})
+		if err != nil || len(out.Stacks) == 0 {
+			return err
+		}
+		return fmt.Errorf("it is %s", out.Stacks[0].StackStatus)
+	})
 	o.is(stack.Ready)
 	o.gone(stack.DeleteOptions{})
 }
