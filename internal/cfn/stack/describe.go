@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -135,9 +136,15 @@ func (d *describer) work(ctx context.Context, target awsapi.Target, known *batch
 	}
 }
 
-func (d *describer) serve(ctx context.Context, target awsapi.Target, mine *batch) int {
+// serve lists once for all who wait. A panic is an error of theirs: it must not end the process.
+func (d *describer) serve(ctx context.Context, target awsapi.Target, mine *batch) (pages int) {
 	ctx, cancel := context.WithTimeout(ctx, longestListing)
 	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			mine.err = fmt.Errorf("panic while stacks were listed: %v", cause)
+		}
+	}()
 	pages, err := listStacks(ctx, d.clients.CloudFormation(target), func(s *types.Stack) {
 		if _, wanted := mine.ids[aws.ToString(s.StackId)]; wanted {
 			mine.ids[aws.ToString(s.StackId)] = liveFrom(s)

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -98,5 +99,22 @@ func TestADeletedStackIsLookedUpByItself(t *testing.T) {
 	}
 	if found, err := d.describe(t.Context(), awsapi.Target{}, record.StackID, true); err != nil || found != nil {
 		t.Errorf("found %+v, error %v, want nothing: it was being deleted and the listing lacks it", found, err)
+	}
+}
+
+// panicking answers a listing with a panic, as a defect in the decoding of an answer would.
+type panicking struct{ *script }
+
+func (p *panicking) Waiting(awsapi.Target, string) int                  { return 100 }
+func (p *panicking) CloudFormation(awsapi.Target) awsapi.CloudFormation { return p }
+func (p *panicking) DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error) {
+	panic("a page without an end")
+}
+
+func TestAPanicOfAListingIsAnErrorOfThoseWhoWait(t *testing.T) {
+	d := &describer{clients: &panicking{newScript(t)}, targets: map[awsapi.Target]*batches{}}
+	_, err := d.join(t.Context(), awsapi.Target{}, "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1")
+	if err == nil || !strings.Contains(err.Error(), "a page without an end") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,12 +37,10 @@ func (c *Cluster) follow(ctx context.Context) {
 	began := c.owner.options.Clock.Now()
 	delay, failures := firstRetry, 0
 	for ctx.Err() == nil {
-		version, err := c.list(ctx)
-		if err == nil {
+		err := c.followOnce(ctx, func() {
 			delay, failures = firstRetry, 0
 			c.setReachable(true, "")
-			err = c.watch(ctx, version)
-		}
+		})
 		if ctx.Err() != nil {
 			return
 		}
@@ -60,6 +59,23 @@ func (c *Cluster) follow(ctx context.Context) {
 		}
 		delay = min(2*delay, longest)
 	}
+}
+
+// followOnce lists the nodes, calls listed and watches until the API does not answer or is behind. A panic is an error of this
+// connection: what one workload cluster answers must not end the operator.
+func (c *Cluster) followOnce(ctx context.Context, listed func()) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v", cause)
+			c.owner.options.Logger.Error(err, "Following a cluster panicked", "cluster", c.key.String(), "stack", string(debug.Stack()))
+		}
+	}()
+	version, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	listed()
+	return c.watch(ctx, version)
 }
 
 // pause returns false when the context ended first.

@@ -111,3 +111,39 @@ func next(t *testing.T, news <-chan workload.Change) workload.Change {
 	t.Helper()
 	return patience.Receive(t, "a change", news)
 }
+
+// TestAPanicCostsOneConnectionNotTheOperator: what a workload cluster answers is not to be trusted.
+func TestAPanicCostsOneConnectionNotTheOperator(t *testing.T) {
+	server := controlplanetest.Shared(t)
+	clusters := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) {
+		return rest.CopyConfig(server.RESTConfig()), nil
+	}})
+	news := make(chan workload.Change, 100)
+	clusters.Subscribe(func(c workload.Change) {
+		if c.Group == "hostile" {
+			panic("a node that nothing is prepared for")
+		}
+		news <- c
+	})
+	key := types.NamespacedName{Namespace: "a", Name: "panics"}
+	if _, err := clusters.Connect(key, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	defer clusters.Close(key)
+	if change := next(t, news); !change.Whole {
+		t.Fatalf("the first news is %+v, not that the cluster is reachable", change)
+	}
+	nodes := kubernetes.NewForConfigOrDie(server.RESTConfig()).CoreV1().Nodes()
+	for _, group := range []string{"hostile", "good"} {
+		name := "of-" + group
+		if _, err := nodes.Create(t.Context(), &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"cluster-operator.aws/instance-group": group}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = nodes.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	}
+	if change := next(t, news); change.Group != "good" {
+		t.Errorf("after a panic the news is %+v", change)
+	}
+}
