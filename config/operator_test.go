@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -67,6 +68,11 @@ func run(t *testing.T, admin *rest.Config) {
 	t.Helper()
 	sim := simulator.New(simulator.Options{Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second})
 	server := httptest.NewServer(sim.Handler())
+	names, err := sim.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(awsapi.ResolverVariable, names)
 	t.Setenv("AWS_ACCESS_KEY_ID", "123456789012")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	folder := t.TempDir()

@@ -38,6 +38,8 @@ type Options struct {
 	Region string
 	// EndpointURL sends every call there instead of to AWS, for example to the simulator.
 	EndpointURL string
+	// Resolver looks up the names of clusters' APIs; the one that [ResolverVariable] names unless set.
+	Resolver Resolver
 	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides those of all services not named.
 	Budgets map[string]Budget
 	// Transport carries the calls; the SDK's own unless set.
@@ -83,6 +85,9 @@ func New(ctx context.Context, options Options) (*Clients, error) {
 	}
 	if options.MaxAttempts == 0 {
 		options.MaxAttempts = retry.DefaultMaxAttempts
+	}
+	if options.Resolver == nil {
+		options.Resolver = EnvironmentResolver()
 	}
 	if options.Retryer == nil {
 		options.Retryer = func() aws.Retryer {

@@ -106,7 +106,7 @@ func (w *world) options(goal engine.Goal) engine.Options {
 		State: w.state, Cluster: "demo", Goal: goal, Purpose: "test", NodeupDir: w.nodeup,
 		AWS: awsapi.Options{
 			EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
-			Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+			Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited}, Resolver: w.sim.Lookup,
 		},
 		Poll: 100 * time.Millisecond, Settle: 200 * time.Millisecond,
 	}

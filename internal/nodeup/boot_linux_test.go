@@ -48,6 +48,7 @@ type lab struct {
 	tokens    *ssm.Client
 	instances *ec2.Client
 	nodeup    []byte
+	resolver  awsapi.Resolver
 	cluster   *model.Cluster
 	outputs   map[string]string
 }
@@ -227,6 +228,7 @@ func newLab(t *testing.T) *lab {
 	}
 	const region = "eu-central-1"
 	simulated := simulator.New(simulator.Options{Region: region, Machines: l.host, Patience: time.Second})
+	l.resolver = simulated.Lookup
 	server := httptest.NewServer(simulated.Handler())
 	t.Cleanup(server.Close)
 	t.Cleanup(simulated.Close)
@@ -326,8 +328,12 @@ func (l *lab) userData(b *bootstrap.Bundle) string {
 // connect returns a client of the cluster, through its load balancer.
 func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
 	l.t.Helper()
+	host, name, err := l.resolver.Dial(l.t.Context(), model.APIAddress(l.outputs))
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
-		Cluster: "demo", Server: "https://" + l.outputs[model.OutputAPIAddress] + ":6443", CommonName: "operator",
+		Cluster: "demo", Server: "https://" + host + ":6443", ServerName: name, CommonName: "operator",
 		Organisations: []string{pki.GroupMasters}, Validity: time.Hour,
 	})
 	if err != nil {

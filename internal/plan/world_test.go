@@ -81,7 +81,7 @@ func (w *world) must(err error) {
 func (w *world) aws() awsapi.Options {
 	return awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
-		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited}, Resolver: w.sim.Lookup,
 	}
 }
 

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/iam"
 	"github.com/aws-operator/aws-operator/internal/simulator/kms"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
+	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 	"github.com/aws-operator/aws-operator/internal/simulator/route53"
 	"github.com/aws-operator/aws-operator/internal/simulator/s3"
@@ -118,7 +120,7 @@ func New(o Options) *Simulator {
 	events := eventbridge.New(env, queues, topics, o.Faults)
 	publish := o.told(events.Publish)
 	buckets := s3.New(env)
-	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas))
+	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas), vpc.WithDefaultVPC())
 	instances := ec2.New(env, network, ec2.Options{
 		Host: o.Machines, Profiles: identities, Ciphers: ciphers, Keys: keys, Publish: publish,
 	})
@@ -132,7 +134,7 @@ func New(o Options) *Simulator {
 		},
 	})
 	s.closes = append(s.closes, groups.Close, balancers.Close, instances.Close)
-	names := route53.New(env, network)
+	names := route53.New(env, network, route53.WithBalancers(balancers.Resolve))
 	s.names = names
 	store := ssm.New(env, ssm.WithPublic(instances.PublicParameter))
 	parts := []part{
@@ -224,6 +226,27 @@ func (s *Simulator) Instances() *ec2.Service { return s.instances }
 
 // Network returns the simulated network of EC2, whose quotas are set from Go.
 func (s *Simulator) Network() *vpc.Service { return s.network }
+
+// Lookup returns the addresses of a name as a resolver on the internet does: of load balancers, and of names in public zones. The error is a
+// [net.DNSError] when there is no such name.
+func (s *Simulator) Lookup(_ context.Context, name string) ([]netip.Addr, error) {
+	found := s.names.Resolve("", name)
+	if len(found) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return found, nil
+}
+
+// ServeNames answers DNS as [Simulator.Lookup] does, for programs in other processes, at a free UDP port of loopback, which it returns
+// as host:port, until the simulator closes.
+func (s *Simulator) ServeNames(ctx context.Context) (address string, err error) {
+	socket, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp4", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listen for DNS on loopback: %w", err)
+	}
+	s.closes = append(s.closes, nameserver.Serve(socket, func(name string) []netip.Addr { return s.names.Resolve("", name) }))
+	return socket.LocalAddr().String(), nil
+}
 
 // Names returns the simulated Route 53.
 func (s *Simulator) Names() *route53.Service { return s.names }

@@ -16,13 +16,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
 // operator is the operator as a process of its own, so that its memory and time
 // are its own.
 type operator struct {
 	binary, kubeconfig, endpoint string
-	dir                          string
+	// names is the address of the simulator's DNS server.
+	names string
+	dir   string
 
 	metrics, profiles string
 	command           *exec.Cmd
@@ -53,7 +57,7 @@ func (o *operator) start(ctx context.Context) error {
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
 		"--pprof-bind-address="+o.profiles,
 		"--nodeup-dir="+o.dir, "--log-level=warn")
-	o.command.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
+	o.command.Env = append(os.Environ(), awsapi.ResolverVariable+"="+o.names, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true")
 	o.command.Stdout, o.command.Stderr = log, log
 	if err := o.command.Start(); err != nil {
 		return fmt.Errorf("start the operator: %w", err)

@@ -89,6 +89,10 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 	}
 	options.Account, options.Region = account, region
 	w.simulator = simulator.New(options)
+	names, err := w.simulator.ServeNames(ctx)
+	if err != nil {
+		return w, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It lives as long as the program.
 	if err != nil {
 		return w, fmt.Errorf("listen: %w", err)
@@ -100,7 +104,7 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 			return w, fmt.Errorf("write what stands for nodeup: %w", err)
 		}
 	}
-	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), dir: w.dir}
+	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), names: names, dir: w.dir}
 	if err = w.operator.start(ctx); err != nil {
 		return w, err
 	}

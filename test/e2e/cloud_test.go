@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
@@ -60,6 +61,7 @@ type cloud struct {
 	server     *httptest.Server
 	dir        string
 	nodeup     string
+	names      string // the address of the simulator's DNS server
 	console    *console
 
 	mutex    sync.Mutex
@@ -113,6 +115,9 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
 		}),
+	}
+	if c.names, err = c.simulator.ServeNames(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	c.server = httptest.NewServer(c.noting(c.simulator.Handler()))
 	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
@@ -182,7 +187,7 @@ func (c *cloud) start() {
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
-		"AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
+		awsapi.ResolverVariable+"="+c.names, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
 	if c.exited, err = launch(command); err != nil {
 		c.t.Fatal(err)

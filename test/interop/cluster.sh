@@ -10,7 +10,7 @@ nodes=$(kubectl --kubeconfig "$WORK/demo.kubeconfig" get nodes -o jsonpath='{ran
 is "the new cluster has three nodes" "$nodes" 3
 
 if command -v aws >/dev/null; then
-  vpc=$(aws ec2 describe-vpcs --query 'Vpcs[0].VpcId' --output text)
+  vpc=$(aws ec2 describe-vpcs --filters Name=is-default,Values=false --query 'Vpcs[0].VpcId' --output text)
   running=$(aws ec2 describe-instances --filters Name=instance-state-name,Values=running "Name=vpc-id,Values=$vpc" \
     --query 'length(Reservations[].Instances[])' --output text)
   is "three instances run in its VPC" "$running" 3
@@ -26,6 +26,6 @@ fi
 kubectl delete cluster demo --timeout=180s
 fails "the instance group goes with its cluster" NotFound kubectl get instancegroup demo-workers
 if command -v aws >/dev/null; then
-  left=$(aws ec2 describe-vpcs --query 'Vpcs[].VpcId' --output text)
+  left=$(aws ec2 describe-vpcs --filters Name=is-default,Values=false --query 'Vpcs[].VpcId' --output text)
   is "no VPC is left" "$left" ""
 fi

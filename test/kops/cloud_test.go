@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
@@ -56,8 +57,13 @@ func newCloud(t *testing.T) *cloud {
 		sim.Close()
 		server.Close()
 	})
+	names, err := sim.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": region,
+		awsapi.ResolverVariable: names,
+		"AWS_ENDPOINT_URL":      server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": region,
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(name, value)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/operator"
@@ -102,6 +103,11 @@ func newLimited(t *testing.T) *limited {
 		Machines: fake.New(fake.Options{}), Region: "eu-central-2", Patience: time.Second, Policies: w.policies,
 	})
 	server := httptest.NewServer(sim.Handler())
+	names, err := sim.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(awsapi.ResolverVariable, names)
 	t.Setenv("AWS_ACCESS_KEY_ID", operatorKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	folder := t.TempDir()

@@ -141,7 +141,7 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("make the manager: %w", err)
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
-		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()},
+		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()}, Resolver: w.sim.Lookup,
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 		// The adaptive mode may wait for no time at all until time has passed, which it then never does here.
 		Retryer: func() aws.Retryer { return retry.NewStandard() },

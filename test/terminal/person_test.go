@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/local/environment"
@@ -67,7 +68,12 @@ func newPerson(t *testing.T, machines fake.Options) *person {
 		sim.Close()
 	})
 	p.endpoint = server.URL
+	names, err := sim.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.env = []string{
+		awsapi.ResolverVariable + "=" + names,
 		asProgram + "=yes", "AWS_ENDPOINT_URL=" + server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=secret",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "KUBECONFIG=/dev/null", "USER=ada",
 	}

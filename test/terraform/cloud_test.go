@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -36,6 +37,8 @@ type cloud struct {
 	simulator *simulator.Simulator
 	server    *httptest.Server
 	console   *console
+	// names is the address of the simulator's DNS server.
+	names string
 }
 
 // console keeps what machines say.
@@ -61,7 +64,11 @@ func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 	t.Helper()
 	c := &cloud{t: t, console: said}
 	c.simulator = simulator.New(simulator.Options{Account: account, Region: region, Patience: time.Second, Machines: machines})
-	c.server = httptest.NewServer(c.simulator.Handler())
+	names, err := c.simulator.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.names, c.server = names, httptest.NewServer(c.simulator.Handler())
 	t.Cleanup(func() {
 		c.server.Close()
 		c.simulator.Close()
@@ -79,6 +86,7 @@ func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 // environment is by which SDKs reach the cloud.
 func (c *cloud) environment() []string {
 	return []string{
+		awsapi.ResolverVariable + "=" + c.names,
 		"AWS_ENDPOINT_URL=" + c.server.URL, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + account, "AWS_SECRET_ACCESS_KEY=test",
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_PROFILE=", "AWS_SESSION_TOKEN=", "AWS_MAX_ATTEMPTS=3",
 	}

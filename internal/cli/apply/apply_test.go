@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 	"github.com/aws-operator/aws-operator/internal/cli/deletion"
 	"github.com/aws-operator/aws-operator/internal/cli/upgrade"
@@ -53,8 +54,13 @@ func newTerminal(t *testing.T) *terminal {
 		sim.Close()
 		server.Close()
 	})
+	names, err := sim.ServeNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
+		awsapi.ResolverVariable: names,
+		"AWS_ENDPOINT_URL":      server.URL, "AWS_ACCESS_KEY_ID": account, "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 	} {
 		t.Setenv(name, value)

@@ -152,7 +152,9 @@ func (s *stage) machinesLeft(ctx context.Context, endpoint string) ([]string, er
 	for i := range volumes.Volumes {
 		left = append(left, "volume "+aws.ToString(volumes.Volumes[i].VolumeId))
 	}
-	networks, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
+	networks, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{
+		Filters: []ec2types.Filter{{Name: aws.String("is-default"), Values: []string{"false"}}}, // An account has one in each region.
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list the VPCs: %w", err)
 	}

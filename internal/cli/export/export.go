@@ -6,10 +6,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +16,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
-	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -136,25 +135,39 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 	if err != nil {
 		return nil, fmt.Errorf("sign a kubeconfig for cluster %s: %w", name, err)
 	}
-	server, err := o.serverOf(ctx, objects)
+	server, serverName, err := o.serverOf(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
 	return authorities.Kubeconfig(o.clock, pki.KubeconfigInput{
-		Cluster: name, Server: server, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins}, Validity: cmp.Or(o.lifetime, defaultLifetime),
+		Cluster: name, Server: server, ServerName: serverName, CommonName: name + "-admin", Organisations: []string{pki.GroupAdmins}, Validity: cmp.Or(o.lifetime, defaultLifetime),
 	})
 }
 
-// serverOf returns the address of the API: as it was asked for, as the state knows it, or as it is in AWS.
-func (o *options) serverOf(ctx context.Context, objects *state.Objects) (string, error) {
-	c := objects.Cluster
-	switch {
-	case o.server != "":
-		return o.server, nil
-	case c.Status.Endpoint != "":
-		return c.Status.Endpoint, nil
-	case c.Spec.DNS != nil:
-		return "https://" + net.JoinHostPort(c.Spec.DNS.Name, strconv.Itoa(model.PortAPI)), nil
+// serverOf returns where the API is dialed, and the name that its certificate is verified for if that is another: as it was asked for, as
+// the state knows it, or as it is in AWS.
+func (o *options) serverOf(ctx context.Context, objects *state.Objects) (server, serverName string, err error) {
+	if o.server != "" {
+		return o.server, "", nil
+	}
+	name, err := addressOf(ctx, objects.Cluster)
+	if err != nil {
+		return "", "", err
+	}
+	host, serverName, err := awsapi.EnvironmentResolver().Dial(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	return live.ServerAt(host), serverName, nil
+}
+
+// addressOf returns the host name of the API.
+func addressOf(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
+	if endpoint, err := url.Parse(c.Status.Endpoint); err == nil && endpoint.Hostname() != "" {
+		return endpoint.Hostname(), nil
+	}
+	if c.Spec.DNS != nil {
+		return c.Spec.DNS.Name, nil
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{Region: c.Spec.Region, UserAgent: "aws-operator/" + version.String()})
 	if err != nil {
@@ -164,8 +177,8 @@ func (o *options) serverOf(ctx context.Context, objects *state.Objects) (string,
 	if err != nil {
 		return "", fmt.Errorf("%w Or give the address of its API with --server", err)
 	}
-	if server := found.Server(); server != "" {
-		return server, nil
+	if address := found.Address(); address != "" {
+		return address, nil
 	}
 	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: make the cluster first, or give the address of its API with --server", c.Name)
 }

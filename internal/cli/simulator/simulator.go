@@ -101,12 +101,16 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	url := "http://" + listener.Addr().String()
 	sim := environment.NewAWS(environment.AWSOptions{Latency: latency, Machines: host, Endpoint: endpoint(kind, url), Policies: policies})
 	defer sim.Close()
+	names, err := sim.ServeNames(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	server := &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	// Close, not Shutdown: clients hold long polls open.
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
-		url, line, strings.Join(environment.Credentials(url), " "))
+		url, line, strings.Join(environment.Credentials(url, names), " "))
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", url, err)
 	}

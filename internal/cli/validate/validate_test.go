@@ -61,7 +61,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
 	if code != exit.Done || !strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
-		!strings.Contains(out, "\nCluster demo is well. Its API serves at https://127.") {
+		!strings.Contains(out, "\nCluster demo is well. Its API serves at https://demo-api") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 

@@ -54,6 +54,7 @@ type Clients interface { //nolint:interfacebloat // one method a service
 	SSM(t awsapi.Target) awsapi.SSM
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	CloudFormation(t awsapi.Target) awsapi.CloudFormation
+	Resolver() awsapi.Resolver
 }
 
 // Addons keeps the charts of workload clusters as the release and the Cluster want them.

@@ -51,7 +51,11 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workload.Cluster, operatorkit.Outcome) {
 	key, now := keyOf(cluster), s.options.Clock.Now()
 	// Not by a name of the cluster's DNS zone: the load balancer's own is there at once.
-	server := serverAt(model.APIAddress(cluster.Status.Outputs))
+	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, model.APIAddress(cluster.Status.Outputs))
+	if err != nil {
+		return nil, operatorkit.Fail(err)
+	}
+	server := serverAt(host)
 	last, ok := s.connected.get(cluster.UID)
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))
@@ -61,7 +65,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 		return nil, brokenPKI(err)
 	}
 	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
-		Cluster: cluster.Name, Server: server, CommonName: fieldOwner,
+		Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: fieldOwner,
 		Organisations: []string{pki.GroupMasters}, Validity: connectionValidity,
 	})
 	if err != nil {

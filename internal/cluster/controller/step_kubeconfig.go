@@ -42,12 +42,16 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
 		return operatorkit.Done().LookAgain(last.until.Sub(now))
 	}
+	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, address)
+	if err != nil {
+		return operatorkit.Fail(err)
+	}
 	authorities, err := s.authoritiesOf(ctx, cluster)
 	if err != nil {
 		return brokenPKI(err)
 	}
 	in := pki.KubeconfigInput{
-		Cluster: cluster.Name, Server: server, CommonName: cluster.Name + "-admin",
+		Cluster: cluster.Name, Server: serverAt(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
 		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
 	}
 	if err := s.write(ctx, cluster, authorities, in); err != nil {

@@ -145,7 +145,7 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
-		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
+		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""), Resolver: w.sim.Lookup,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -39,13 +40,13 @@ type API struct {
 	Certificate *x509.Certificate
 }
 
-// Kubeconfig returns one that opens the cluster's API at a server for some time: signed by the CA in the cluster's Secrets, or the one
+// Kubeconfig returns one that opens the cluster's API at a server, whose certificate is verified for serverName if that is given, for some time: signed by the CA in the cluster's Secrets, or the one
 // that is there as NAME-kubeconfig. It errs if there is neither, and says which Secret is missing or broken.
-func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server string, validity time.Duration) ([]byte, error) {
+func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration) ([]byte, error) {
 	authorities, err := pki.Read(clk, cluster, secrets)
 	if err == nil {
 		return authorities.Kubeconfig(clk, pki.KubeconfigInput{
-			Cluster: cluster.Name, Server: server, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
+			Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
 		})
 	}
 	for _, secret := range secrets {
@@ -151,7 +152,7 @@ func certificate(ctx context.Context, to *workload.Cluster) *x509.Certificate {
 	}
 	defer func() { _ = raw.Close() }()
 	// It is only looked at; whoever talks to the API verifies it.
-	conn := tls.Client(raw, &tls.Config{ServerName: server.Hostname(), InsecureSkipVerify: true}) //nolint:gosec // see above
+	conn := tls.Client(raw, &tls.Config{ServerName: cmp.Or(config.ServerName, server.Hostname()), InsecureSkipVerify: true}) //nolint:gosec // see above
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return nil
 	}

@@ -100,13 +100,13 @@ func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
 		}, []string{"LoadBalancer demo-API TargetUnhealthy: "}},
 		"a slot is no target": {func(l *live.Look) { l.AWS.LoadBalancer.Targets = l.AWS.LoadBalancer.Targets[1:] }, []string{"LoadBalancer demo-API TargetMissing: "}},
 		"the API does not answer": {func(l *live.Look) { l.API = &live.API{Problem: "connection refused"} }, []string{
-			"Cluster demo APIUnreachable: The API at https://127.",
+			"Cluster demo APIUnreachable: The API at https://demo-api",
 		}},
 		"the name is not in its zone": {func(l *live.Look) { l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1"} }, []string{
 			"Cluster demo NoRecord: Hosted zone Z1 has no record api.example.com that stands for the API's load balancer.",
 		}},
 		"the name stands for another": {func(l *live.Look) { l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1", Alias: "old.elb"} }, []string{
-			"Cluster demo NoRecord: The record api.example.com stands for old.elb, and the API's load balancer is 127.",
+			"Cluster demo NoRecord: The record api.example.com stands for old.elb, and the API's load balancer is demo-API",
 		}},
 		"the name is not resolved": {func(l *live.Look) {
 			l.AWS.Record = &live.Record{Name: "api.example.com", Zone: "Z1", Alias: l.AWS.LoadBalancer.DNSName}

@@ -20,6 +20,7 @@ type Clients interface {
 	EC2(t awsapi.Target) awsapi.EC2
 	LoadBalancerReader(t awsapi.Target) awsapi.LoadBalancerReader
 	Records(t awsapi.Target) awsapi.Records
+	Resolver() awsapi.Resolver
 }
 
 // Cluster is what of a cluster is in AWS.
@@ -107,7 +108,12 @@ func (c *Cluster) Server() string {
 	if c.Address() == "" {
 		return ""
 	}
-	return "https://" + net.JoinHostPort(c.Address(), strconv.Itoa(model.PortAPI))
+	return ServerAt(c.Address())
+}
+
+// ServerAt returns the URL of the API at a host.
+func ServerAt(host string) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(model.PortAPI))
 }
 
 // Group returns the group of that name, nil if there is none.

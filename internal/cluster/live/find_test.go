@@ -44,7 +44,7 @@ func TestAClusterIsFoundWhoeverMadeIt(t *testing.T) {
 			if g := found.Group("workers"); g.Min != 2 || g.Max != 3 || g.Desired != 2 || len(g.Instances) != 2 {
 				t.Errorf("%+v", g)
 			}
-			if found.LoadBalancer == nil || len(found.LoadBalancer.Targets) != 3 || !strings.Contains(found.Server(), found.LoadBalancer.DNSName) {
+			if found.LoadBalancer == nil || len(found.LoadBalancer.Targets) != 3 || !strings.Contains(found.Server(), strings.ToLower(found.LoadBalancer.DNSName)) {
 				t.Errorf("the load balancer is %+v", found.LoadBalancer)
 			}
 			w.MoveOn("workers")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 )
@@ -29,7 +30,7 @@ type Options struct {
 	Patience time.Duration
 	// Clock is the real one unless set.
 	Clock clock.Clock
-	// Resolve looks up the addresses of the API's name; this machine's resolver unless set.
+	// Resolve looks up the addresses of the API's name; the resolver of Clients, or else this machine's, unless set.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Workload turns a kubeconfig into what is dialed; its current context as it is unless set.
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
@@ -59,7 +60,7 @@ func Open(options Options) *Session {
 		options.Clock = clock.RealClock{}
 	}
 	if options.Resolve == nil {
-		options.Resolve = net.DefaultResolver.LookupHost
+		options.Resolve = lookup(options.Clients.Resolver())
 	}
 	if options.Validity == 0 {
 		options.Validity = validity
@@ -73,6 +74,21 @@ func Open(options Options) *Session {
 	running.Go(func() { _ = s.connections.Start(ctx) })
 	s.end = sync.OnceFunc(func() { cancel(); running.Wait() })
 	return s
+}
+
+// lookup asks a resolver, or this machine's if there is none.
+func lookup(resolver awsapi.Resolver) func(ctx context.Context, host string) ([]string, error) {
+	if resolver == nil {
+		return net.DefaultResolver.LookupHost
+	}
+	return func(ctx context.Context, host string) ([]string, error) {
+		found, err := resolver(ctx, host)
+		addresses := make([]string, len(found))
+		for i, address := range found {
+			addresses[i] = address.String()
+		}
+		return addresses, err
+	}
 }
 
 // Close ends the connection.
@@ -101,7 +117,11 @@ func (s *Session) Connect(ctx context.Context, found *Cluster) (*workload.Cluste
 	if s.connection != nil && s.server == server {
 		return s.connection, ""
 	}
-	kubeconfig, err := Kubeconfig(s.options.Clock, s.options.Cluster, s.options.Secrets, server, s.options.Validity)
+	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, found.Address())
+	if err != nil {
+		return nil, err.Error()
+	}
+	kubeconfig, err := Kubeconfig(s.options.Clock, s.options.Cluster, s.options.Secrets, ServerAt(host), serverName, s.options.Validity)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -47,7 +47,8 @@ type Features struct {
 	FastSlotRestart bool
 	// ConfiguredCrictl tells crictl where containerd listens.
 	ConfiguredCrictl bool
-	// PartitionedRegistries asks for credentials for public.ecr.aws only in the partition that its tokens are issued in.
+	// PartitionedRegistries asks for credentials for public.ecr.aws only in the partition that its tokens are issued in, and gives machines
+	// the right to them.
 	PartitionedRegistries bool
 	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
 	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.

@@ -208,6 +208,12 @@ func TestImagesThatNodesMayPull(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, role := range roles {
+				public := slices.ContainsFunc(statements(t, s, role), func(one statement) bool {
+					return slices.Equal(one.actions, []string{"ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"})
+				})
+				if public != (c.set == "1.2.0") {
+					t.Errorf("that %s may log in to public.ecr.aws is %v", role, public)
+				}
 				for _, one := range statements(t, s, role) {
 					if one.sid == "PullImages" && (one.resources != c.want || one.conditions != c.condition) {
 						t.Errorf("%s pulls from %s if %s", role, one.resources, one.conditions)
@@ -369,8 +375,9 @@ func TestStackPolicy(t *testing.T) {
 func TestOtherPartitions(t *testing.T) {
 	f := read(t, "testdata/public.yaml")
 	f.cluster.Spec.Region, f.cluster.Spec.Network.Zones = "cn-north-1", []string{"cn-north-1a"}
+	f.cluster.Spec.Release = "set-1.2.0"
 	c, err := model.Resolve(model.Input{
-		Cluster: f.cluster, Release: setRelease("1.1.0"), Operator: "management",
+		Cluster: f.cluster, Release: setRelease("1.2.0"), Operator: "management",
 		AccountID: "123456789012", Partition: "aws-cn", DNSSuffix: "amazonaws.com.cn",
 	})
 	if err != nil {
@@ -383,6 +390,9 @@ func TestOtherPartitions(t *testing.T) {
 	text := string(s.Template.CanonicalJSON())
 	if strings.Contains(text, "arn:aws:") {
 		t.Error("there is an ARN of another partition")
+	}
+	if strings.Contains(text, "ecr-public") {
+		t.Error("there is a right of another partition")
 	}
 	for _, want := range []string{`"ec2.amazonaws.com.cn"`, `"s3.cn-north-1.amazonaws.com.cn"`, `"com.amazonaws.cn-north-1.s3"`} {
 		if !strings.Contains(text, want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/access"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -27,7 +28,9 @@ const (
 
 // awsServer serves the simulator on a loopback port.
 type awsServer struct {
-	url       string
+	url string
+	// names is the address of the DNS server for load balancers' names.
+	names     string
 	server    *http.Server
 	simulator *simulator.Simulator
 }
@@ -39,8 +42,13 @@ func serveAWS(ctx context.Context, latency time.Duration, machines machine.Host)
 	}
 	url := "http://" + listener.Addr().String()
 	sim := NewAWS(AWSOptions{Latency: latency, Machines: machines, Endpoint: url})
+	names, err := sim.ServeNames(ctx)
+	if err != nil {
+		sim.Close()
+		return nil, errors.Join(err, listener.Close())
+	}
 	s := &awsServer{
-		url: url, simulator: sim,
+		url: url, names: names, simulator: sim,
 		server: &http.Server{Handler: sim.Handler(), ReadHeaderTimeout: 10 * time.Second},
 	}
 	go func() { _ = s.server.Serve(listener) }()
@@ -81,10 +89,12 @@ func (s *awsServer) stop() error {
 }
 
 // Credentials returns the variables by which the SDKs, aws and terraform reach
-// the simulator at endpoint, in the order in which they are written.
-func Credentials(endpoint string) []string {
+// the simulator at endpoint, and aws-operator its DNS server at names, in the
+// order in which they are written.
+func Credentials(endpoint, names string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + endpoint,
+		awsapi.ResolverVariable + "=" + names,
 		"AWS_REGION=" + Region,
 		"AWS_DEFAULT_REGION=" + Region,
 		"AWS_ACCESS_KEY_ID=" + Account,
@@ -96,7 +106,7 @@ func Credentials(endpoint string) []string {
 func (e *Environment) shellAssignments() string {
 	var text strings.Builder
 	text.WriteString("# AWS on this machine, by aws-operator local. Read it with: source aws.env\n")
-	for _, variable := range Credentials(e.aws.url) {
+	for _, variable := range Credentials(e.aws.url, e.aws.names) {
 		text.WriteString("export " + variable + "\n")
 	}
 	// A profile or session of the real AWS would win over, or mix with, the above.

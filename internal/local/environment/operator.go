@@ -38,7 +38,7 @@ func (e *Environment) startOperator(ctx context.Context) (string, error) {
 	if e.programs.NodeupDir != "" {
 		args = append(args, "--nodeup-dir="+e.programs.NodeupDir)
 	}
-	env := append(withoutAWS(os.Environ()), Credentials(e.aws.url)...)
+	env := append(withoutAWS(os.Environ()), Credentials(e.aws.url, e.aws.names)...)
 	e.operator, err = process.Start(process.Spec{
 		Name: "operator", Path: e.opts.Operator,
 		Args:    args,

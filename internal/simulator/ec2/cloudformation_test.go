@@ -1,6 +1,8 @@
 package ec2_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +203,42 @@ func TestPublicParametersNameImages(t *testing.T) {
 	out, err := awsec2.NewFromConfig(config).DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{dated}, Owners: []string{"099720109477"}})
 	if err != nil || len(out.Images) != 1 || out.Images[0].Architecture != types.ArchitectureValuesArm64 || !strings.HasSuffix(*out.Images[0].Name, "-20250610") {
 		t.Errorf("described as %+v %v", out, err)
+	}
+}
+
+func TestPublicParametersNameAmazonsImages(t *testing.T) {
+	sim := simulator.New(simulator.Options{})
+	t.Cleanup(sim.Close)
+	config := wiretest.Serve(t, sim.Handler())
+	for parameter, want := range map[string]string{
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64":                              "al2023-ami-2023.* arm64 /dev/xvda 8",
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-minimal-kernel-default-x86_64":                     "al2023-ami-minimal-2023.* x86_64 /dev/xvda 8",
+		"/aws/service/bottlerocket/aws-k8s-1.34/arm64/latest/image_id":                                      "bottlerocket-aws-k8s-1.34-arm64-* arm64 /dev/xvda 2 20",
+		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id":        "amazon-eks-node-al2023-x86_64-standard-1.34-* x86_64 /dev/xvda 20",
+		"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-amd64":                              "",
+		"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/release_version": "",
+		"/aws/service/bottlerocket/aws-k8s-1.99/arm64/latest/image_id":                                      "",
+	} {
+		named, err := awsssm.NewFromConfig(config).GetParameter(t.Context(), &awsssm.GetParameterInput{Name: &parameter})
+		if want == "" {
+			wiretest.WantCode(t, err, "ParameterNotFound")
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := awsec2.NewFromConfig(config).DescribeImages(t.Context(), &awsec2.DescribeImagesInput{ImageIds: []string{*named.Parameter.Value}, Owners: []string{"amazon"}})
+		if err != nil || len(out.Images) != 1 {
+			t.Fatalf("%s: %+v %v", parameter, out, err)
+		}
+		image := out.Images[0]
+		got := fmt.Sprintf("%s %s %s", *image.Name, image.Architecture, *image.RootDeviceName)
+		for _, device := range image.BlockDeviceMappings {
+			got += fmt.Sprintf(" %d", *device.Ebs.VolumeSize)
+		}
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), `\*`, ".*") + "$"
+		if !regexp.MustCompile(pattern).MatchString(got) {
+			t.Errorf("%s names %s, not %s", parameter, got, want)
+		}
 	}
 }

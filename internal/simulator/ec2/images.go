@@ -43,11 +43,12 @@ var ubuntuParameter = lazyregexp.New(`^/aws/service/canonical/ubuntu/server/([a-
 
 // PublicParameter returns the value of a public parameter of a region that names
 // an image: /aws/service/canonical/ubuntu/server/24.04/stable/SERIAL/amd64/hvm/ebs-gp3/ami-id,
-// where the serial is a date or "current". It reports false for all others.
+// where the serial is a date or "current", or one of [amazonImages]. It reports
+// false for all others.
 func (s *Service) PublicParameter(region, name string) (imageID string, ok bool) {
 	match := ubuntuParameter.FindStringSubmatch(name)
 	if match == nil {
-		return "", false
+		return s.images.amazon(region, name)
 	}
 	for _, u := range ubuntus {
 		if (u.version == match[1] || u.name == match[1]) && u.volume == match[4] {

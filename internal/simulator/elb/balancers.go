@@ -110,7 +110,7 @@ func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 		case !ok:
 			undo()
 			return wire.Errorf("SubnetNotFound", "The requested subnet ID '%s' does not exist", id)
-		case b.scheme == internetFacing && !n.Public:
+		case b.scheme == internetFacing && !n.InternetGateway:
 			undo()
 			return wire.Errorf("InvalidSubnet", "VPC %s has no internet gateway", n.VPCID)
 		}

@@ -134,7 +134,8 @@ func (s *Service) locate(r *region, w *wanted) error {
 			return wire.Errorf("InvalidSubnet", "All subnets must belong to the same VPC: '%s'", w.vpcID)
 		case slices.ContainsFunc(w.zones, func(z zone) bool { return z.name == n.Zone }):
 			return wire.Errorf("InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
-		case w.scheme == types.LoadBalancerSchemeEnumInternetFacing && !n.Public:
+		// Whether the subnets' routes lead to it, AWS does not ask: https://github.com/openshift/installer/issues/1110
+		case w.scheme == types.LoadBalancerSchemeEnumInternetFacing && !n.InternetGateway:
 			return wire.Errorf("InvalidSubnet", "VPC %s has no internet gateway", n.VPCID)
 		}
 		w.vpcID = n.VPCID
@@ -291,6 +292,7 @@ func (s *Service) remove(r *region, arn string) error {
 		return wire.Errorf("OperationNotPermitted", "Load balancer '%s' cannot be deleted because deletion protection is enabled", arn)
 	}
 	delete(r.balancers, arn)
+	s.names.Delete(strings.ToLower(b.dnsName))
 	b.stop()
 	var groups []string
 	for _, l := range b.listeners {

@@ -248,3 +248,22 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC: AWS asks for an internet gateway that is attached, not for a route to it.
+func TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC(t *testing.T) {
+	w := start(t, false)
+	create := func() error {
+		_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
+			Name: aws.String("web"), Type: types.LoadBalancerTypeEnumApplication, Scheme: types.LoadBalancerSchemeEnumInternetFacing, Subnets: w.subnets,
+		})
+		return err
+	}
+	wiretest.WantCode(t, create(), "InvalidSubnet")
+	gateway, err := w.ec2.CreateInternetGateway(t.Context(), &awsec2.CreateInternetGatewayInput{})
+	_, err = w.ec2.AttachInternetGateway(t.Context(), &awsec2.AttachInternetGatewayInput{
+		InternetGatewayId: must(t, gateway, err).InternetGateway.InternetGatewayId, VpcId: &w.vpcID,
+	})
+	if err = errors.Join(err, create()); err != nil {
+		t.Error(err)
+	}
+}

@@ -9,8 +9,8 @@
 // from within machines through [machine.Host.Serve].
 //
 // Where it differs from AWS, and why:
-//   - a load balancer's DNSName is its loopback address, literally: the operator
-//     and kubectl on the same host reach it without a resolver of ours;
+//   - a load balancer's name is answered with its loopback address, by the
+//     resolver of every VPC and by the one that the simulator has for the host;
 //   - one address serves all zones, and targets are taken in turn;
 //   - health checks run only where there are machines: without, a registered
 //     target is healthy as long as its instance runs;

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
@@ -23,21 +25,35 @@ const claimPort = 65535
 const dialTimeout = 5 * time.Second
 
 // address gives a load balancer its name, and if there are machines an address
-// of its own. The caller holds the lock.
+// of its own, which [Service.Resolve] answers the name with. The caller holds the
+// lock. A name keeps the case of the load balancer's.
+// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
 func (s *Service) address(r *region, b *balancer, id string) {
+	middle := ".elb." + r.Region
+	if b.kind == types.LoadBalancerTypeEnumApplication {
+		middle = "." + r.Region + ".elb"
+	}
+	_, suffix := partition.Of(r.Region)
+	b.dnsName = b.name + "-" + id + middle + "." + suffix
+	if b.scheme == types.LoadBalancerSchemeEnumInternal && b.kind == types.LoadBalancerTypeEnumApplication {
+		b.dnsName = "internal-" + b.dnsName
+	}
 	if !s.forwards() || b.kind != types.LoadBalancerTypeEnumNetwork {
-		middle := ".elb." + r.Region
-		if b.kind == types.LoadBalancerTypeEnumApplication {
-			middle = "." + r.Region + ".elb"
-		}
-		b.dnsName = b.name + "-" + id + middle + ".amazonaws.com"
-		if b.scheme == types.LoadBalancerSchemeEnumInternal && b.kind == types.LoadBalancerTypeEnumApplication {
-			b.dnsName = "internal-" + b.dnsName
-		}
 		return
 	}
 	b.address, b.claim = s.claimAddress()
-	b.dnsName = b.address.String()
+	s.names.Store(strings.ToLower(b.dnsName), b.address)
+}
+
+// Resolve returns the address of the load balancer of a DNS name, in any case,
+// which is the same inside machines and on their host. Nothing comes back for
+// other names, and for those of load balancers that do not forward.
+func (s *Service) Resolve(name string) []netip.Addr {
+	found, ok := s.names.Load(strings.ToLower(strings.TrimSuffix(name, ".")))
+	if !ok {
+		return nil
+	}
+	return []netip.Addr{found.(netip.Addr)} //nolint:forcetypeassert // nothing else is stored
 }
 
 // claimAddress finds a free loopback address. Where there is only 127.0.0.1, as

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +24,6 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	w := start(t, true)
 	ctx := t.Context()
 	b := w.balancer("api")
-	address := netip.MustParseAddr(*b.DNSName) // the name is the address
-	if !address.IsLoopback() {
-		t.Fatalf("the address is %s", address)
-	}
 	group := w.targetGroup("api", nil)
 	w.listener(*b.LoadBalancerArn, group, 6443)
 	one, two := w.launch(0), w.launch(1)
@@ -38,7 +35,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 
 	seen := map[string]bool{}
 	for range 4 {
-		c, id, err := w.visit(address.String(), 6443)
+		c, id, err := w.visit(*b.DNSName, 6443)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +47,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	}
 
 	t.Run("one half of a connection may end before the other", func(t *testing.T) {
-		c, _, err := w.visit(address.String(), 6443)
+		c, _, err := w.visit(*b.DNSName, 6443)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +64,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	})
 	t.Run("from within a machine", func(t *testing.T) {
 		w.host.mu.Lock()
-		serve := w.host.served[netip.AddrPortFrom(address, 6443)]
+		serve := w.host.served[netip.AddrPortFrom(w.balancers.Resolve(*b.DNSName)[0], 6443)]
 		w.host.mu.Unlock()
 		if serve == nil {
 			t.Fatal("machines cannot reach it")
@@ -82,7 +79,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	})
 
 	w.host.shut(one)
-	if _, id, err := w.visit(address.String(), 6443); err != nil || id != two {
+	if _, id, err := w.visit(*b.DNSName, 6443); err != nil || id != two {
 		t.Errorf("with a dead target, before it is found out: %s, %v", id, err)
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
@@ -92,7 +89,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	if _, err := w.DeleteLoadBalancer(ctx, &awselb.DeleteLoadBalancerInput{LoadBalancerArn: b.LoadBalancerArn}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.visit(address.String(), 6443); err == nil {
+	if _, _, err := w.visit(*b.DNSName, 6443); err == nil {
 		t.Error("a deleted load balancer answers")
 	}
 	w.becomes(group, one, "unused Target.NotInUse")
@@ -196,6 +193,28 @@ Outputs:
   Group: {Value: !Ref Targets}
 `
 
+// TestTheNameOfALoadBalancer: AWS keeps the case of the load balancer's name in DNSName, and DNS has none. CloudFormation makes names of both
+// cases of the stack's name, the logical ID and random characters.
+func TestTheNameOfALoadBalancer(t *testing.T) {
+	w := start(t, true)
+	b := w.balancer("demo-APILo-aB3dE5gH7iJ9")
+	name := *b.DNSName
+	if !regexp.MustCompile(`^demo-APILo-aB3dE5gH7iJ9-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$`).MatchString(name) {
+		t.Errorf("the name is %s", name)
+	}
+	for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name) + "."} {
+		if found := w.balancers.Resolve(spelled); len(found) != 1 || !found[0].IsLoopback() {
+			t.Errorf("%s has the addresses %v", spelled, found)
+		}
+	}
+	if _, err := w.DeleteLoadBalancer(t.Context(), &awselb.DeleteLoadBalancerInput{LoadBalancerArn: b.LoadBalancerArn}); err != nil {
+		t.Fatal(err)
+	}
+	if found := w.balancers.Resolve(name); found != nil {
+		t.Errorf("a load balancer that is deleted has the addresses %v", found)
+	}
+}
+
 func TestAStackOfALoadBalancer(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
@@ -225,7 +244,7 @@ func TestAStackOfALoadBalancer(t *testing.T) {
 	for _, o := range s.Outputs {
 		outputs[*o.OutputKey] = *o.OutputValue
 	}
-	if !strings.HasSuffix(outputs["Name"], ".elb.eu-central-1.amazonaws.com") || outputs["Zone"] != "Z3F0SRJ5LGBH90" || !strings.HasPrefix(outputs["Full"], "targetgroup/demo-") {
+	if !strings.HasPrefix(outputs["Name"], "demo-Balanc") || !strings.HasSuffix(outputs["Name"], ".elb.eu-central-1.amazonaws.com") || outputs["Zone"] != "Z3F0SRJ5LGBH90" || !strings.HasPrefix(outputs["Full"], "targetgroup/demo-") {
 		t.Errorf("outputs: %v", outputs)
 	}
 	if _, err := w.cfn.UpdateStack(ctx, &awscfn.UpdateStackInput{StackName: aws.String("demo"), UsePreviousTemplate: aws.Bool(true), Parameters: parameters("/livez")}); err != nil {

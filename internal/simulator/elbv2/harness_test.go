@@ -133,6 +133,8 @@ type world struct {
 	host    *host
 	vpcID   string
 	subnets []string
+
+	balancers *elbv2.Service
 }
 
 func start(t *testing.T, machines bool) *world {
@@ -155,6 +157,7 @@ func startWith(t *testing.T, o elbv2.Options) *world {
 	w.compute = ec2.New(env, networks, ec2.Options{Profiles: iam.New(env, keys), Ciphers: kms.New(env), Keys: keys})
 	o.Compute, o.Networks, o.Patience = w.compute, networks, cmp.Or(o.Patience, 20*time.Millisecond)
 	balancers := elbv2.New(env, o)
+	w.balancers = balancers
 	engine := cloudformation.New(cloudformation.Options{Env: env, Providers: balancers.Providers(), Faults: fault.New()})
 	t.Cleanup(func() { balancers.Close(); w.compute.Close() })
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{w.compute.Service(), balancers.Service(), engine.Service()}, nil, env.Clock))
@@ -273,8 +276,13 @@ func (w *world) interfaces() []string {
 }
 
 // visit connects to a load balancer and returns the connection and who answered.
-func (w *world) visit(address string, port int32) (net.Conn, string, error) {
-	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(w.t.Context(), "tcp", net.JoinHostPort(address, strconv.Itoa(int(port))))
+// visit connects to the load balancer of a name.
+func (w *world) visit(name string, port int32) (net.Conn, string, error) {
+	addresses := w.balancers.Resolve(name)
+	if len(addresses) != 1 {
+		return nil, "", fmt.Errorf("%s has the addresses %v", name, addresses)
+	}
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(w.t.Context(), "tcp", net.JoinHostPort(addresses[0].String(), strconv.Itoa(int(port))))
 	if err != nil {
 		return nil, "", err
 	}

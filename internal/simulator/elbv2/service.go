@@ -49,6 +49,8 @@ type Service struct {
 	env     *resource.Env
 	options Options
 	regions place.Store[region]
+	// names are the addresses of load balancers, by DNS name in lower case.
+	names sync.Map
 
 	// ctx ends what is forwarded and checked when the service closes; life guards
 	// its end, so that no work begins afterwards.

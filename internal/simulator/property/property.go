@@ -217,7 +217,7 @@ func OwnTags(tags, stack map[string]string) []any {
 	return list
 }
 
-const nameAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+const nameAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // Name makes a physical name as CloudFormation does for a resource that has
 // none: stack, logical id and twelve random characters, cut to max, ending in

@@ -60,7 +60,7 @@ func TestDecode(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func TestNamesFitAndTellWhereTheyComeFrom(t *testing.T) {
-	form := regexp.MustCompile(`^[a-z]+-[a-z]+-[0-9A-Z]{12}\.fifo$`)
+	form := regexp.MustCompile(`^[a-z]+-[a-z]+-[0-9A-Za-z]{12}\.fifo$`)
 	rapid.Check(t, func(t *rapid.T) {
 		r := resource.Request{
 			StackName: rapid.StringMatching(`[a-z]{1,128}`).Draw(t, "stack"),

@@ -4,7 +4,6 @@
 // A change is answered as PENDING and can be resolved at once; GetChange says
 // INSYNC when the time of [WithPropagation] is over. Routing policies (weights,
 // latency, failover and the like), health checks, DNSSEC, query logs and traffic
-// policies are refused: a record set has one answer. An alias, or a CNAME, whose
-// target is an address leads to that address: the simulator's load balancers are
-// called by the loopback address they listen on.
+// policies are refused: a record set has one answer. An alias to a load balancer
+// leads to the addresses that [WithBalancers] finds.
 package route53

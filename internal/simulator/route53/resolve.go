@@ -12,9 +12,10 @@ import (
 const maxHops = 8
 
 // Resolve answers a name as the resolver of a VPC does: from the private zones of
-// the VPC, if its attributes allow those, and from public zones. Where a private
-// zone has the name's domain, public zones are not asked. Nothing comes back for
-// a name that no zone has.
+// the VPC, if its attributes allow those, from public zones, and with the addresses
+// of load balancers. Where a private zone has the name's domain, public zones are
+// not asked. Nothing comes back for a name that nobody has. Without a VPC it
+// answers as a resolver on the internet does.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zone-private-considerations.html
 func (s *Service) Resolve(vpcID, name string) []netip.Addr {
 	s.mu.RLock()
@@ -26,13 +27,12 @@ func (s *Service) resolve(vpcID, name string, hops int) []netip.Addr {
 	if hops == 0 {
 		return nil
 	}
-	// A load balancer's name is its address.
-	if a, err := netip.ParseAddr(strings.TrimSuffix(name, ".")); err == nil {
-		return []netip.Addr{a}
-	}
 	z := s.zoneFor(vpcID, name)
 	if z == nil {
-		return nil
+		if s.balancers == nil {
+			return nil
+		}
+		return s.balancers(strings.TrimSuffix(name, "."))
 	}
 	var found []netip.Addr
 	for _, kind := range []string{"A", "AAAA", "CNAME"} {

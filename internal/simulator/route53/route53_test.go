@@ -1,6 +1,7 @@
 package route53_test
 
 import (
+	"net/netip"
 	"strconv"
 	"sync"
 	"testing"
@@ -43,7 +44,12 @@ func start(t *testing.T) *world {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := route53.New(&resource.Env{Clock: clk}, networks{
 		"vpc-1": {DNSSupport: true, DNSHostnames: true}, "vpc-2": {DNSSupport: true, DNSHostnames: true}, "vpc-3": {DNSSupport: true},
-	}, route53.WithPropagation(time.Minute))
+	}, route53.WithPropagation(time.Minute), route53.WithBalancers(func(name string) []netip.Addr {
+		if name != "demo-apilo-ab3d-0123456789abcdef.elb.eu-central-1.amazonaws.com" {
+			return nil
+		}
+		return []netip.Addr{netip.MustParseAddr("127.3.0.7")}
+	}))
 	faults := fault.New()
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{s.Service()}, faults, clk))
 	return &world{Client: awsroute53.NewFromConfig(config), t: t, service: s, clock: clk, faults: faults}
@@ -241,7 +247,7 @@ func TestResolve(t *testing.T) {
 		w.change(public, change(up, "www.example.com", types.RRTypeA, "192.0.2.1"), change(up, "*.example.com", types.RRTypeA, "192.0.2.9"),
 			change(up, "a.demo.example.com", types.RRTypeA, "192.0.2.2")),
 		w.change(private, change(up, "a.demo.example.com", types.RRTypeA, "10.0.0.2", "10.0.0.1"), change(up, "a.demo.example.com", types.RRTypeAaaa, "fd00::1"),
-			change(up, "c.demo.example.com", types.RRTypeCname, "a.demo.example.com"), alias("api.demo.example.com", "127.3.0.7.", "ZELB"),
+			change(up, "c.demo.example.com", types.RRTypeCname, "a.demo.example.com"), alias("api.demo.example.com", "dualstack.demo-APILo-aB3d-0123456789abcdef.elb.eu-central-1.amazonaws.com.", "ZELB"),
 			change(up, "out.demo.example.com", types.RRTypeCname, "www.example.com"), change(up, "loop.demo.example.com", types.RRTypeCname, "loop.demo.example.com")),
 		w.change(deep, change(up, "b.x.demo.example.com", types.RRTypeA, "10.0.1.1")),
 	} {
@@ -256,7 +262,8 @@ func TestResolve(t *testing.T) {
 		{"a CNAME", "vpc-1", "c.demo.example.com", "10.0.0.1 10.0.0.2 fd00::1"},
 		{"a CNAME out of the private zone", "vpc-1", "out.demo.example.com", "192.0.2.1"},
 		{"a CNAME to itself", "vpc-1", "loop.demo.example.com", ""},
-		{"an alias to a load balancer, which is called by its address", "vpc-1", "api.demo.example.com", "127.3.0.7"},
+		{"a load balancer, in any case", "vpc-1", "demo-APILo-aB3d-0123456789abcdef.elb.eu-central-1.amazonaws.com", "127.3.0.7"},
+		{"an alias to a load balancer", "vpc-1", "api.demo.example.com", "127.3.0.7"},
 		{"a private zone hides the public one, wildcards too", "vpc-1", "nothing.demo.example.com", ""},
 		{"a wildcard", "vpc-1", "anything.example.com", "192.0.2.9"},
 		{"the zone of a VPC whose attributes forbid it", "vpc-3", "b.blind.example.com", "192.0.2.9"},

@@ -3,6 +3,7 @@ package route53
 import (
 	"cmp"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Service struct {
 	env         *resource.Env
 	vpcs        VPCs
 	propagation time.Duration
+	balancers   func(name string) []netip.Addr
 	wire        *wire.Service
 
 	mu      sync.RWMutex
@@ -41,6 +43,12 @@ type Option func(*Service)
 // WithPropagation says how long a change is PENDING; no time unless set.
 func WithPropagation(d time.Duration) Option {
 	return func(s *Service) { s.propagation = d }
+}
+
+// WithBalancers says how the names of load balancers are resolved, which are in
+// zones of AWS's own; they are not unless set.
+func WithBalancers(resolve func(name string) []netip.Addr) Option {
+	return func(s *Service) { s.balancers = resolve }
 }
 
 // New returns the service without zones.

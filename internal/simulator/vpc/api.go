@@ -32,8 +32,8 @@ type Subnet struct {
 	CIDR, VPCRange netip.Prefix
 	// MapPublicIP says that instances get a public address unless they say otherwise.
 	MapPublicIP bool
-	// Public says that its route table has a route to an internet gateway.
-	Public bool
+	// InternetGateway says that one is attached to its VPC.
+	InternetGateway bool
 	// Free is how many addresses are left.
 	Free int
 }
@@ -127,7 +127,7 @@ func (s *Service) Subnet(account, region, id string) (Subnet, bool) {
 func (r *region) subnetOf(n *subnet) Subnet {
 	return Subnet{
 		ID: n.id, VPCID: n.vpc.id, Account: r.Account, Region: r.Region, Zone: n.zone.name, ZoneID: n.zone.id, CIDR: n.cidr,
-		VPCRange: n.vpc.rangeOf(n.cidr), MapPublicIP: n.mapPublic, Public: r.isPublic(n), Free: n.free(),
+		VPCRange: n.vpc.rangeOf(n.cidr), MapPublicIP: n.mapPublic, InternetGateway: r.gatewayOf(n.vpc) != nil, Free: n.free(),
 	}
 }
 

@@ -180,7 +180,7 @@ func TestAStackMakesANetworkAndTakesItAway(t *testing.T) {
 		t.Fatalf("%s\n%s", stack.StackStatus, s.reasons("demo"))
 	}
 	out := outputs(stack)
-	if n, ok := s.service.Subnet(account, region, out["Public"]); !ok || !n.Public || !n.MapPublicIP {
+	if n, ok := s.service.Subnet(account, region, out["Public"]); !ok || !n.InternetGateway || !n.MapPublicIP {
 		t.Errorf("public subnet %+v", n)
 	}
 	tags := s.service.Tags(account, region).Get(out["VPC"])

@@ -117,7 +117,7 @@ func TestRoutes(t *testing.T) {
 	s := n.subnet(v, "10.0.0.0/24", "a")
 	must(n, n.AssociateRouteTable, &ec2.AssociateRouteTableInput{RouteTableId: table, SubnetId: s})
 	refused(n, "a second table", n.AssociateRouteTable, &ec2.AssociateRouteTableInput{RouteTableId: n.table(v), SubnetId: s}, "Resource.AlreadyAssociated")
-	if got, _ := n.service.Subnet(account, region, *s); !got.Public || got.Zone != "eu-central-1a" || got.VPCRange.String() != "10.0.0.0/16" {
+	if got, _ := n.service.Subnet(account, region, *s); !got.InternetGateway || got.Zone != "eu-central-1a" || got.VPCRange.String() != "10.0.0.0/16" {
 		t.Errorf("subnet %+v", got)
 	}
 	must(n, n.DetachInternetGateway, &ec2.DetachInternetGatewayInput{InternetGatewayId: loose, VpcId: v})

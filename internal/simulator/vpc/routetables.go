@@ -87,31 +87,6 @@ func (r *region) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRou
 	return &ec2.DeleteRouteTableOutput{}, r.removeRouteTable(in.RouteTableId)
 }
 
-// tableOf returns the route table that a subnet uses: its own or the main one.
-func (r *region) tableOf(n *subnet) *routeTable {
-	var main *routeTable
-	for _, t := range n.vpc.tables {
-		for _, a := range t.associations {
-			if a.subnet == n {
-				return t
-			}
-			if a.main {
-				main = t
-			}
-		}
-	}
-	return main
-}
-
-// isPublic reports whether a subnet's routes lead to an internet gateway.
-func (r *region) isPublic(n *subnet) bool {
-	t := r.tableOf(n)
-	return t != nil && slices.ContainsFunc(t.routes, func(x route) bool {
-		_, ok := r.gateways.byID[x.gateway]
-		return ok && x.state(r) == types.RouteStateActive
-	})
-}
-
 func (r *region) associate(tableID, subnetID *string) (*association, error) {
 	t, err := r.routeTables.get(tableID)
 	if err != nil {

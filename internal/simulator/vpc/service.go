@@ -3,6 +3,7 @@ package vpc
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"reflect"
@@ -38,6 +39,7 @@ type Service struct {
 	regions  place.Store[region]
 	quotas   map[Quota]int
 	natTakes time.Duration
+	defaults bool
 	publics  *publicPool
 }
 
@@ -95,11 +97,17 @@ type region struct {
 
 func (s *Service) newRegion(p place.Place) *region {
 	r := &region{
-		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}}, quotas: maps.Clone(s.quotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
+		Place: p, service: s, tags: &Tags{ids: map[string]*tagged{}, having: map[tag]map[string]struct{}{}}, quotas: maps.Clone(standardQuotas), templated: map[string][]string{}, answers: map[string]answer{}, ruleGroups: map[string]*group{},
 		vpcs: newTable[*vpc](), subnets: newTable[*subnet](), routeTables: newTable[*routeTable](), gateways: newTable[*gateway](),
 		egress: newTable[*egressGateway](), nats: newTable[*nat](), addresses: newTable[*address](), groups: newTable[*group](),
 		interfaces: newTable[*networkInterface](), endpoints: newTable[*endpoint](), dhcp: newTable[*dhcpOptions](), acls: newTable[*acl](),
 	}
+	if s.defaults {
+		if err := r.addDefaultVPC(); err != nil {
+			panic(fmt.Sprintf("the default VPC of %v: %v", p, err)) // It depends on nothing that others choose.
+		}
+	}
+	r.quotas = maps.Clone(s.quotas)
 	return r
 }
 

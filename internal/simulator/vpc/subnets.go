@@ -18,6 +18,7 @@ type subnet struct {
 	vpc            *vpc
 	zone           zone
 	cidr           netip.Prefix
+	isDefault      bool // of its zone
 	mapPublic      bool
 	dnsARecords    bool
 	hostnameType   types.HostnameType
@@ -161,7 +162,7 @@ func (r *region) describeSubnet(n *subnet) types.Subnet {
 	return types.Subnet{
 		SubnetId: aws.String(n.id), VpcId: aws.String(n.vpc.id), CidrBlock: aws.String(n.cidr.String()), State: types.SubnetStateAvailable,
 		SubnetArn: aws.String(r.ARN(r.partition(), "ec2", "subnet/"+n.id)), OwnerId: aws.String(r.Account),
-		AvailabilityZone: aws.String(n.zone.name), AvailabilityZoneId: aws.String(n.zone.id), DefaultForAz: aws.Bool(false),
+		AvailabilityZone: aws.String(n.zone.name), AvailabilityZoneId: aws.String(n.zone.id), DefaultForAz: aws.Bool(n.isDefault),
 		AvailableIpAddressCount: aws.Int32(int32(n.free())), //nolint:gosec // at most 65536
 		MapPublicIpOnLaunch:     aws.Bool(n.mapPublic), AssignIpv6AddressOnCreation: aws.Bool(false),
 		EnableDns64: aws.Bool(false), Ipv6Native: aws.Bool(false), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: r.tags.List(n.id),
@@ -180,8 +181,8 @@ func (r *region) subnetFields() Fields[*subnet] {
 		"availability-zone": name, "availabilityZone": name, "availability-zone-id": zoneID, "availabilityZoneId": zoneID,
 		"cidr": cidr, "cidrBlock": cidr, "cidr-block": cidr, "state": func(*subnet) []string { return text("available") },
 		"owner-id":                   func(*subnet) []string { return text(r.Account) },
-		"default-for-az":             func(*subnet) []string { return flag(false) },
-		"defaultForAz":               func(*subnet) []string { return flag(false) },
+		"default-for-az":             func(n *subnet) []string { return flag(n.isDefault) },
+		"defaultForAz":               func(n *subnet) []string { return flag(n.isDefault) },
 		"map-public-ip-on-launch":    func(n *subnet) []string { return flag(n.mapPublic) },
 		"mapPublicIpOnLaunch":        func(n *subnet) []string { return flag(n.mapPublic) },
 		"available-ip-address-count": func(n *subnet) []string { return text(decimal(n.free())) },

@@ -18,6 +18,7 @@ type vpc struct {
 
 	blocks                         []block
 	tenancy                        types.Tenancy
+	isDefault                      bool
 	dnsSupport, dnsHostnames, nuam bool
 	options                        *dhcpOptions
 	// tables are its route tables.
@@ -156,7 +157,7 @@ func (r *region) deleteVpc(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error)
 
 func (r *region) describeVPC(v *vpc) types.Vpc {
 	d := types.Vpc{
-		VpcId: aws.String(v.id), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable, IsDefault: aws.Bool(false),
+		VpcId: aws.String(v.id), CidrBlock: aws.String(v.blocks[0].cidr.String()), State: types.VpcStateAvailable, IsDefault: aws.Bool(v.isDefault),
 		InstanceTenancy: v.tenancy, OwnerId: aws.String(r.Account), DhcpOptionsId: aws.String(v.optionsID()), Tags: r.tags.List(v.id),
 	}
 	for _, b := range v.blocks {
@@ -195,8 +196,8 @@ func (r *region) vpcFields() Fields[*vpc] {
 		"cidr-block-association.association-id": blocks(func(b block) string { return b.association }),
 		"cidr-block-association.state":          blocks(func(block) string { return "associated" }),
 		"dhcp-options-id":                       func(v *vpc) []string { return text(v.optionsID()) },
-		"is-default":                            func(*vpc) []string { return flag(false) },
-		"isDefault":                             func(*vpc) []string { return flag(false) },
+		"is-default":                            func(v *vpc) []string { return flag(v.isDefault) },
+		"isDefault":                             func(v *vpc) []string { return flag(v.isDefault) },
 		"owner-id":                              func(*vpc) []string { return text(r.Account) },
 		"state":                                 func(*vpc) []string { return text("available") },
 		"ipv6-cidr-block-association.state":     func(*vpc) []string { return nil },

@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
@@ -12,9 +13,12 @@ import (
 // terminal has them. It returns the folder.
 func (w *World) State() string {
 	w.t.Helper()
+	names, err := w.simulator.ServeNames(w.t.Context())
+	w.must(err)
 	for key, value := range map[string]string{ //nolint:gosec // credentials of the simulator
 		"AWS_ENDPOINT_URL": w.Endpoint, "AWS_REGION": Region, "AWS_ACCESS_KEY_ID": Account, "AWS_SECRET_ACCESS_KEY": Secret,
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		awsapi.ResolverVariable: names,
 	} {
 		w.t.Setenv(key, value)
 	}

@@ -82,6 +82,8 @@ type World struct {
 	Scaling *autoscaling.Client
 	EC2     *ec2.Client
 
+	simulator *simulator.Simulator
+
 	config   aws.Config
 	options  Options
 	resolved *model.Cluster
@@ -100,11 +102,12 @@ func New(t *testing.T, options Options) *World {
 	sim := simulator.New(simulator.Options{Region: Region, Machines: w.Host, Patience: 300 * time.Millisecond})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
-	w.Endpoint = server.URL
+	w.Endpoint, w.simulator = server.URL, sim
 	provider := credentials.NewStaticCredentialsProvider(Account, Secret, "")
 	var err error
 	w.Clients, err = awsapi.New(t.Context(), awsapi.Options{
 		Region: Region, EndpointURL: server.URL, Credentials: provider, Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited},
+		Resolver: sim.Lookup,
 	})
 	w.must(err)
 	w.config = aws.Config{Region: Region, BaseEndpoint: &server.URL, Credentials: provider}

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
@@ -133,9 +134,26 @@ func namesOf(config string) ([]string, error) {
 		if host, _, err := net.SplitHostPort(known.ControlPlaneEndpoint); err == nil {
 			names = append(names, host)
 		}
+		for _, name := range names {
+			if err := checkName(name); err != nil {
+				return nil, err
+			}
+		}
 		return names, nil
 	}
 	return nil, errors.New("kubeadm's configuration has no ClusterConfiguration")
+}
+
+// checkName refuses what kubeadm refuses as a host or in a certificate: names with capitals, as load balancers have them.
+// https://github.com/kubernetes/kubernetes/blob/v1.36.3/cmd/kubeadm/app/apis/kubeadm/validation/validation.go
+func checkName(name string) error {
+	if net.ParseIP(name) != nil {
+		return nil
+	}
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return fmt.Errorf("kubeadm refuses %q: %s", name, strings.Join(problems, "; "))
+	}
+	return nil
 }
 
 // serving makes the API server's certificate.

@@ -233,3 +233,16 @@ func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM 
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
+
+// TestASlotRefusesANameWithCapitals: kubeadm does, and load balancers of AWS have them.
+func TestASlotRefusesANameWithCapitals(t *testing.T) {
+	const name = "demo-APILo-aB3dE5gH7iJ9-0123456789abcdef.elb.eu-central-1.amazonaws.com"
+	for field, config := range map[string]string{
+		"the endpoint":           "kind: ClusterConfiguration\ncontrolPlaneEndpoint: " + name + ":6443\n",
+		"a name of certificates": "kind: ClusterConfiguration\ncontrolPlaneEndpoint: api:6443\napiServer: {certSANs: [" + name + "]}\n",
+	} {
+		if _, err := namesOf(config); err == nil || !strings.Contains(err.Error(), "kubeadm refuses") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

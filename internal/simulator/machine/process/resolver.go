@@ -7,39 +7,18 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
 )
 
-// nameTTL is short: a replaced etcd member has a new address soon.
-const nameTTL = 5
-
-// answer is what the VPC's resolver says: addresses, no such name, or a name
-// without addresses of the kind that was asked for.
+// answer is what the VPC's resolver says.
 func (h *Host) answer(vpc string, question *dns.Msg) *dns.Msg {
-	reply := new(dns.Msg)
-	reply.SetReply(question)
-	reply.RecursionAvailable = true
-	if len(question.Question) != 1 {
-		reply.Rcode = dns.RcodeFormatError
-		return reply
-	}
-	q := question.Question[0]
-	addresses := h.addresses(vpc, strings.ToLower(strings.TrimSuffix(q.Name, ".")))
-	if len(addresses) == 0 {
-		reply.Rcode = dns.RcodeNameError
-		return reply
-	}
-	for _, ip := range addresses {
-		if q.Qtype != dns.TypeA || !ip.Is4() {
-			continue
-		}
-		header := dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: nameTTL}
-		reply.Answer = append(reply.Answer, &dns.A{Hdr: header, A: ip.AsSlice()})
-	}
-	return reply
+	return nameserver.Answer(question, func(name string) []netip.Addr { return h.addresses(vpc, name) })
 }
 
-// addresses looks a name up: the VPC's zones come first, as they do in AWS, then
-// AWS's endpoints, then the machines' own names.
+// addresses looks a name up: the VPC's zones come first, as they do in AWS, with
+// load balancers, then AWS's endpoints, then the machines' own names. A name of a
+// load balancer that there is not is nobody's.
 func (h *Host) addresses(vpc, name string) []netip.Addr {
 	h.mu.Lock()
 	resolve := h.services.Resolve
@@ -48,6 +27,9 @@ func (h *Host) addresses(vpc, name string) []netip.Addr {
 		if found := resolve(vpc, name); len(found) > 0 {
 			return found
 		}
+	}
+	if strings.Contains(name, ".elb.") {
+		return nil
 	}
 	if strings.HasSuffix(name, ".amazonaws.com") || strings.HasSuffix(name, ".amazonaws.com.cn") {
 		return []netip.Addr{apiAddress}
