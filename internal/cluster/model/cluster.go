@@ -116,6 +116,12 @@ type Cluster struct {
 	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string
+	// IssuerBucket is the name of the bucket that publishes the issuer's documents, empty if they are
+	// not published, or in the cluster's bucket.
+	IssuerBucket string
+	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex. It is
+	// empty for a cluster that was not restored, or before the hash was kept.
+	RestoreProgram string
 	// StackName is the base stack's.
 	StackName string
 	// Tags are the base stack's.
@@ -148,6 +154,8 @@ type Slot struct {
 	EtcdName string
 	// EtcdDNS is that member's name in the private hosted zone.
 	EtcdDNS string
+	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank one.
+	EtcdVolumeGeneration int32
 	// StackName is its stack's.
 	StackName string
 	// Tags are its stack's.

@@ -123,6 +123,8 @@ func OutputEtcdVolume(slot int) string { return "EtcdVolume" + strconv.Itoa(slot
 const (
 	// KeyPKIPrefix is where the CAs are, for the control-plane role only.
 	KeyPKIPrefix = "pki/"
+	// KeyEtcdPrefix is where slots note what they know of the cluster's etcd.
+	KeyEtcdPrefix = "etcd/"
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
 	// KeyToken is where slots keep the bootstrap token of a cluster that no operator runs beside.
@@ -226,6 +228,12 @@ func EtcdToken(cluster, snapshot string) string {
 		return cluster
 	}
 	return cluster + "-" + snapshot
+}
+
+// EtcdFormedKey returns the key in the bucket of the object that exists once the cluster's etcd has had a
+// quorum: another for each restore, which makes another etcd.
+func EtcdFormedKey(cluster, snapshot string) string {
+	return KeyEtcdPrefix + EtcdToken(cluster, snapshot) + "/formed"
 }
 
 // TokenParameterName returns the name of the SSM parameter of the bootstrap token. Names that begin
