@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -335,7 +336,7 @@ func elsewhere(in *Input) []string {
 		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyPKIPrefix)
 	}
 	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" && len(in.Public) == 0 {
-		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyIssuerPrefix)
+		keys = append(keys, "s3://"+cmp.Or(c.IssuerBucket, c.Bucket)+"/"+model.KeyIssuerPrefix)
 	}
 	if snapshot := c.Spec.ControlPlane.RestoreSnapshot; snapshot != "" && in.EtcdRestore == "" {
 		keys = append(keys, "s3://"+c.Bucket+"/"+bundle.RestoreKey(snapshot, string(c.ControlPlaneArchitecture)))

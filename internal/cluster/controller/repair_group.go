@@ -57,16 +57,43 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 		return sooner(outcome, wait)
 	}
 	o.repairs.isNews(group.UID, "") // It is told again.
+	if wait := o.delayRepair(group, &plan, machines, now); wait > 0 {
+		return sooner(sooner(outcome, wait), plan.again)
+	}
 	for i := range plan.replace {
 		if err := o.replace(ctx, o.target(cluster), &plan.replace[i]); err != nil {
 			return failed(err)
 		}
 	}
 	if len(plan.replace) > 0 {
+		count := countRepair(group.Status.Repair, after, now)
+		group.Status.Repair = &count
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("Replacing what has not been well for %s: %s.", after, nodesNamed(plan.replace)))
 	}
 	return sooner(sooner(outcome, plan.again), wait)
+}
+
+// delayRepair returns how long what is unwell has to wait for its replacement, since what was replaced before did not help. The count
+// starts over when all nodes are well.
+func (o *operator) delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []health, now time.Time) time.Duration {
+	count := group.Status.Repair
+	if count == nil {
+		return 0
+	}
+	if plan.unwell == 0 && !slices.ContainsFunc(machines, func(h health) bool { return h.since.After(count.LastTime.Time) && !helped(count, h.since, now) }) {
+		group.Status.Repair = nil
+		return 0
+	}
+	wait := repairDelay(count, now)
+	if wait == 0 || len(plan.replace) == 0 {
+		return 0
+	}
+	operatorkit.SetCondition(group, metav1.Condition{
+		Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonRepairDelayed,
+		Message: fmt.Sprintf("%s %s", repairSentence("What was not well", count), "Not well now: "+nodesNamed(plan.replace)+"."),
+	})
+	return wait
 }
 
 // isSettled reports whether nothing is being done to a stack.

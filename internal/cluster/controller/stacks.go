@@ -119,6 +119,8 @@ type manner struct {
 	refresh bool
 	// hold is why a change that needs approval waits also when it is approved; "" if it does not.
 	hold string
+	// gone are the logical IDs of resources that do not exist any more, which the change may remove.
+	gone []string
 }
 
 // ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
@@ -132,6 +134,7 @@ func (o *operator) ensureStack(
 	}
 	o.retry(&known)
 	want := desired(obj, wanted)
+	want.Allow.Gone = how.gone
 	if want.Review, err = o.review(ctx, obj, wanted.Name); err != nil {
 		return nil, operatorkit.Fail(err)
 	}

@@ -50,6 +50,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	before := operatorkit.Done()
 	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
 		refresh: !s.outputsHold(cluster),
+		gone:    lostVolumes(resolved),
 		prepare: func(ctx context.Context, known *remembered) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
@@ -71,7 +72,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	forgetSlots(cluster)
 	if outcome.IsDone() {
-		if err := s.restored(cluster); err != nil {
+		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
 		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
