@@ -31,7 +31,7 @@ spec:
   region: eu-central-1
   network: {cidr: 10.0.0.0/16, zones: [eu-central-1a, eu-central-1b, eu-central-1c], topology: Private, nat: Single}
   backup: {disabled: true}
-  controlPlane: {replicas: 3, instanceType: m6i.large, repair: {after: 20s}}
+  controlPlane: {replicas: 3, instanceType: m6i.large, repair: {after: 40s}}
 ---
 apiVersion: cluster-operator.aws/v1alpha1
 kind: InstanceGroup

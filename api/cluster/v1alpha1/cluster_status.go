@@ -232,6 +232,10 @@ type EtcdVolumeStatus struct {
 	// +optional
 	Generation int32 `json:"generation,omitempty"`
 
+	// Lost is the ID of the volume that was lost last.
+	// +optional
+	Lost string `json:"lost,omitempty"`
+
 	// Snapshot is the spec.controlPlane.restoreSnapshot that the generations are counted for. A restore
 	// replaces all volumes and starts over.
 	// +optional

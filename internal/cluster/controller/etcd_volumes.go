@@ -87,8 +87,15 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 		etcd.Volumes = append(etcd.Volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot)}) //nolint:gosec // there are three at most
 		i = len(etcd.Volumes) - 1
 	}
+	if etcd.Volumes[i].Lost == lost { // The outputs still name it: the base stack is on its way.
+		return "", nil
+	}
 	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
-	etcd.Volumes[i].Generation, etcd.Volumes[i].Snapshot = model.EtcdVolumeGeneration(etcd, snapshot, slot)+1, snapshot
+	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
+		Slot: int32(slot), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
+	}
+	// The instance that waits for the volume gets the time that another would get.
+	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonVolumeLost, "Repair", "%s", fmt.Sprintf(
 		"The etcd volume %s of slot %d is lost; the base stack makes a blank one, with which the slot joins the other members.", lost, slot))
 	return "", nil

@@ -34,6 +34,11 @@ type ExistingVPC struct {
 	ID string
 	// CIDRs are all its IPv4 ranges.
 	CIDRs []string
+	// WithoutDNSSupport and WithoutDNSHostnames are whether its attributes enableDnsSupport and enableDnsHostnames are off.
+	WithoutDNSSupport, WithoutDNSHostnames bool
+	// DHCPOptions is the ID of its set of DHCP options, DNSServers are the name servers in it that are not the VPC's resolver.
+	DHCPOptions string
+	DNSServers  []string
 	// Subnets are its subnets: at least those that the cluster and its instance groups name.
 	Subnets []ExistingSubnet
 }
