@@ -318,6 +318,14 @@ func TestExistingVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := aws.ToString(vpc.Vpc.VpcId)
+	hostnames := func(on bool) {
+		if _, err := client.ModifyVpcAttribute(t.Context(), &ec2.ModifyVpcAttributeInput{
+			VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &on},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hostnames(true)
 	subnet := func(cidr, zone string) string {
 		made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: &id, CidrBlock: &cidr, AvailabilityZone: &zone})
 		if err != nil {
