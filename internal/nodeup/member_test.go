@@ -330,4 +330,3 @@ func TestRestoreProgramOfAnotherHashIsRefused(t *testing.T) {
 		})
 	}
 }
-

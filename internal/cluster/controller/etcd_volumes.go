@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
 
 // A slot's etcd volume outlives its instances. Where the volume itself is lost, CloudFormation does not notice, and
@@ -35,6 +36,9 @@ func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 	}
 	if len(ids) == 0 {
 		return nil, nil
+	}
+	if err := o.confirmOutputs(ctx, cluster); err != nil { // Volumes that only a status names are no cluster's.
+		return nil, err
 	}
 	in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id")}}} // It says nothing of those that are gone.
 	for id := range ids {
@@ -62,11 +66,11 @@ func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster
 
 // replaceVolume has the base stack make another volume for a slot that has lost its own. All other slots must serve.
 func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
-	release, err := o.release(ctx, cluster)
+	of, err := o.release(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
-	resolved, err := o.resolve(ctx, cluster, release)
+	resolved, err := o.resolve(ctx, cluster, of)
 	if err != nil {
 		return "", err
 	}
@@ -101,15 +105,70 @@ func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster,
 	return "", nil
 }
 
-// lostVolumes are the names in the base stack of volumes in the place of which there are others.
-func lostVolumes(resolved *model.Cluster) []string {
-	var lost []string
-	for _, slot := range resolved.Slots {
-		if slot.EtcdVolumeGeneration > 0 {
-			lost = append(lost, model.EtcdVolumeID(slot.Index, resolved.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration-1))
+// lostVolumes are the names in the base stack of the volumes that it still has and that are lost, as EC2 says, so that the change by
+// which they are replaced may remove them. There are none once that change is made.
+func (o *operator) lostVolumes(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster) ([]string, error) {
+	if cluster.Status.Etcd == nil {
+		return nil, nil
+	}
+	replaced := map[int]int32{} // the generations by slot
+	for _, volume := range cluster.Status.Etcd.Volumes {
+		if volume.Generation > 0 && volume.Lost != "" && volume.Lost == cluster.Status.Outputs[model.OutputEtcdVolume(int(volume.Slot))] &&
+			volume.Snapshot == resolved.Spec.ControlPlane.RestoreSnapshot {
+			replaced[int(volume.Slot)] = volume.Generation
 		}
 	}
-	return lost
+	if len(replaced) == 0 {
+		return nil, nil
+	}
+	missing, err := o.missingVolumes(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var lost []string
+	for _, slot := range missing {
+		if generation := replaced[slot]; generation > 0 {
+			lost = append(lost, model.EtcdVolumeID(slot, resolved.Spec.ControlPlane.RestoreSnapshot, generation-1))
+		}
+	}
+	return lost, nil
+}
+
+// recoverOutputs reads the outputs of a base stack that stands although the status says nothing of it, as after a restore of the
+// management cluster. They say which volumes were replaced and which URL the issuer has: without them the base stack would be changed
+// to what a new cluster has. Clusters of resource sets in which neither can differ are not asked about.
+func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster, of *v1alpha1.Release) error {
+	known := knownStack(cluster, model.BaseStackName(cluster.Name))
+	if len(cluster.Status.Outputs) > 0 || known != nil && (known.Record != nil || known.Status != "") {
+		return nil
+	}
+	set, err := release.Set(of.Spec.ResourceSet)
+	if err != nil || !set.Features.RejoinEtcd && !set.Features.IssuerBucket {
+		return err //nolint:wrapcheck // it names the set
+	}
+	owner, err := o.baseOwner(cluster)
+	if err != nil {
+		return err
+	}
+	found, err := o.options.Engine.Outputs(ctx, o.target(cluster), owner)
+	if err != nil || len(found) == 0 {
+		return err //nolint:wrapcheck // it is explained already
+	}
+	cluster.Status.Outputs = found
+	o.sawOutputs(cluster, found)
+	var volumes []v1alpha1.EtcdVolumeStatus
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		if generation, snapshot := model.ParseEtcdGeneration(found[model.OutputEtcdGeneration(slot)]); generation > 0 {
+			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot}) //nolint:gosec // there are three at most
+		}
+	}
+	if len(volumes) > 0 {
+		if cluster.Status.Etcd == nil {
+			cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
+		}
+		cluster.Status.Etcd.Volumes = volumes
+	}
+	return nil
 }
 
 // restoreRemedy says how a cluster comes back whose etcd is lost.

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
@@ -40,8 +39,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	if err != nil {
 		return conclude(cluster, conditionNetwork, "", "", failed(err))
 	}
-	forward := slices.Contains(strings.Fields(strings.ReplaceAll(cluster.Annotations[allowAnnotation], ",", " ")), model.AllowDNSServers)
-	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), forward); problem != "" && len(cluster.Status.Outputs) == 0 {
+	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" && len(cluster.Status.Outputs) == 0 {
 		s.networks.drop(cluster.UID) // The next look asks again: a person corrects the VPC, not the Cluster.
 		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Troubled())
 	}

@@ -2,7 +2,10 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
 // AllowDNSServers is the word in the annotation cluster-operator.aws/allow by which a person says that the name servers of
@@ -12,6 +15,12 @@ const AllowDNSServers = "dns-servers"
 // noDHCPOptions is what EC2 reports as the DHCP options of a VPC that has none:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
 const noDHCPOptions = "default"
+
+// AllowsDNSServers reports whether the annotation cluster-operator.aws/allow has [AllowDNSServers].
+func AllowsDNSServers(cluster *v1alpha1.Cluster) bool {
+	words := strings.FieldsFunc(cluster.Annotations[v1alpha1.Group+"/allow"], func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.Contains(words, AllowDNSServers)
+}
 
 // DNSProblem returns why machines in the VPC could not resolve the names of a private hosted zone, by which the slots' etcd
 // members find each other, and what to do; empty if they can.

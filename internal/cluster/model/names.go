@@ -257,6 +257,25 @@ func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int
 	return 0
 }
 
+// OutputEtcdGeneration is how often a slot's etcd volume was lost, and since which restore, see [EtcdGeneration]. There is no such output
+// of a volume that never was.
+func OutputEtcdGeneration(slot int) string { return OutputEtcdVolume(slot) + "Generation" }
+
+// EtcdGeneration writes the generation of a slot's etcd volume, and the snapshot that it is counted from, for an output.
+func EtcdGeneration(generation int32, snapshot string) string {
+	return strings.TrimSpace(strconv.Itoa(int(generation)) + " " + snapshot)
+}
+
+// ParseEtcdGeneration reads what [EtcdGeneration] wrote; 0 if it is anything else.
+func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
+	number, snapshot, _ := strings.Cut(output, " ")
+	parsed, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || parsed < 0 {
+		return 0, ""
+	}
+	return int32(parsed), snapshot
+}
+
 // EtcdVolumeID returns the name of a slot's etcd volume in the base stack. Neither a change of the snapshot that
 // a volume is made of nor the loss of the volume has CloudFormation replace it
 // (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html), so a

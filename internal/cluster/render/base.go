@@ -165,6 +165,11 @@ func (s *baseScope) EtcdVolume(slot model.Slot) string {
 	return model.EtcdVolumeID(slot.Index, s.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration)
 }
 
+// EtcdGeneration says how often a slot's etcd volume was lost.
+func (s *baseScope) EtcdGeneration(slot model.Slot) string {
+	return model.EtcdGeneration(slot.EtcdVolumeGeneration, s.Spec.ControlPlane.RestoreSnapshot)
+}
+
 // EtcdSnapshot is the snapshot that a slot's etcd volume is made of, empty for a blank one. One that was lost
 // after a restore is not made of the snapshot again: its data is older than that of the other members.
 func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
