@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/aws-operator/aws-operator/internal/terraform"
@@ -130,6 +131,28 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 		}
 	}
 	return nil
+}
+
+// issuerBucket is what a configuration has in which the issuer's documents are in a bucket of their own.
+var issuerBucket = regexp.MustCompile(`(?m)^resource "aws_s3_bucket" "\w*issuer_bucket"`)
+
+// publishesFromBucket reports whether the configuration of the cluster that is there has an issuer whose documents are in the cluster's
+// bucket. They stay there: their URL is in all tokens of the cluster.
+func publishesFromBucket(dir, cluster string) (bool, error) {
+	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
+	if err != nil {
+		return false, fmt.Errorf("look at what is there: %w", err)
+	}
+	for _, file := range there {
+		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+		if err != nil {
+			return false, fmt.Errorf("look at what is there: %w", err)
+		}
+		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
+			return !issuerBucket.Match(contents), nil
+		}
+	}
+	return false, nil
 }
 
 // secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are never removed: they may be all there

@@ -211,11 +211,14 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, about(name, result.Message))
 	case stack.Waiting: // Something went wrong, and is tried again.
-		reason := result.Reason
+		reason, message := result.Reason, result.Message
 		if cause := causeOf(known.StatusReason); cause != "" {
 			reason = cause
 		}
-		return operatorkit.Wait(result.RequeueAfter, reason, about(name, result.Message)).Troubled()
+		if reason == causePublic {
+			message += " " + publicRemedy
+		}
+		return operatorkit.Wait(result.RequeueAfter, reason, about(name, message)).Troubled()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", about(name, "The stack is in a state that is not known; it is looked at again in a minute."))
 	}

@@ -26,6 +26,9 @@ type Input struct {
 	// Alone is whether no operator runs beside the cluster, as where Terraform makes it: then its slots make the token that
 	// workers join with, and renew it.
 	Alone bool
+	// IssuerInBucket is whether the documents of the service-account issuer are in the cluster's bucket already, where no status says
+	// so. The cluster keeps them there, whatever its resource set.
+	IssuerInBucket bool
 }
 
 // ExistingVPC is a VPC as AWS has it.
