@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/aws-operator/aws-operator/internal/terraform"
@@ -133,9 +132,6 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	return nil
 }
 
-// issuerBucket is what a configuration has in which the issuer's documents are in a bucket of their own.
-var issuerBucket = regexp.MustCompile(`(?m)^resource "aws_s3_bucket" "\w*issuer_bucket"`)
-
 // publishesFromBucket reports whether the configuration of the cluster that is there has an issuer whose documents are in the cluster's
 // bucket. They stay there: their URL is in all tokens of the cluster.
 func publishesFromBucket(dir, cluster string) (bool, error) {
@@ -149,10 +145,15 @@ func publishesFromBucket(dir, cluster string) (bool, error) {
 			return false, fmt.Errorf("look at what is there: %w", err)
 		}
 		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
-			return !issuerBucket.Match(contents), nil
+			return !hasIssuerBucket(contents), nil
 		}
 	}
 	return false, nil
+}
+
+// hasIssuerBucket reports whether a configuration has a bucket for the issuer's documents beside the cluster's.
+func hasIssuerBucket(configuration []byte) bool {
+	return bytes.Count(configuration, []byte("\nresource \"aws_s3_bucket\" ")) > 1
 }
 
 // secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are never removed: they may be all there
