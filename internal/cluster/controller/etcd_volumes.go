@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/release"
 )
@@ -151,6 +153,9 @@ func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 		return err
 	}
 	found, err := o.options.Engine.Outputs(ctx, o.target(cluster), owner)
+	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
+		return nil // The base step explains whose stack it is.
+	}
 	if err != nil || len(found) == 0 {
 		return err //nolint:wrapcheck // it is explained already
 	}

@@ -40,7 +40,9 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		return conclude(cluster, conditionNetwork, "", "", failed(err))
 	}
 	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" && len(cluster.Status.Outputs) == 0 {
-		s.networks.drop(cluster.UID) // The next look asks again: a person corrects the VPC, not the Cluster.
+		known, _ := s.networks.get(cluster.UID)
+		known.generation = 0 // The next look asks again: a person corrects the VPC, not the Cluster.
+		s.networks.keep(cluster.UID, known)
 		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Troubled())
 	}
 	known, _ := s.networks.get(cluster.UID)
