@@ -161,7 +161,7 @@ func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
 		w.touch(cluster)
 	}
 	callItLost()
-	w.condition(cluster, "Stalled", metav1.ConditionTrue, "")
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RefusedByPolicy")
 	if _, ok := w.etcdVolumes()[first]; !ok {
 		t.Fatal("a volume that is there was removed since the status says that it is lost")
 	}
