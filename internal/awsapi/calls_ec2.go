@@ -16,6 +16,7 @@ type ec2Calls struct {
 	deleteSnapshot             call[ec2.DeleteSnapshotInput, ec2.DeleteSnapshotOutput, ec2.Options]
 	deleteTags                 call[ec2.DeleteTagsInput, ec2.DeleteTagsOutput, ec2.Options]
 	deleteVolume               call[ec2.DeleteVolumeInput, ec2.DeleteVolumeOutput, ec2.Options]
+	describeDhcpOptions        call[ec2.DescribeDhcpOptionsInput, ec2.DescribeDhcpOptionsOutput, ec2.Options]
 	describeInstances          call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
 	describeLaunchTemplates    call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
 	describeNetworkInterfaces  call[ec2.DescribeNetworkInterfacesInput, ec2.DescribeNetworkInterfacesOutput, ec2.Options]
@@ -25,6 +26,7 @@ type ec2Calls struct {
 	describeSubnets            call[ec2.DescribeSubnetsInput, ec2.DescribeSubnetsOutput, ec2.Options]
 	describeTags               call[ec2.DescribeTagsInput, ec2.DescribeTagsOutput, ec2.Options]
 	describeVolumes            call[ec2.DescribeVolumesInput, ec2.DescribeVolumesOutput, ec2.Options]
+	describeVpcAttribute       call[ec2.DescribeVpcAttributeInput, ec2.DescribeVpcAttributeOutput, ec2.Options]
 	describeVpcs               call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
 	revokeSecurityGroupIngress call[ec2.RevokeSecurityGroupIngressInput, ec2.RevokeSecurityGroupIngressOutput, ec2.Options]
 	terminateInstances         call[ec2.TerminateInstancesInput, ec2.TerminateInstancesOutput, ec2.Options]
@@ -40,6 +42,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		deleteSnapshot:             client.DeleteSnapshot,
 		deleteTags:                 client.DeleteTags,
 		deleteVolume:               client.DeleteVolume,
+		describeDhcpOptions:        client.DescribeDhcpOptions,
 		describeInstances:          client.DescribeInstances,
 		describeLaunchTemplates:    client.DescribeLaunchTemplates,
 		describeNetworkInterfaces:  client.DescribeNetworkInterfaces,
@@ -49,6 +52,7 @@ func newEc2Calls(cfg aws.Config) *ec2Calls {
 		describeSubnets:            client.DescribeSubnets,
 		describeTags:               client.DescribeTags,
 		describeVolumes:            client.DescribeVolumes,
+		describeVpcAttribute:       client.DescribeVpcAttribute,
 		describeVpcs:               client.DescribeVpcs,
 		revokeSecurityGroupIngress: client.RevokeSecurityGroupIngress,
 		terminateInstances:         client.TerminateInstances,
@@ -81,6 +85,10 @@ func (c *ec2Calls) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, opti
 
 func (c *ec2Calls) DeleteVolume(ctx context.Context, in *ec2.DeleteVolumeInput, options ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error) {
 	return c.deleteVolume(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeDhcpOptions(ctx context.Context, in *ec2.DescribeDhcpOptionsInput, options ...func(*ec2.Options)) (*ec2.DescribeDhcpOptionsOutput, error) {
+	return c.describeDhcpOptions(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, options ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
@@ -117,6 +125,10 @@ func (c *ec2Calls) DescribeTags(ctx context.Context, in *ec2.DescribeTagsInput, 
 
 func (c *ec2Calls) DescribeVolumes(ctx context.Context, in *ec2.DescribeVolumesInput, options ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
 	return c.describeVolumes(ctx, in, options...)
+}
+
+func (c *ec2Calls) DescribeVpcAttribute(ctx context.Context, in *ec2.DescribeVpcAttributeInput, options ...func(*ec2.Options)) (*ec2.DescribeVpcAttributeOutput, error) {
+	return c.describeVpcAttribute(ctx, in, options...)
 }
 
 func (c *ec2Calls) DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, options ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {

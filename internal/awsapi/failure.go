@@ -213,6 +213,8 @@ func DeniedSentence(principal, action, resource, message string) string {
 		return sentence + "; a policy denies it explicitly, so that policy must change."
 	case strings.Contains(message, "permissions boundary"):
 		return sentence + "; its permissions boundary must allow it."
+	case strings.Contains(message, "BlockPublicPolicy"):
+		return fmt.Sprintf("AWS denies %s: the setting BlockPublicPolicy of S3 Block Public Access refuses public policies.", action)
 	default:
 		return sentence + "; allow this action in its IAM policy."
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"k8s.io/utils/clock"
@@ -97,6 +98,16 @@ func (a *account) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(
 	content, err := io.ReadAll(in.Body)
 	a.objects[*in.Key] = content
 	return &s3.PutObjectOutput{}, err
+}
+
+func (a *account) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	found := &s3.ListObjectsV2Output{}
+	for key := range a.objects {
+		if strings.HasPrefix(key, aws.ToString(in.Prefix)) {
+			found.Contents = append(found.Contents, s3types.Object{Key: aws.String(key)})
+		}
+	}
+	return found, nil
 }
 
 func (a *account) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {

@@ -35,10 +35,12 @@ func controlPlanePhases() []task {
 		{"kubeadm configuration", (*boot).writeKubeadmConfig, lastRetry},
 		phase("kubeadm certs", (*boot).removeLeafs, "certs", "all"),
 		phase("kubeadm kubeconfigs", (*boot).removeKubeconfigs, "kubeconfig", "all"),
+		{"etcd member", (*boot).decideMember, lastRetry},
 		phase("kubeadm etcd", nil, "etcd", "local"),
 		phase("kubeadm control plane", nil, "control-plane", "all"),
 		phase("kubeadm kubelet", nil, "kubelet-start"),
 		phase("kubeadm upload-config", nil, "upload-config", "all"),
+		{"etcd formed", (*boot).noteFormed, lastRetry},
 		{"own node", (*boot).ownNode, nameRetry},
 		phase("kubeadm mark-control-plane", nil, "mark-control-plane"),
 		phase("kubeadm bootstrap-token", nil, "bootstrap-token", "--skip-token-print"),
@@ -93,6 +95,7 @@ func (b *boot) removeKubeconfigs() error {
 
 // writeKubeadmConfig fills in what only the machine knows.
 func (b *boot) writeKubeadmConfig(context.Context) (string, error) {
+	b.values[bundle.EtcdClusterState] = b.clusterState()
 	text, err := bundle.Expand(b.bundle.Kubeadm.Config, b.values)
 	if err != nil {
 		return "", permanent("kubeadm's configuration: %w", err)

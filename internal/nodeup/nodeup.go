@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -29,6 +30,8 @@ type Options struct {
 	HTTP *http.Client
 	// Resolve looks up the addresses of a name.
 	Resolve func(ctx context.Context, name string) ([]string, error)
+	// Dial connects to other members of etcd; nil is the machine's network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Clock tells the time and waits.
 	Clock clock.Clock
 	// Log gets a line for each task.

@@ -264,6 +264,22 @@ func TestVolumeThatIsHeldIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A volume that has failed for good is replaced by another one with the same tags, and may be there for long.
+func TestVolumesThatAreLostAreNotTaken(t *testing.T) {
+	m := newMachine(t, slot())
+	for _, state := range []ec2types.VolumeState{ec2types.VolumeStateError, ec2types.VolumeStateDeleting} {
+		lost := m.account.volumes[0]
+		lost.VolumeId, lost.State = aws.String("vol-"+string(state)), state
+		m.account.volumes = append(m.account.volumes, lost)
+	}
+	if err := nodeup.Run(t.Context(), m.options); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.account.volumes[0].Attachments) != 1 {
+		t.Errorf("the slot's volume is not attached: %+v", m.account.volumes)
+	}
+}
+
 func TestDataIsNeverFormattedAway(t *testing.T) {
 	for reason, c := range map[string]struct {
 		content string

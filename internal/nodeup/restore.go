@@ -3,6 +3,8 @@ package nodeup
 import (
 	"context"
 	"strings"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
 // restoreProgram is where the program is put that makes a member of etcd of a snapshot's data.
@@ -19,10 +21,17 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 	if as == nil {
 		return "nothing, what is on the volume is the slot's own", nil
 	}
-	if !b.files.exists(restoreProgram) {
+	blank, err := b.isReplaced(ctx)
+	if err != nil || blank {
+		return "nothing, the volume was replaced after the restore and the slot joins the other members", err
+	}
+	if !b.hasRestoreProgram(as) {
 		program, err := b.getObject(ctx, as.Program)
 		if err != nil {
 			return "", err
+		}
+		if hash := bundle.HashOf(program); as.ProgramSHA256 != "" && hash != as.ProgramSHA256 {
+			return "", permanent("the program %s in the bucket has the SHA-256 %s; the bundle asks for %s", as.Program, hash, as.ProgramSHA256)
 		}
 		if _, err := b.files.write(restoreProgram, program, 0o700); err != nil {
 			return "", err
@@ -34,4 +43,19 @@ func (b *boot) restoreMember(ctx context.Context) (string, error) {
 		return "", permanent("the etcd volume: %w", err)
 	}
 	return strings.TrimSpace(said), err
+}
+
+// hasRestoreProgram reports whether the program is on the machine, and is the one that the bundle asks for.
+func (b *boot) hasRestoreProgram(as *bundle.EtcdRestore) bool {
+	program, err := b.files.read(restoreProgram)
+	return err == nil && (as.ProgramSHA256 == "" || bundle.HashOf(program) == as.ProgramSHA256)
+}
+
+// isReplaced reports whether the volume is a blank one in the place of one that was made from the snapshot:
+// the etcd that the snapshot was restored to runs already.
+func (b *boot) isReplaced(ctx context.Context) (bool, error) {
+	if b.bundle.Etcd.FormedKey == "" || b.files.exists(b.bundle.Etcd.MountPoint+"/member") {
+		return false, nil
+	}
+	return b.formed(ctx)
 }

@@ -67,14 +67,22 @@ func (b *boot) findVolume(ctx context.Context) (types.Volume, error) {
 	if err != nil {
 		return types.Volume{}, fmt.Errorf("look for the etcd volume of slot %d: %w", b.bundle.Etcd.Slot, err)
 	}
+	usable := slices.DeleteFunc(found.Volumes, isLost)
 	var ids []string
-	for _, volume := range found.Volumes {
+	for _, volume := range usable {
 		ids = append(ids, aws.ToString(volume.VolumeId))
 	}
 	if len(ids) != 1 {
 		return types.Volume{}, fmt.Errorf("there are %d volumes tagged %v in %s %v; there must be one, the etcd data of slot %d", len(ids), tags, b.machine.Zone, ids, b.bundle.Etcd.Slot)
 	}
-	return found.Volumes[0], nil
+	return usable[0], nil
+}
+
+// isLost reports whether a volume is of no use any more. A slot whose volume has failed is given another one with the same tags, and
+// CloudFormation may not manage to delete the failed one, of which no snapshot can be made.
+// https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
+func isLost(volume types.Volume) bool {
+	return slices.Contains([]types.VolumeState{types.VolumeStateError, types.VolumeStateDeleting, types.VolumeStateDeleted}, volume.State)
 }
 
 // holderOf returns the instance that a volume is attached to, empty if there is none.

@@ -82,9 +82,9 @@ var statements = []statement{
 		sid: "ReadInstances", users: clusters, resources: all,
 		calls: []string{
 			"autoscaling.DescribeAutoScalingGroups", "autoscaling.DescribeAutoScalingInstances",
-			"ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces", "ec2.DescribeRouteTables",
+			"ec2.DescribeDhcpOptions", "ec2.DescribeInstances", "ec2.DescribeLaunchTemplates", "ec2.DescribeNetworkInterfaces", "ec2.DescribeRouteTables",
 			"ec2.DescribeSecurityGroups", "ec2.DescribeSnapshots", "ec2.DescribeSubnets", "ec2.DescribeTags", "ec2.DescribeVolumes",
-			"ec2.DescribeVpcs", "elasticloadbalancing.DescribeLoadBalancers", "elasticloadbalancing.DescribeTags",
+			"ec2.DescribeVpcAttribute", "ec2.DescribeVpcs", "elasticloadbalancing.DescribeLoadBalancers", "elasticloadbalancing.DescribeTags",
 			"elasticloadbalancingv2.DescribeLoadBalancers", "elasticloadbalancingv2.DescribeTargetGroups", "elasticloadbalancingv2.DescribeTags",
 		},
 		why: "What exists, for rolls, repairs, existing VPCs and deletion. AWS knows no resources for these.",

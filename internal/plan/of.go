@@ -165,6 +165,8 @@ func (d *draft) resolve(ctx context.Context) error {
 			d.note("AWS was not asked about VPC %s; its ranges are missing in what is planned.", vpc)
 		} else if found, err = existing.VPC(ctx, d.options.Clients.EC2(d.target), vpc); err != nil {
 			return awsapi.Explain(err)
+		} else if problem := found.DNSProblem(model.ZoneName(c.Name), model.AllowsDNSServers(c)); problem != "" {
+			d.note("%s", problem)
 		}
 	}
 	name, suffix := partition.Of(c.Spec.Region)

@@ -1,6 +1,7 @@
 package terraform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -116,7 +117,7 @@ func Cluster(in Input) (*Configuration, error) {
 	if c.TokenKey == "" {
 		return nil, fmt.Errorf("the model of cluster %s takes it that an operator runs beside it, and where Terraform makes a cluster none does", c.Name)
 	}
-	if c.AccountID == AccountOfProvider && !strings.Contains(c.Bucket, AccountOfProvider) {
+	if c.AccountID == AccountOfProvider && (!strings.Contains(c.Bucket, AccountOfProvider) || c.IssuerBucket != "" && !strings.Contains(c.IssuerBucket, AccountOfProvider)) {
 		return nil, fmt.Errorf("the name of the bucket of cluster %s is shortened, and so depends on the account; give it with --aws-account-id", c.Name)
 	}
 	m := newModule(c.Name)
@@ -335,7 +336,7 @@ func elsewhere(in *Input) []string {
 		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyPKIPrefix)
 	}
 	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil && issuer.URL == "" && len(in.Public) == 0 {
-		keys = append(keys, "s3://"+c.Bucket+"/"+model.KeyIssuerPrefix)
+		keys = append(keys, "s3://"+cmp.Or(c.IssuerBucket, c.Bucket)+"/"+model.KeyIssuerPrefix)
 	}
 	if snapshot := c.Spec.ControlPlane.RestoreSnapshot; snapshot != "" && in.EtcdRestore == "" {
 		keys = append(keys, "s3://"+c.Bucket+"/"+bundle.RestoreKey(snapshot, string(c.ControlPlaneArchitecture)))

@@ -69,7 +69,11 @@ func (s *scope) storeSecret(key string, contents []byte) error {
 func (s *scope) publish(key string, contents []byte) error {
 	file := s.module.folder + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "/.", "/"), "/", ".") + ".json"
 	s.module.files[file] = contents
-	object, err := s.object(plain(s.stack.Name)+"_"+snake(key), nil)
+	bucket := model.OutputBucket
+	if s.stack.Template.Outputs[model.OutputIssuerBucket] != nil {
+		bucket = model.OutputIssuerBucket
+	}
+	object, err := s.objectIn(bucket, plain(s.stack.Name)+"_"+snake(key), nil)
 	if err != nil {
 		return err
 	}
@@ -80,8 +84,13 @@ func (s *scope) publish(key string, contents []byte) error {
 	return nil
 }
 
-// object adds an object in the bucket. What its contents refer to is translated by contents, if that is not nil.
+// object adds an object in the cluster's bucket. What its contents refer to is translated by contents, if that is not nil.
 func (s *scope) object(name string, contents func() error) (*block, error) {
+	return s.objectIn(model.OutputBucket, name, contents)
+}
+
+// objectIn adds an object in the bucket that an output of the base stack names.
+func (s *scope) objectIn(bucket, name string, contents func() error) (*block, error) {
 	const resource = "aws_s3_object"
 	if err := s.module.own(resource+"."+name, s.stack.Name+"/"+name); err != nil {
 		return nil, err
@@ -89,7 +98,7 @@ func (s *scope) object(name string, contents func() error) (*block, error) {
 	s.seen = map[*made]bool{}
 	defer func() { s.seen = nil }()
 	b := &block{kind: "resource", labels: []string{resource, name}}
-	b.set("bucket", s.module.marked(markOf(model.OutputBucket)))
+	b.set("bucket", s.module.marked(markOf(bucket)))
 	if contents != nil {
 		if err := contents(); err != nil {
 			return nil, err

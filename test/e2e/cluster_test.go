@@ -228,6 +228,10 @@ func inExistingVPC(t *testing.T, c *cloud, manifest string) string {
 	}
 	vpc, err := api.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")})
 	must(err)
+	_, err = api.ModifyVpcAttribute(t.Context(), &ec2.ModifyVpcAttributeInput{
+		VpcId: vpc.Vpc.VpcId, EnableDnsHostnames: &ec2types.AttributeBooleanValue{Value: aws.Bool(true)},
+	})
+	must(err)
 	gateway, err := api.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})
 	must(err)
 	_, err = api.AttachInternetGateway(t.Context(), &ec2.AttachInternetGatewayInput{

@@ -55,6 +55,16 @@ type ClusterStatus struct {
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 
+	// Etcd is what the operator must remember of etcd's volumes.
+	// +optional
+	Etcd *EtcdStatus `json:"etcd,omitempty"`
+
+	// Repairs count, for each slot that is not well, how often its instance was replaced.
+	// +optional
+	// +listType=map
+	// +listMapKey=slot
+	Repairs []SlotRepairStatus `json:"repairs,omitempty"`
+
 	// PendingChanges are changes that wait for approval.
 	// +optional
 	// +listType=map
@@ -197,6 +207,64 @@ type Backup struct {
 	// State is EC2's word: pending, completed or error.
 	// +optional
 	State string `json:"state,omitempty"`
+}
+
+// EtcdStatus is what the operator must remember of etcd's volumes.
+type EtcdStatus struct {
+	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex.
+	// +optional
+	RestoreProgram string `json:"restoreProgram,omitempty"`
+
+	// Volumes are those that were lost and replaced by blank ones.
+	// +optional
+	// +listType=map
+	// +listMapKey=slot
+	Volumes []EtcdVolumeStatus `json:"volumes,omitempty"`
+}
+
+// EtcdVolumeStatus is one slot's etcd volume that was lost and replaced.
+type EtcdVolumeStatus struct {
+	// Slot is the slot's number.
+	// +required
+	Slot int32 `json:"slot"`
+
+	// Generation counts how often the volume was lost. It is part of the volume's name in the base stack.
+	// +optional
+	Generation int32 `json:"generation,omitempty"`
+
+	// Lost is the ID of the volume that was lost last.
+	// +optional
+	Lost string `json:"lost,omitempty"`
+
+	// Snapshot is the spec.controlPlane.restoreSnapshot that the generations are counted for. A restore
+	// replaces all volumes and starts over.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// SlotRepairStatus counts how often the instance of a slot was replaced.
+type SlotRepairStatus struct {
+	// Slot is the slot's number.
+	// +required
+	Slot int32 `json:"slot"`
+
+	RepairStatus `json:",inline"`
+}
+
+// RepairStatus counts replacements of instances that did not help. The delay before the next one doubles
+// each time, up to six hours. The count starts over once nodes have been Ready for that long.
+type RepairStatus struct {
+	// Replaced is how often instances were replaced.
+	// +optional
+	Replaced int32 `json:"replaced,omitempty"`
+
+	// LastTime is when instances were replaced last.
+	// +optional
+	LastTime metav1.Time `json:"lastTime,omitempty"`
+
+	// NextTime is the earliest time of the next replacement.
+	// +optional
+	NextTime metav1.Time `json:"nextTime,omitempty"`
 }
 
 // PendingChange is a change of a stack that waits for approval.

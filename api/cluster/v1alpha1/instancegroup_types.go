@@ -407,6 +407,10 @@ type InstanceGroupStatus struct {
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
+	// Repair counts how often instances that were not well were replaced.
+	// +optional
+	Repair *RepairStatus `json:"repair,omitempty"`
+
 	// PendingChanges are changes that wait for approval.
 	// +optional
 	// +listType=map

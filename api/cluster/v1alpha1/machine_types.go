@@ -269,7 +269,8 @@ type NodeIAM struct {
 // ServiceAccountIssuer publishes service-account keys.
 type ServiceAccountIssuer struct {
 	// URL is where the documents are published, https and without a path when it is the operator that publishes
-	// them; empty publishes them in the cluster's bucket.
+	// them; empty publishes them from a bucket of their own (before resource set 1.2.0 from the cluster's bucket). Needed where the
+	// account blocks public policies of buckets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost().size() > 0 && url(self).getQuery().size() == 0 && !self.endsWith('/')",message="write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo"

@@ -32,6 +32,8 @@ type Allow struct {
 	Remove bool
 	// Skip consents to rollbacks that skip the resources that refuse.
 	Skip bool
+	// Gone are the logical IDs of resources that do not exist any more in AWS, so that their removal loses nothing.
+	Gone []string
 	// Annotation is where consent is given, for the messages; empty is
 	// AllowAnnotation.
 	Annotation string
@@ -139,7 +141,7 @@ func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, mes
 
 // statefulIsNotRemoved lets resources go whose DeletionPolicy keeps them.
 func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message string) {
-	if change.Action != diff.Remove || !change.Stateful || allow.Remove || change.OldResource == "Retain" {
+	if change.Action != diff.Remove || !change.Stateful || allow.Remove || change.OldResource == "Retain" || slices.Contains(allow.Gone, change.LogicalID) {
 		return "", ""
 	}
 	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Put it back, or accept the removal with the annotation %s: %s.",

@@ -96,8 +96,17 @@ func TestParseAllow(t *testing.T) {
 		if err != nil {
 			message = err.Error()
 		}
-		if got != c.want || message != c.err {
+		if !cmp.Equal(got, c.want) || message != c.err {
 			t.Errorf("%s: got %v, %q", c.reason, got, message)
 		}
+	}
+}
+
+func TestOnlyWhatIsGoneMayBeRemoved(t *testing.T) {
+	p := plan(t, `One: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}, Two: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: b}}`,
+		`Other: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}`)
+	refusals := policy.Check(p, policy.Allow{Gone: []string{"One"}})
+	if len(refusals) != 1 || refusals[0].LogicalID != "Two" || refusals[0].Reason != policy.StatefulRemoval {
+		t.Errorf("refused: %+v", refusals)
 	}
 }

@@ -142,7 +142,7 @@ const allowAll = `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"Upda
 // could not go otherwise. What the consent is good for, and what not, has been decided by then.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/protect-stack-resources.html#protect-stack-resources-updating
 func (d *Desired) consent() string {
-	if d.Policy == "" || !d.Allow.Replace && !d.Allow.Remove {
+	if d.Policy == "" || !d.Allow.Replace && !d.Allow.Remove && len(d.Allow.Gone) == 0 {
 		return ""
 	}
 	return allowAll

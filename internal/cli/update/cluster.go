@@ -112,6 +112,9 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	if f.facts.issuerInBucket, err = publishesFromBucket(f.out, name); err != nil {
+		return err
+	}
 	in, err := f.facts.input(objects)
 	if err != nil {
 		return err

@@ -23,6 +23,8 @@ import (
 // facts are what manifests do not say about a cluster.
 type facts struct {
 	operator, account, caFile string
+	// issuerInBucket is whether the configuration that is there publishes the issuer's documents from the cluster's bucket.
+	issuerInBucket bool
 }
 
 // read returns the cluster of that name and what belongs to it: from the files if some are named, from the state otherwise.
@@ -75,7 +77,7 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	}
 	name, suffix := partition.Of(cluster.Spec.Region)
 	c, err := model.Resolve(model.Input{
-		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true,
+		Cluster: cluster, Release: runs, Operator: f.operator, AccountID: account, Partition: name, DNSSuffix: suffix, Alone: true, IssuerInBucket: f.issuerInBucket,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)

@@ -132,6 +132,30 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	return nil
 }
 
+// publishesFromBucket reports whether the configuration of the cluster that is there has an issuer whose documents are in the cluster's
+// bucket. They stay there: their URL is in all tokens of the cluster.
+func publishesFromBucket(dir, cluster string) (bool, error) {
+	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
+	if err != nil {
+		return false, fmt.Errorf("look at what is there: %w", err)
+	}
+	for _, file := range there {
+		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
+		if err != nil {
+			return false, fmt.Errorf("look at what is there: %w", err)
+		}
+		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
+			return !hasIssuerBucket(contents), nil
+		}
+	}
+	return false, nil
+}
+
+// hasIssuerBucket reports whether a configuration has a bucket for the issuer's documents beside the cluster's.
+func hasIssuerBucket(configuration []byte) bool {
+	return bytes.Count(configuration, []byte("\nresource \"aws_s3_bucket\" ")) > 1
+}
+
 // secrets writes the secrets, for their owner's eyes only, and keeps them out of Git. They are never removed: they may be all there
 // is of a cluster's keys.
 func (w *written) secrets(dir string, c *terraform.Configuration) error {

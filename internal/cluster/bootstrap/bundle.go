@@ -76,9 +76,12 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 		DNSName:      at.EtcdDNS,
 		Members:      etcdMembers(c),
 	}
+	if c.Features.RejoinEtcd {
+		b.Etcd.FormedKey = model.EtcdFormedKey(c.Name, restore)
+	}
 	if restore != "" {
 		b.Etcd.Restore = &bundle.EtcdRestore{
-			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)),
+			Snapshot: restore, Program: bundle.RestoreKey(restore, string(c.ControlPlaneArchitecture)), ProgramSHA256: c.RestoreProgram,
 			Name: at.EtcdName, InitialCluster: initialCluster(c), Token: model.EtcdToken(c.Name, restore),
 		}
 	}

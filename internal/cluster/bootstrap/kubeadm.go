@@ -201,14 +201,18 @@ func certificateNames(c *model.Cluster, apiAddress string) []any {
 }
 
 // etcdConfiguration makes the slot's machine a member of a cluster whose members are fixed: each
-// starts with the whole list, so no machine is the first and none has to be told to join. A member
-// that has data ignores the list. Members know each other by DNS names, which stay when a machine is
+// starts with the whole list, so no machine is the first. A member that has data ignores the list, and
+// one that has lost its data joins the others: nodeup decides which of them the machine is. Members know each other by DNS names, which stay when a machine is
 // replaced and its address is another.
 func etcdConfiguration(c *model.Cluster, slot model.Slot) (map[string]any, error) {
+	state := "new"
+	if c.Features.RejoinEtcd {
+		state = bundle.Placeholder(bundle.EtcdClusterState)
+	}
 	arguments, err := args("etcd", map[string]string{
 		"name":                        slot.EtcdName,
 		"initial-cluster":             initialCluster(c),
-		"initial-cluster-state":       "new",
+		"initial-cluster-state":       state,
 		"initial-cluster-token":       model.EtcdToken(c.Name, c.Spec.ControlPlane.RestoreSnapshot),
 		"initial-advertise-peer-urls": peerURL(slot),
 	}, c.Spec.ControlPlane.ExtraArgs.Etcd)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	causeBusy     = "Throttled"
 	causeAWS      = "AWSFailed"
 	causeAway     = "OperatorAway"
+	causePublic   = "PublicAccessBlocked"
 )
 
 // causes are AWS's words for such reasons, in the order in which they are looked for:
@@ -50,10 +52,23 @@ var causes = []struct {
 	{causeDenied, []string{"not authorized to perform", "accessdenied", "access denied", "unauthorizedoperation"}},
 }
 
+// deniedPolicy is what CloudFormation reports where S3 refuses the policy of a bucket of the base stack. S3 does so where the account,
+// or the organization, blocks public policies, and often does not say why.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
+var deniedPolicy = regexp.MustCompile(`bucketpolicy \(aws::s3::bucketpolicy\): (api: s3:putbucketpolicy )?access denied`)
+
+// publicRemedy says what to do where public policies are refused.
+const publicRemedy = "The documents of the service-account issuer must be public, and the account or its organization blocks public policies of buckets " +
+	"(S3 Block Public Access, BlockPublicPolicy). Turn that off for the account, or publish the documents elsewhere and set spec.serviceAccountIssuer.url, " +
+	"or remove spec.serviceAccountIssuer."
+
 // causeOf returns the cause that AWS's words tell of, "" if it is none that passes without a change of
 // the object.
 func causeOf(reason string) string {
 	reason = strings.ToLower(reason)
+	if deniedPolicy.MatchString(reason) || strings.Contains(reason, "blockpublicpolicy") {
+		return causePublic
+	}
 	for _, one := range causes {
 		for _, word := range one.words {
 			if strings.Contains(reason, word) {
@@ -83,6 +98,9 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 	}
 	if cause == "" {
 		return operatorkit.Stall(result.Reason, about(name, result.Message))
+	}
+	if cause == causePublic {
+		why += " " + publicRemedy
 	}
 	now := o.options.Clock.Now()
 	if known.RetryAt == nil {

@@ -23,11 +23,14 @@ func TestCauseOf(t *testing.T) {
 		"an image parameter that is gone":             {"Unable to fetch parameters [/aws/service/x] from parameter store for this account.", causeImage},
 		"a type that the zone does not offer":         {"Your requested instance type (m7i.large) is not supported in your requested Availability Zone (eu-central-1c).", causeType},
 		"a permission":                                {"User: arn:aws:iam::123456789012:user/x is not authorized to perform: ec2:CreateVpc", causeDenied},
+		"an account that blocks public access":        {"IssuerBucketPolicy (AWS::S3::BucketPolicy): Access Denied.", causePublic},
+		"an account that blocks it, as S3 explains":   {stack.CleanReason(`Resource handler returned message: "User: arn:aws:sts::123456789012:assumed-role/x/y is not authorized to perform: s3:PutBucketPolicy on resource: "arn:aws:s3:::demo-oidc" because public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access. (Service: S3, Status Code: 403, Request ID: 5)" (RequestToken: 7e, HandlerErrorCode: AccessDenied)`), causePublic},
+		"the permission to set a bucket's policy":     {"IssuerBucketPolicy (AWS::S3::BucketPolicy): AWS denies access: x lacks the permission s3:PutBucketPolicy, which is not authorized to perform", causeDenied},
 		"AWS is busy":                                 {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Rate exceeded.", causeBusy},
 		"AWS failed":                                  {"AutoScalingGroup (AWS::AutoScaling::AutoScalingGroup): Internal Failure.", causeAWS},
 		"a service failed":                            {"Role (AWS::IAM::Role): Try later. (Service: Iam, Status Code: 503, Request ID: 5)", causeAWS},
 		"a conflict that only the person can resolve": {"The CIDR '10.0.0.0/16' conflicts with another subnet", ""},
-		"nothing":                                     {"", ""},
+		"nothing": {"", ""},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			if got := causeOf(c.words); got != c.want {

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -318,6 +319,13 @@ func TestExistingVPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := aws.ToString(vpc.Vpc.VpcId)
+	hostnames := func(on bool) {
+		if _, err := client.ModifyVpcAttribute(t.Context(), &ec2.ModifyVpcAttributeInput{
+			VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &on},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	subnet := func(cidr, zone string) string {
 		made, err := client.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: &id, CidrBlock: &cidr, AvailabilityZone: &zone})
 		if err != nil {
@@ -352,6 +360,34 @@ func TestExistingVPC(t *testing.T) {
 		{ID: public, Zone: "eu-central-1a", Role: v1alpha1.SubnetPublic}, {ID: private, Zone: "eu-central-1a", Role: v1alpha1.SubnetPrivate},
 	}}
 	w.create(cluster)
+	refused := w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS")
+	if !strings.Contains(refused.Message, "has enableDnsHostnames off") || !strings.Contains(refused.Message, "modify-vpc-attribute") {
+		t.Errorf("the condition says %q", refused.Message)
+	}
+	hostnames(true)
+	own, err := client.CreateDhcpOptions(t.Context(), &ec2.CreateDhcpOptionsInput{DhcpConfigurations: []types.NewDhcpConfiguration{
+		{Key: aws.String("domain-name-servers"), Values: []string{"10.1.2.3"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := func(id string) {
+		if _, err := client.AssociateDhcpOptions(t.Context(), &ec2.AssociateDhcpOptionsInput{VpcId: vpc.Vpc.VpcId, DhcpOptionsId: &id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options(*own.DhcpOptions.DhcpOptionsId)
+	w.eventually("the condition names the name server", func() error {
+		w.touch(cluster)
+		if refused = w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "VPCWithoutDNS"); !strings.Contains(refused.Message, "10.1.2.3") {
+			return errors.New(refused.Message)
+		}
+		return nil
+	})
+	if made := w.stacks(account, region); len(made) > 0 || !maps.Equal(before, tags()) {
+		t.Errorf("stacks %v and the tags %v were made in a VPC that cannot resolve the cluster's names", made, tags())
+	}
+	w.patch(cluster, `{"metadata":{"annotations":{"cluster-operator.aws/allow":"dns-servers"}}}`)
 	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
 	adopted := tags()
 	for _, resource := range []string{id, public, private} {

@@ -51,7 +51,9 @@ type operator struct {
 	outputs *memo[types.UID, map[string]string]
 	// unmade holds the slots' stacks that cannot be there, since the base stack was seen being made; rendered holds what was rendered for
 	// stacks that are on their way.
-	unmade   *memo[stackKey, struct{}]
+	unmade *memo[stackKey, struct{}]
+	// volumes holds which etcd volumes were missing when EC2 was asked last.
+	volumes  *memo[types.UID, volumesSeen]
 	rendered *latest[stackKey, rendered]
 	// networks holds what AWS said of the Clusters' existing VPCs.
 	networks *memo[types.UID, network]
@@ -104,7 +106,8 @@ func newOperator(options Options, cached, direct client.Client) *operator {
 		tokens:  newMemo[types.UID, pki.Token](),
 		signals: newMemo[signalled, struct{}](), unconfirmed: newMemo[types.UID, map[string]string](), autoscaling: newMemo[types.UID, string](),
 		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
-		unmade: newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
+		volumes: newMemo[types.UID, volumesSeen](),
+		unmade:  newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
 		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed
@@ -131,6 +134,7 @@ func (o *operator) forget(uid types.UID) {
 	o.secured.drop(uid)
 	o.stored.drop(uid)
 	o.brought.drop(uid)
+	o.volumes.drop(uid)
 	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.opened.drop(uid)
 	o.connected.drop(uid)

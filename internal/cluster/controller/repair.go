@@ -34,6 +34,8 @@ type health struct {
 	// well says that its node is ready; since is when it was last, or when the machine began if it never was.
 	well  bool
 	since time.Time
+	// began is when the machine or its node began.
+	began time.Time
 	// replacing says that it is being replaced already.
 	replacing bool
 }
@@ -102,7 +104,7 @@ func (r *repairs) healthOf(nodes []workload.Node) []health {
 	all := make([]health, 0, len(nodes))
 	for i := range nodes {
 		node := &nodes[i]
-		one := health{instance: node.InstanceID, node: node.Name, well: node.Ready, since: node.ReadyChanged, replacing: r.isReplacing(node.InstanceID)}
+		one := health{instance: node.InstanceID, node: node.Name, well: node.Ready, since: node.ReadyChanged, began: node.Created, replacing: r.isReplacing(node.InstanceID)}
 		if one.since.Before(node.Created) { // Its kubelet has said nothing yet.
 			one.since = node.Created
 		}

@@ -57,16 +57,60 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 		return sooner(outcome, wait)
 	}
 	o.repairs.isNews(group.UID, "") // It is told again.
+	successor := delayRepair(group, &plan, machines, now)
 	for i := range plan.replace {
 		if err := o.replace(ctx, o.target(cluster), &plan.replace[i]); err != nil {
 			return failed(err)
 		}
 	}
 	if len(plan.replace) > 0 {
+		if group.Status.Repair == nil || successor {
+			count := countRepair(group.Status.Repair, after, now)
+			group.Status.Repair = &count
+		}
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("Replacing what has not been well for %s: %s.", after, nodesNamed(plan.replace)))
 	}
 	return sooner(sooner(outcome, plan.again), wait)
+}
+
+// delayRepair takes out of the plan what has to wait for its replacement: machines that began after the last replacement, which did not
+// help, as far as is known. What was there before is not related to it and is replaced as ever. Successor reports whether the plan still
+// has one that began after the last replacement. The count starts over when all nodes are well.
+func delayRepair(group *v1alpha1.InstanceGroup, plan *repairPlan, machines []health, now time.Time) (successor bool) {
+	count := group.Status.Repair
+	if count == nil {
+		return false
+	}
+	if plan.unwell == 0 && !slices.ContainsFunc(machines, func(h health) bool { return h.since.After(count.LastTime.Time) && !helped(count, h.since, now) }) {
+		group.Status.Repair = nil
+		return false
+	}
+	isSuccessor := func(h health) bool { return h.began.After(count.LastTime.Time) }
+	wait := repairDelay(count, now)
+	if wait == 0 {
+		return slices.ContainsFunc(plan.replace, isSuccessor)
+	}
+	var delayed, due []health
+	for _, one := range plan.replace {
+		if isSuccessor(one) {
+			delayed = append(delayed, one)
+		} else {
+			due = append(due, one)
+		}
+	}
+	if len(delayed) == 0 {
+		return false
+	}
+	plan.replace = due
+	if plan.again == 0 || wait < plan.again {
+		plan.again = wait
+	}
+	operatorkit.SetCondition(group, metav1.Condition{
+		Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reasonRepairDelayed,
+		Message: fmt.Sprintf("%s %s", repairSentence("What was not well", count), "Not well now: "+nodesNamed(delayed)+"."),
+	})
+	return false
 }
 
 // isSettled reports whether nothing is being done to a stack.
@@ -161,7 +205,7 @@ func (o *operator) launched(ctx context.Context, target awsapi.Target, ids []str
 		for j := range out.Reservations[i].Instances {
 			instance := &out.Reservations[i].Instances[j]
 			id := aws.ToString(instance.InstanceId)
-			machines = append(machines, health{instance: id, since: aws.ToTime(instance.LaunchTime), replacing: o.repairs.isReplacing(id)})
+			machines = append(machines, health{instance: id, since: aws.ToTime(instance.LaunchTime), began: aws.ToTime(instance.LaunchTime), replacing: o.repairs.isReplacing(id)})
 		}
 	}
 	return machines, nil

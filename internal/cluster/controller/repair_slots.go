@@ -3,16 +3,19 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
+	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 // stackNameTag is on all that CloudFormation makes:
@@ -55,8 +58,9 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	if repair.After != nil {
 		after = repair.After.Duration
 	}
-	slots := o.slotsOf(cluster, connection.Nodes())
-	slot, again := slotPlan(slots, after, o.options.Clock.Now())
+	now, slots := o.options.Clock.Now(), o.slotsOf(cluster, connection.Nodes())
+	forgetRepairs(cluster, slots, now)
+	slot, again := slotPlan(slots, after, now)
 	if slot == workload.NoSlot {
 		return again, nil
 	}
@@ -65,6 +69,22 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 			return askAgain, nil // It is told by the control plane's own conditions.
 		}
 	}
+	missing, err := o.missingVolumes(ctx, cluster)
+	if err != nil {
+		return 0, err
+	}
+	if slices.Contains(missing, slot) { // Another instance would wait for the volume as this one does.
+		problem, err := o.replaceVolume(ctx, cluster, slot)
+		if problem == "" {
+			return time.Second, err
+		}
+		slotTrouble(cluster, reasonVolumeLost, problem)
+		return askAgain, err
+	}
+	if wait := repairDelay(repairOf(cluster, slot), now); wait > 0 {
+		slotTrouble(cluster, reasonRepairDelayed, repairSentence(fmt.Sprintf("The instance of slot %d", slot), repairOf(cluster, slot)))
+		return wait, nil
+	}
 	machine, err := o.slotMachine(ctx, cluster, slot, &slots[slot], after)
 	if err != nil || machine == nil {
 		return askAgain, err
@@ -72,9 +92,15 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	if err := o.replace(ctx, o.target(cluster), machine); err != nil {
 		return 0, err
 	}
+	keepRepair(cluster, slot, after, now)
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 		fmt.Sprintf("Replacing the machine %s of slot %d, which has not been well for %s; the other slots serve.", machine.instance, slot, after))
 	return 0, nil
+}
+
+// slotTrouble says why a slot that is not well stays so.
+func slotTrouble(cluster *v1alpha1.Cluster, reason, message string) {
+	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionNodes, Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
 // slotsSettled reports whether nothing is being done to the slots' stacks.

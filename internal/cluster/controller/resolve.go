@@ -29,6 +29,12 @@ func (o *operator) digestOf(cluster *v1alpha1.Cluster, release *v1alpha1.Release
 	facts, _ := o.networks.get(cluster.UID)
 	_, _ = fmt.Fprintf(sum, "%s|%d|%s|%d|%s|%d|%s|", cluster.UID, cluster.Generation, release.UID, release.Generation,
 		cluster.Status.Account, facts.revision, cluster.Annotations[allowAnnotation])
+	if cluster.Spec.ServiceAccountIssuer != nil {
+		_, _ = fmt.Fprintf(sum, "%s|", cluster.Status.Outputs[model.OutputIssuer])
+	}
+	if etcd := cluster.Status.Etcd; etcd != nil {
+		_, _ = fmt.Fprintf(sum, "%s|%v|", etcd.RestoreProgram, etcd.Volumes)
+	}
 	return sum
 }
 

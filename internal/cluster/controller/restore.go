@@ -68,7 +68,7 @@ func (o *operator) keepsRestored(cluster *v1alpha1.Cluster) operatorkit.Outcome 
 
 // restored notes that the base stack is in place, and so are its volumes. The token that workers join with was one of the etcd
 // before: another is made.
-func (o *operator) restored(cluster *v1alpha1.Cluster) error {
+func (o *operator) restored(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
 	status := stackOf(cluster, model.BaseStackName(cluster.Name))
 	known, err := recall(status)
 	if err != nil {
@@ -78,6 +78,9 @@ func (o *operator) restored(cluster *v1alpha1.Cluster) error {
 		return nil
 	}
 	known.Restored = cluster.Spec.ControlPlane.RestoreSnapshot
+	if err := o.chooseRestoreProgram(cluster, architecture); err != nil {
+		return err
+	}
 	known.Token, known.TokenRenewal = "", nil
 	return keep(status, known)
 }
@@ -103,11 +106,46 @@ func (o *operator) prepareRestore(ctx context.Context, cluster *v1alpha1.Cluster
 	return o.freeVolumes(ctx, cluster)
 }
 
-// putRestore stores the program by which slots make their members of the snapshot's data.
-func (o *operator) putRestore(ctx context.Context, to bucket, snapshot string, architecture v1alpha1.Architecture) error {
+// chooseRestoreProgram remembers the hash of the program that the Cluster is restored with. It is part of the slots' bundles, so it
+// stays when another operator brings another program.
+func (o *operator) chooseRestoreProgram(cluster *v1alpha1.Cluster, architecture v1alpha1.Architecture) error {
+	if cluster.Spec.ControlPlane.RestoreSnapshot == "" {
+		return nil
+	}
 	file, err := o.nodeup.FindRestore(architecture)
 	if err != nil {
 		return err
+	}
+	sum, err := file.Sum()
+	if err != nil {
+		return err
+	}
+	if cluster.Status.Etcd == nil {
+		cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
+	}
+	cluster.Status.Etcd.RestoreProgram = sum
+	return nil
+}
+
+// putRestore stores the program by which slots make their members of the snapshot's data. A program of another hash than the
+// remembered one is not put in its place.
+func (o *operator) putRestore(ctx context.Context, cluster *v1alpha1.Cluster, to bucket, snapshot string, architecture v1alpha1.Architecture) error {
+	file, err := o.nodeup.FindRestore(architecture)
+	if err != nil {
+		return err
+	}
+	if etcd := cluster.Status.Etcd; etcd != nil && etcd.RestoreProgram != "" {
+		sum, err := file.Sum()
+		if err != nil {
+			return err
+		}
+		if sum != etcd.RestoreProgram {
+			there, err := to.has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
+			if err != nil || there {
+				return err
+			}
+			etcd.RestoreProgram = sum // No slot has booted with the other one.
+		}
 	}
 	body, err := file.Open()
 	if err != nil {

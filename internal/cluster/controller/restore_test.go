@@ -54,6 +54,14 @@ func (w *world) etcdVolumes() map[string]types.Volume {
 	return found
 }
 
+// deleteVolume deletes a volume that no machine has.
+func (w *world) deleteVolume(id string) {
+	w.t.Helper()
+	if _, err := w.ec2().DeleteVolume(w.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &id}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // slots returns the machines that have volumes of etcd.
 func (w *world) slots() []string {
 	w.t.Helper()

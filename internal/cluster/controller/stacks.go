@@ -119,6 +119,8 @@ type manner struct {
 	refresh bool
 	// hold is why a change that needs approval waits also when it is approved; "" if it does not.
 	hold string
+	// gone are the logical IDs of resources that do not exist any more, which the change may remove.
+	gone []string
 }
 
 // ensureStack brings a stack one step nearer to what was rendered. It returns the outputs if they were
@@ -132,6 +134,7 @@ func (o *operator) ensureStack(
 	}
 	o.retry(&known)
 	want := desired(obj, wanted)
+	want.Allow.Gone = how.gone
 	if want.Review, err = o.review(ctx, obj, wanted.Name); err != nil {
 		return nil, operatorkit.Fail(err)
 	}
@@ -208,11 +211,14 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, about(name, result.Message))
 	case stack.Waiting: // Something went wrong, and is tried again.
-		reason := result.Reason
+		reason, message := result.Reason, result.Message
 		if cause := causeOf(known.StatusReason); cause != "" {
 			reason = cause
 		}
-		return operatorkit.Wait(result.RequeueAfter, reason, about(name, result.Message)).Troubled()
+		if reason == causePublic {
+			message += " " + publicRemedy
+		}
+		return operatorkit.Wait(result.RequeueAfter, reason, about(name, message)).Troubled()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", about(name, "The stack is in a state that is not known; it is looked at again in a minute."))
 	}

@@ -41,6 +41,9 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		message := fmt.Sprintf("The Kubernetes API at %s does not answer yet.", cluster.Status.Endpoint)
 		if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
 			message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
+			if lost := s.lostMajority(ctx, cluster); lost != "" {
+				return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Troubled()
+			}
 		}
 		return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
 	}

@@ -31,6 +31,9 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
+	if err := s.recoverOutputs(ctx, cluster, release); err != nil {
+		return failed(err)
+	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
 	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
 		return operatorkit.Done()
@@ -47,9 +50,14 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	if err != nil {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The base stack cannot be rendered: %s.", err))
 	}
+	gone, err := s.lostVolumes(ctx, cluster, resolved)
+	if err != nil {
+		return failed(err)
+	}
 	before := operatorkit.Done()
 	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
 		refresh: !s.outputsHold(cluster),
+		gone:    gone,
 		prepare: func(ctx context.Context, known *remembered) error {
 			if before = s.prepareRestore(ctx, cluster, resolved, known); !before.IsDone() {
 				return errNotPrepared
@@ -71,7 +79,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 	}
 	forgetSlots(cluster)
 	if outcome.IsDone() {
-		if err := s.restored(cluster); err != nil {
+		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
 		s.settled.keep(key, s.digestOf(cluster, release).Sum64())

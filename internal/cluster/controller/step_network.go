@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/existing"
@@ -19,6 +20,9 @@ type network struct {
 	tagged   bool
 }
 
+// lookAtVPC is when to look again at a VPC that is not as it must be.
+const lookAtVPC = time.Minute
+
 // networkStep looks at an existing VPC and puts our tags on it.
 type networkStep struct{ *operator }
 
@@ -31,8 +35,15 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 	if cluster.Spec.Network.VPC == "" {
 		return operatorkit.Done()
 	}
-	if _, err := s.existing(ctx, cluster); err != nil {
+	facts, err := s.existing(ctx, cluster)
+	if err != nil {
 		return conclude(cluster, conditionNetwork, "", "", failed(err))
+	}
+	if problem := facts.DNSProblem(model.ZoneName(cluster.Name), model.AllowsDNSServers(cluster)); problem != "" && len(cluster.Status.Outputs) == 0 {
+		known, _ := s.networks.get(cluster.UID)
+		known.generation = 0 // The next look asks again: a person corrects the VPC, not the Cluster.
+		s.networks.keep(cluster.UID, known)
+		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Troubled())
 	}
 	known, _ := s.networks.get(cluster.UID)
 	if known.tagged {
@@ -79,5 +90,5 @@ func (o *operator) existing(ctx context.Context, cluster *v1alpha1.Cluster) (*mo
 }
 
 func sameVPC(a, b *model.ExistingVPC) bool {
-	return a.ID == b.ID && slices.Equal(a.CIDRs, b.CIDRs) && slices.Equal(a.Subnets, b.Subnets)
+	return a.ID == b.ID && slices.Equal(a.CIDRs, b.CIDRs) && slices.Equal(a.DNSServers, b.DNSServers) && slices.Equal(a.Subnets, b.Subnets)
 }

@@ -50,7 +50,7 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 
 // inputs tell all that what is stored is made from.
 func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
-	return fmt.Sprintf("%s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
+	return fmt.Sprintf("%s %s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputIssuerBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
 }
 
 // store puts everything into the bucket that the record does not say is there.
@@ -75,6 +75,9 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		}
 	}
 	shown["bucket"], shown["key"], shown["nodeup"] = []byte(bucket.name), []byte(bucket.key), []byte(nodeup.Hash)
+	if issuer := cluster.Status.Outputs[model.OutputIssuerBucket]; issuer != "" {
+		shown["issuer bucket"] = []byte(issuer)
+	}
 	restore := cluster.Spec.ControlPlane.RestoreSnapshot
 	if restore != "" {
 		shown["restore"] = []byte(restore)
@@ -98,7 +101,7 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 		return failed(err)
 	}
 	if restore != "" {
-		if err := s.putRestore(ctx, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
+		if err := s.putRestore(ctx, cluster, bucket, restore, resolved.ControlPlaneArchitecture); err != nil {
 			return lackingNodeup(err)
 		}
 	}
@@ -120,26 +123,28 @@ func (s storeStep) upload(ctx context.Context, cluster *v1alpha1.Cluster, archit
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(public)) {
-		if err := to.publish(ctx, key, "application/json", public[key]); err != nil {
+		if err := s.issuerBucketOf(cluster).publish(ctx, key, "application/json", public[key]); err != nil {
 			return err
 		}
 	}
 	return s.putNodeup(ctx, cluster, architecture)
 }
 
-// EnsureDeleted empties the bucket, so that the base stack can delete it: no machine is left that
+// EnsureDeleted empties the buckets, so that the base stack can delete them: no machine is left that
 // writes or reads there.
 func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	s.stored.drop(cluster.UID)
-	name := cluster.Status.Outputs[model.OutputBucket]
-	if name == "" {
-		return operatorkit.Done()
-	}
-	if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
-		return outcome
-	}
-	if err := s.empty(ctx, s.target(cluster), name); err != nil {
-		return failed(err)
+	for _, output := range []string{model.OutputBucket, model.OutputIssuerBucket} {
+		name := cluster.Status.Outputs[output]
+		if name == "" {
+			continue
+		}
+		if outcome := s.confirmed(ctx, cluster); !outcome.IsDone() {
+			return outcome
+		}
+		if err := s.empty(ctx, s.target(cluster), name); err != nil {
+			return failed(err)
+		}
 	}
 	return operatorkit.Done()
 }

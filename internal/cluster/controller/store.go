@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -34,6 +35,14 @@ func (o *operator) bucketOf(cluster *v1alpha1.Cluster) bucket {
 		client: o.options.Clients.S3(o.target(cluster)),
 		name:   cluster.Status.Outputs[model.OutputBucket], key: cluster.Status.Outputs[model.OutputKey],
 	}
+}
+
+// issuerBucketOf returns the bucket that publishes the issuer's documents: the Cluster's own, unless there is one for
+// them alone.
+func (o *operator) issuerBucketOf(cluster *v1alpha1.Cluster) bucket {
+	b := o.bucketOf(cluster)
+	b.name = cmp.Or(cluster.Status.Outputs[model.OutputIssuerBucket], b.name)
+	return b
 }
 
 // put stores an object, encrypted by the Cluster's key.

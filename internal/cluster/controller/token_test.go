@@ -1,28 +1,33 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// releaseOf makes a Release of a resource set, for as long as the test runs, and returns its name. Releases are in no namespace, and other
+// tests make their own.
+func (w *world) releaseOf(set string) string {
+	w.t.Helper()
+	release := aRelease("v1.36.3-" + w.namespace)
+	release.Spec.ResourceSet = set
+	w.create(release)
+	w.t.Cleanup(func() { _ = w.client.Delete(context.WithoutCancel(w.t.Context()), release) })
+	return release.Name
+}
 
 // TestWorkersJoinWithATokenThatSlotsKeep makes a cluster of a resource set whose slots keep the token: machines join, and the operator
 // makes no token, neither then nor when half of a token's life is over.
 func TestWorkersJoinWithATokenThatSlotsKeep(t *testing.T) {
 	w := newWorld(t, played(), nil)
 	w.start()
-	release := aRelease("v1.36.3-set120")
-	release.Spec.ResourceSet = "1.2.0"
-	if err := w.client.Create(t.Context(), release); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.client.Delete(t.Context(), release) })
 	cluster, group := w.aCluster("kept"), w.aGroup("kept-workers", "kept")
-	cluster.Spec.Release = release.Name
+	cluster.Spec.Release = w.releaseOf("1.2.0")
 	w.create(cluster, group)
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")

@@ -4,6 +4,7 @@ package existing
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// VPC asks AWS about a VPC, its subnets and their route tables, in three calls as a rule. It errs when there is no such VPC.
+// VPC asks AWS about a VPC, its subnets and their route tables, in six calls as a rule. It errs when there is no such VPC.
 func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC, error) {
 	vpcs, err := client.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{id}})
 	if err != nil {
@@ -30,6 +31,9 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 	}
 	if len(facts.CIDRs) == 0 {
 		facts.CIDRs = []string{aws.ToString(vpcs.Vpcs[0].CidrBlock)}
+	}
+	if err := dns(ctx, client, &vpcs.Vpcs[0], facts); err != nil {
+		return nil, err
 	}
 	subnets, err := Subnets(ctx, client, id)
 	if err != nil {
@@ -51,6 +55,52 @@ func VPC(ctx context.Context, client awsapi.EC2, id string) (*model.ExistingVPC,
 	}
 	slices.SortFunc(facts.Subnets, func(a, b model.ExistingSubnet) int { return strings.Compare(a.ID, b.ID) })
 	return facts, nil
+}
+
+// dns asks what decides which names machines in the VPC can resolve.
+func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.ExistingVPC) error {
+	for name, off := range map[types.VpcAttributeName]*bool{
+		types.VpcAttributeNameEnableDnsSupport: &facts.WithoutDNSSupport, types.VpcAttributeNameEnableDnsHostnames: &facts.WithoutDNSHostnames,
+	} {
+		found, err := client.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &facts.ID, Attribute: name})
+		if err != nil {
+			return fmt.Errorf("look at %s of VPC %s: %w", name, facts.ID, err)
+		}
+		for _, value := range []*types.AttributeBooleanValue{found.EnableDnsSupport, found.EnableDnsHostnames} {
+			*off = *off || value != nil && !aws.ToBool(value.Value)
+		}
+	}
+	facts.DHCPOptions = aws.ToString(vpc.DhcpOptionsId)
+	if facts.DHCPOptions == "" || facts.DHCPOptions == "default" { // It has none.
+		return nil
+	}
+	found, err := client.DescribeDhcpOptions(ctx, &ec2.DescribeDhcpOptionsInput{DhcpOptionsIds: []string{facts.DHCPOptions}})
+	if err != nil {
+		return fmt.Errorf("look at the DHCP options %s of VPC %s: %w", facts.DHCPOptions, facts.ID, err)
+	}
+	own := resolvers(facts.CIDRs)
+	for i := range found.DhcpOptions {
+		for _, one := range found.DhcpOptions[i].DhcpConfigurations {
+			for _, value := range one.Values {
+				if server := aws.ToString(value.Value); aws.ToString(one.Key) == "domain-name-servers" && !slices.Contains(own, server) {
+					facts.DNSServers = append(facts.DNSServers, server)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// resolvers are the names and addresses of a VPC's own resolver: the second address after the base of its first range, among others.
+// https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
+func resolvers(cidrs []string) []string {
+	own := []string{"AmazonProvidedDNS", "169.254.169.253", "fd00:ec2::253"}
+	for _, cidr := range cidrs {
+		if prefix, err := netip.ParsePrefix(cidr); err == nil {
+			own = append(own, prefix.Masked().Addr().Next().Next().String())
+		}
+	}
+	return own
 }
 
 func inVPC(id string) []types.Filter {

@@ -26,6 +26,9 @@ type Input struct {
 	// Alone is whether no operator runs beside the cluster, as where Terraform makes it: then its slots make the token that
 	// workers join with, and renew it.
 	Alone bool
+	// IssuerInBucket is whether the documents of the service-account issuer are in the cluster's bucket already, where no status says
+	// so. The cluster keeps them there, whatever its resource set.
+	IssuerInBucket bool
 }
 
 // ExistingVPC is a VPC as AWS has it.
@@ -34,6 +37,11 @@ type ExistingVPC struct {
 	ID string
 	// CIDRs are all its IPv4 ranges.
 	CIDRs []string
+	// WithoutDNSSupport and WithoutDNSHostnames are whether its attributes enableDnsSupport and enableDnsHostnames are off.
+	WithoutDNSSupport, WithoutDNSHostnames bool
+	// DHCPOptions is the ID of its set of DHCP options, DNSServers are the name servers in it that are not the VPC's resolver.
+	DHCPOptions string
+	DNSServers  []string
 	// Subnets are its subnets: at least those that the cluster and its instance groups name.
 	Subnets []ExistingSubnet
 }
@@ -116,6 +124,12 @@ type Cluster struct {
 	TokenKey string
 	// Issuer is the service-account issuer's URL, empty when the cluster publishes none.
 	Issuer string
+	// IssuerBucket is the name of the bucket that publishes the issuer's documents, empty if they are
+	// not published, or in the cluster's bucket.
+	IssuerBucket string
+	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex. It is
+	// empty for a cluster that was not restored, or before the hash was kept.
+	RestoreProgram string
 	// StackName is the base stack's.
 	StackName string
 	// Tags are the base stack's.
@@ -148,6 +162,8 @@ type Slot struct {
 	EtcdName string
 	// EtcdDNS is that member's name in the private hosted zone.
 	EtcdDNS string
+	// EtcdVolumeGeneration counts how often the slot's etcd volume was lost and replaced by a blank one.
+	EtcdVolumeGeneration int32
 	// StackName is its stack's.
 	StackName string
 	// Tags are its stack's.

@@ -105,6 +105,10 @@ const (
 	OutputBucket = "Bucket"
 	// OutputKey is the ARN of the KMS key.
 	OutputKey = "Key"
+	// OutputIssuer is the ARN of the provider by which roles trust the cluster's service accounts.
+	OutputIssuer = "Issuer"
+	// OutputIssuerBucket is the name of the bucket that publishes the issuer's documents, if they have one of their own.
+	OutputIssuerBucket = "IssuerBucket"
 )
 
 // APIAddress returns the host name of the API's load balancer from the outputs of the base stack, in lower case, empty if it is not known
@@ -123,11 +127,16 @@ func OutputEtcdVolume(slot int) string { return "EtcdVolume" + strconv.Itoa(slot
 const (
 	// KeyPKIPrefix is where the CAs are, for the control-plane role only.
 	KeyPKIPrefix = "pki/"
+	// KeyEtcdPrefix is where slots note what they know of the cluster's etcd.
+	KeyEtcdPrefix = "etcd/"
 	// KeyIssuerPrefix is where the service-account issuer's documents are.
 	KeyIssuerPrefix = "oidc/"
 	// KeyToken is where slots keep the bootstrap token of a cluster that no operator runs beside.
 	KeyToken = "token/bootstrap-token"
 )
+
+// IssuerDocumentKeys are the keys of the issuer's documents.
+var IssuerDocumentKeys = []string{KeyIssuerPrefix + ".well-known/openid-configuration", KeyIssuerPrefix + "openid/v1/jwks"}
 
 // The CAs and keys in the bucket.
 const (
@@ -203,6 +212,12 @@ func BucketName(cluster, accountID, region string) string {
 	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region)
 }
 
+// IssuerBucketName returns the name of the bucket that publishes the documents of the cluster's
+// service-account issuer. No cluster's bucket is called so: their names end in the region.
+func IssuerBucketName(cluster, accountID, region string) string {
+	return ShortName(maxBucketName, strings.ToLower(cluster), accountID, region, "oidc")
+}
+
 // ZoneName returns the name of the cluster's private hosted zone.
 func ZoneName(cluster string) string { return cluster + ".internal" }
 
@@ -226,6 +241,57 @@ func EtcdToken(cluster, snapshot string) string {
 		return cluster
 	}
 	return cluster + "-" + snapshot
+}
+
+// EtcdVolumeGeneration returns how often a slot's etcd volume was lost since the cluster was restored from
+// the snapshot, or made.
+func EtcdVolumeGeneration(status *v1alpha1.EtcdStatus, snapshot string, slot int) int32 {
+	if status == nil {
+		return 0
+	}
+	for _, volume := range status.Volumes {
+		if int(volume.Slot) == slot && volume.Snapshot == snapshot {
+			return volume.Generation
+		}
+	}
+	return 0
+}
+
+// OutputEtcdGeneration is how often a slot's etcd volume was lost, and since which restore, see [EtcdGeneration]. There is no such output
+// of a volume that never was.
+func OutputEtcdGeneration(slot int) string { return OutputEtcdVolume(slot) + "Generation" }
+
+// EtcdGeneration writes the generation of a slot's etcd volume, and the snapshot that it is counted from, for an output.
+func EtcdGeneration(generation int32, snapshot string) string {
+	return strings.TrimSpace(strconv.Itoa(int(generation)) + " " + snapshot)
+}
+
+// ParseEtcdGeneration reads what [EtcdGeneration] wrote; 0 if it is anything else.
+func ParseEtcdGeneration(output string) (generation int32, snapshot string) {
+	number, snapshot, _ := strings.Cut(output, " ")
+	parsed, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || parsed < 0 {
+		return 0, ""
+	}
+	return int32(parsed), snapshot
+}
+
+// EtcdVolumeID returns the name of a slot's etcd volume in the base stack. Neither a change of the snapshot that
+// a volume is made of nor the loss of the volume has CloudFormation replace it
+// (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html), so a
+// volume of another snapshot, and one in the place of a lost one, is another resource.
+func EtcdVolumeID(slot int, snapshot string, generation int32) string {
+	id := OutputEtcdVolume(slot) + strings.Replace(snapshot, "snap-", "Of", 1)
+	if generation > 0 {
+		id += "Generation" + strconv.Itoa(int(generation))
+	}
+	return id
+}
+
+// EtcdFormedKey returns the key in the bucket of the object that exists once the cluster's etcd has had a
+// quorum: another for each restore, which makes another etcd.
+func EtcdFormedKey(cluster, snapshot string) string {
+	return KeyEtcdPrefix + EtcdToken(cluster, snapshot) + "/formed"
 }
 
 // TokenParameterName returns the name of the SSM parameter of the bootstrap token. Names that begin

@@ -28,6 +28,7 @@ func Resolve(in Input) (*Cluster, error) {
 	c.resolveNetwork(&problems)
 	c.resolveNames(in.Alone)
 	c.resolveSlots(&problems)
+	c.remember(&in.Cluster.Status, in.IssuerInBucket)
 	c.resolveImages(&problems)
 	c.checkBootable(&problems, "spec.release", c.ControlPlaneArchitecture)
 	c.checkControlPlane(&problems)
@@ -128,11 +129,39 @@ func (c *Cluster) resolveNames(alone bool) {
 	c.Tags[TagCluster] = c.Name
 	c.Tags[TagNamespace] = c.Namespace
 	c.Tags[TagOperator] = c.Operator
-	if issuer := c.Spec.ServiceAccountIssuer; issuer != nil {
+}
+
+// remember takes over what the spec does not say: what has happened to etcd's volumes, and where the issuer's
+// documents have been since before they had a bucket of their own.
+func (c *Cluster) remember(status *v1alpha1.ClusterStatus, issuerInBucket bool) {
+	for i := range c.Slots {
+		c.Slots[i].EtcdVolumeGeneration = EtcdVolumeGeneration(status.Etcd, c.Spec.ControlPlane.RestoreSnapshot, i)
+	}
+	if status.Etcd != nil && c.Spec.ControlPlane.RestoreSnapshot != "" {
+		c.RestoreProgram = status.Etcd.RestoreProgram
+	}
+	c.resolveIssuer(status.Outputs[OutputIssuer], issuerInBucket)
+}
+
+// resolveIssuer decides where the issuer's documents are. Provider is the ARN of the provider that stands, if one
+// does, and inBucket that they are in the cluster's bucket already: a cluster keeps the URL that its tokens have, since another URL
+// invalidates all of them.
+func (c *Cluster) resolveIssuer(provider string, inBucket bool) {
+	issuer := c.Spec.ServiceAccountIssuer
+	if issuer == nil {
+		return
+	}
+	if issuer.URL != "" {
 		c.Issuer = issuer.URL
-		if c.Issuer == "" {
-			c.Issuer = fmt.Sprintf("https://%s.s3.%s.%s/%s", c.Bucket, c.Region, c.DNSSuffix, strings.TrimSuffix(KeyIssuerPrefix, "/"))
-		}
+		return
+	}
+	at := func(bucket string) string {
+		return fmt.Sprintf("https://%s.s3.%s.%s/%s", bucket, c.Region, c.DNSSuffix, strings.TrimSuffix(KeyIssuerPrefix, "/"))
+	}
+	c.Issuer = at(c.Bucket)
+	if c.Features.IssuerBucket && !inBucket && !strings.HasSuffix(provider, ":oidc-provider/"+strings.TrimPrefix(c.Issuer, "https://")) {
+		c.IssuerBucket = IssuerBucketName(c.Name, c.AccountID, c.Region)
+		c.Issuer = at(c.IssuerBucket)
 	}
 }
 

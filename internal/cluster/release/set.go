@@ -53,6 +53,13 @@ type Features struct {
 	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
 	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
 	SlotsKeepToken bool
+	// RejoinEtcd lets a slot whose etcd volume is blank join the etcd cluster that the other slots
+	// run. Without it such a slot starts as a member of a new cluster, which the others refuse.
+	RejoinEtcd bool
+	// IssuerBucket publishes the documents of the service-account issuer from a bucket of their own.
+	// Without it they are in the bucket that holds the CA keys, of which a part is public then. The
+	// bucket's name is part of the issuer's URL, and another URL invalidates the tokens in use.
+	IssuerBucket bool
 }
 
 // sets are all resource sets, oldest first.
@@ -61,7 +68,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true,
 	}},
 }
 

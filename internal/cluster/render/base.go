@@ -146,16 +146,37 @@ func (s *baseScope) TokenParameterARN() string {
 	return fmt.Sprintf("arn:%s:ssm:%s:%s:parameter/%s", s.Partition, s.Region, s.AccountID, strings.TrimPrefix(s.TokenParameter, "/"))
 }
 
-// PublishesIssuer is whether the issuer's documents are in the bucket.
+// PublishesIssuer is whether the issuer's documents are in the cluster's bucket, of which a part is public then.
 func (s *baseScope) PublishesIssuer() bool {
-	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == ""
+	return s.Spec.ServiceAccountIssuer != nil && s.Spec.ServiceAccountIssuer.URL == "" && s.IssuerBucket == ""
 }
 
-// EtcdVolume is the logical ID of a slot's etcd volume. The snapshot that a volume is made of cannot be updated, nor does a change
-// of it replace the volume (https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html), so
-// that of another snapshot is another resource.
+// IssuerARNs are the ARNs of the issuer's documents in a bucket of their own.
+func (s *baseScope) IssuerARNs() []string {
+	var arns []string
+	for _, key := range model.IssuerDocumentKeys {
+		arns = append(arns, "arn:"+s.Partition+":s3:::"+s.IssuerBucket+"/"+key)
+	}
+	return arns
+}
+
+// EtcdVolume is the logical ID of a slot's etcd volume.
 func (s *baseScope) EtcdVolume(slot model.Slot) string {
-	return model.OutputEtcdVolume(slot.Index) + strings.Replace(s.Spec.ControlPlane.RestoreSnapshot, "snap-", "Of", 1)
+	return model.EtcdVolumeID(slot.Index, s.Spec.ControlPlane.RestoreSnapshot, slot.EtcdVolumeGeneration)
+}
+
+// EtcdGeneration says how often a slot's etcd volume was lost.
+func (s *baseScope) EtcdGeneration(slot model.Slot) string {
+	return model.EtcdGeneration(slot.EtcdVolumeGeneration, s.Spec.ControlPlane.RestoreSnapshot)
+}
+
+// EtcdSnapshot is the snapshot that a slot's etcd volume is made of, empty for a blank one. One that was lost
+// after a restore is not made of the snapshot again: its data is older than that of the other members.
+func (s *baseScope) EtcdSnapshot(slot model.Slot) string {
+	if slot.EtcdVolumeGeneration > 0 {
+		return ""
+	}
+	return s.Spec.ControlPlane.RestoreSnapshot
 }
 
 // VolumeTags are those by which a slot's machine finds its etcd volume. The

@@ -19,9 +19,43 @@ func publicAccessBlock(blockACLs, ignoreACLs, blockPolicy, restrict bool) *node 
 		leaf("BlockPublicPolicy", text[blockPolicy]), leaf("RestrictPublicBuckets", text[restrict]))
 }
 
-// blocks reports whether one of the bucket's public access blocks is on.
+// blocks reports whether one of the public access blocks is on, for the bucket or its account: the most restrictive
+// combination counts. Policies that a bucket has already stay.
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 func (k *bucket) blocks(setting string) bool {
-	return k.configuration["publicAccessBlock"].at(setting) == "true"
+	return k.configuration["publicAccessBlock"].at(setting) == "true" || k.accounts[k.account].at(setting) == "true"
+}
+
+func (b *Buckets) getAccountBlock(r *request) error {
+	if r.call.Account != r.control {
+		return accessDenied()
+	}
+	if b.blocks[r.control] == nil {
+		return with(refuse(http.StatusNotFound, "NoSuchPublicAccessBlockConfiguration", "The public access block configuration was not found"), "AccountId", r.control)
+	}
+	return r.respond(b.blocks[r.control])
+}
+
+func (b *Buckets) putAccountBlock(r *request) error {
+	if r.call.Account != r.control {
+		return accessDenied()
+	}
+	n, err := parseRoot(r.body, "PublicAccessBlockConfiguration")
+	if err != nil {
+		return err
+	}
+	b.blocks[r.control] = publicAccessBlock(n.at("BlockPublicAcls") == "true", n.at("IgnorePublicAcls") == "true",
+		n.at("BlockPublicPolicy") == "true", n.at("RestrictPublicBuckets") == "true")
+	r.status = http.StatusCreated
+	return nil
+}
+
+func (b *Buckets) deleteAccountBlock(r *request) error {
+	if r.call.Account != r.control {
+		return accessDenied()
+	}
+	delete(b.blocks, r.control)
+	return r.noContent()
 }
 
 // ownership returns the bucket's object ownership; without controls it is the

@@ -23,6 +23,9 @@ func (b *Buckets) allRoutes() []route {
 
 func bucketRoutes() []route {
 	return []route{
+		{operation: "GetAccountPublicAccessBlock", method: http.MethodGet, level: onAccount, handle: (*Buckets).getAccountBlock},
+		{operation: "PutAccountPublicAccessBlock", method: http.MethodPut, level: onAccount, write: true, handle: (*Buckets).putAccountBlock},
+		{operation: "DeleteAccountPublicAccessBlock", method: http.MethodDelete, level: onAccount, write: true, handle: (*Buckets).deleteAccountBlock},
 		{operation: "ListBuckets", method: http.MethodGet, level: onService, handle: (*Buckets).listBuckets},
 		{operation: "GetBucketLocation", method: http.MethodGet, level: onBucket, query: "location", handle: (*Buckets).getBucketLocation},
 		{operation: "GetBucketPolicy", method: http.MethodGet, level: onBucket, query: "policy", handle: (*Buckets).getBucketPolicy},

@@ -22,11 +22,14 @@ type Buckets struct {
 
 	mu      sync.RWMutex
 	buckets map[string]*bucket
+	// blocks are the block public access settings of accounts.
+	blocks map[string]*node
 }
 
 // bucket is one bucket with its objects.
 type bucket struct {
 	name, account, region string
+	accounts              map[string]*node // as [Buckets] has them
 	created               time.Time
 	configuration         map[string]*node // by sub-resource
 	listed                map[string]map[string]*node
@@ -43,7 +46,7 @@ type bucket struct {
 
 // New returns an S3 without buckets.
 func New(env *resource.Env) *Buckets {
-	b := &Buckets{env: env, buckets: map[string]*bucket{}}
+	b := &Buckets{env: env, buckets: map[string]*bucket{}, blocks: map[string]*node{}}
 	b.routes = b.allRoutes()
 	return b
 }
@@ -102,7 +105,7 @@ func (b *Buckets) create(name, account, region string) (*bucket, error) {
 		return nil, with(refuse(http.StatusConflict, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it."), "BucketName", name)
 	}
 	made := &bucket{
-		name: name, account: account, region: region, created: b.env.Clock.Now().UTC().Truncate(time.Second),
+		name: name, account: account, region: region, accounts: b.blocks, created: b.env.Clock.Now().UTC().Truncate(time.Second),
 		configuration: map[string]*node{
 			"ownershipControls": element("OwnershipControls", element("Rule", leaf("ObjectOwnership", bucketOwnerEnforced))),
 			"publicAccessBlock": publicAccessBlock(true, true, true, true),

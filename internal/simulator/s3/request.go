@@ -22,6 +22,7 @@ type request struct {
 	call        *wire.Call
 	query       url.Values
 	bucket, key string
+	control     string // the account that a request to S3 Control is about
 	operation   string
 	anonymous   bool
 	body        []byte
@@ -50,12 +51,21 @@ const (
 	onService level = iota
 	onBucket
 	onObject
+	onAccount
 )
+
+// accountPath is where S3 Control has the block public access settings of an account:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_PutPublicAccessBlock.html
+const accountPath = "/v20180820/configuration/publicAccessBlock"
 
 func (b *Buckets) newRequest(req *http.Request) *request {
 	r := &request{Request: req, call: wire.CallFrom(req.Context()), query: req.URL.Query(), header: http.Header{}, status: http.StatusOK}
 	r.anonymous = req.Header.Get("Authorization") == "" && !r.query.Has("X-Amz-Credential") && !r.query.Has("AWSAccessKeyId")
 	path := strings.TrimPrefix(req.URL.Path, "/")
+	if r.control = req.Header.Get("X-Amz-Account-Id"); r.control != "" && req.URL.Path == accountPath {
+		return r
+	}
+	r.control = ""
 	if r.bucket = b.hostBucket(req); r.bucket != "" {
 		r.key = path
 		return r
@@ -98,6 +108,8 @@ func (b *Buckets) hostBucket(req *http.Request) string {
 func (b *Buckets) match(r *request) *route {
 	at := onObject
 	switch {
+	case r.control != "":
+		at = onAccount
 	case r.bucket == "":
 		at = onService
 	case r.key == "":
@@ -218,7 +230,7 @@ func (b *Buckets) serve(r *request) error {
 		b.mu.RLock()
 		defer b.mu.RUnlock()
 	}
-	if found.level != onService && found.operation != "CreateBucket" {
+	if found.level != onService && found.level != onAccount && found.operation != "CreateBucket" {
 		if err := b.admit(r); err != nil {
 			return err
 		}

@@ -57,13 +57,18 @@ func (r *region) newOptions(configurations []dhcpConfiguration, tags map[string]
 	return o, nil
 }
 
-// setOptions gives a VPC a set of options, or the region's own for "default".
+// setOptions gives a VPC a set of options, or none for "default".
+// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
 func (r *region) setOptions(vpcID, optionsID *string) error {
 	v, err := r.vpcs.get(vpcID)
 	if err != nil {
 		return err
 	}
-	if aws.ToString(optionsID) == "default" || aws.ToString(optionsID) == r.standardOptions().id {
+	if aws.ToString(optionsID) == "default" {
+		v.options = nil
+		return nil
+	}
+	if aws.ToString(optionsID) == r.standardOptions().id {
 		v.options = r.standardOptions()
 		return nil
 	}

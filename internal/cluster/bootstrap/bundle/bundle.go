@@ -120,6 +120,10 @@ type Etcd struct {
 	DNSName      string `json:"dnsName"`
 	// Members are the DNS names of all members, by member name.
 	Members map[string]string `json:"members"`
+	// FormedKey is the key in the bucket of an object that exists once the cluster's etcd has had a
+	// quorum. A slot whose volume is blank then joins the other members, and never makes a cluster.
+	// Empty has every slot start as a member of a new cluster.
+	FormedKey string `json:"formedKey,omitempty"`
 	// Restore, if not nil, says that the volume was made from a snapshot and how the member is made from what is on it.
 	Restore *EtcdRestore `json:"restore,omitempty"`
 }
@@ -130,6 +134,9 @@ type EtcdRestore struct {
 	Snapshot string `json:"snapshot"`
 	// Program is where in the bucket the program is that does it.
 	Program string `json:"program"`
+	// ProgramSHA256 is the hash of the program, in hex. nodeup runs no other. It is empty in bundles
+	// of clusters that were restored before bundles had it.
+	ProgramSHA256 string `json:"programSHA256,omitempty"`
 	// Name is the member's name.
 	Name string `json:"name"`
 	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and Token its

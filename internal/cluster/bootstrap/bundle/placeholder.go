@@ -23,10 +23,13 @@ const (
 	InstanceType = "INSTANCE_TYPE"
 	// BootstrapToken is the token that a worker joins with; only in kubeadm's configuration.
 	BootstrapToken = "BOOTSTRAP_TOKEN"
+	// EtcdClusterState is the value of etcd's --initial-cluster-state, which the slot decides when it
+	// boots; only in kubeadm's configuration.
+	EtcdClusterState = "ETCD_CLUSTER_STATE"
 )
 
 // Placeholders are all there are.
-var Placeholders = []string{NodeName, PrivateIP, ProviderID, Region, Zone, InstanceType, BootstrapToken}
+var Placeholders = []string{NodeName, PrivateIP, ProviderID, Region, Zone, InstanceType, BootstrapToken, EtcdClusterState}
 
 // Placeholder returns how a placeholder is written.
 func Placeholder(name string) string { return "${" + name + "}" }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
+	"github.com/aws-operator/aws-operator/internal/partition"
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
@@ -27,11 +28,24 @@ var refs = map[string]string{
 	"AWS::EC2::EIP":     "PublicIp",
 }
 
+// arns are the ARNs that tell more than a name.
+var arns = map[string]func(r resource.Request) string{
+	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-oidcprovider.html
+	"AWS::IAM::OIDCProvider": func(r resource.Request) string {
+		url, _ := r.Properties["Url"].(string)
+		name, _ := partition.Of(r.Region)
+		return fmt.Sprintf("arn:%s:iam::%s:oidc-provider/%s", name, r.Account, strings.TrimPrefix(url, "https://"))
+	},
+}
+
 // identify makes up what AWS would answer: the primary identifier, from the
 // properties where they name it, and the read-only attributes.
 func identify(t *schema.Type, r resource.Request) made {
 	n := &namer{t: t, r: r, values: map[string]any{}}
 	maps.Copy(n.values, r.Properties)
+	if of, ok := arns[t.Name]; ok {
+		n.values["Arn"] = of(r)
+	}
 	for _, path := range t.PrimaryIdentifier {
 		n.ensure(path)
 	}

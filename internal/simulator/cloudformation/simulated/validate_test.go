@@ -58,6 +58,7 @@ func TestIdentifiers(t *testing.T) {
 		{"a name that is made up", "AWS::Kinesis::Stream", `{}`, "stack-It-"},
 		{"an identifier with the type's prefix", "AWS::EC2::VPC", `{"CidrBlock": "10.0.0.0/16"}`, "vpc-"},
 		{"a global service has no region in its ARNs", "AWS::IAM::ManagedPolicy", `{"PolicyDocument": {}}`, "arn:aws:iam::123456789012:"},
+		{"a provider of tokens has its URL in its ARN", "AWS::IAM::OIDCProvider", `{"Url": "https://demo.example.com/oidc"}`, "arn:aws:iam::123456789012:oidc-provider/demo.example.com/oidc"},
 		{"several parts are joined", "AWS::ApiGateway::Resource", `{"RestApiId": "api", "ParentId": "p", "PathPart": "x"}`, "api|"},
 		{"Ref of a rule is its name", "AWS::Events::Rule", `{"Name": "rule"}`, "rule"},
 	}

@@ -1,0 +1,221 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cfn/stack"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
+)
+
+// A slot's etcd volume outlives its instances. Where the volume itself is lost, CloudFormation does not notice, and
+// another instance waits for it in vain. So the base stack is given another volume for the slot under another name,
+// which is blank, and nodeup has the slot's etcd member join the others anew. That needs the others: a cluster that
+// has lost the volumes of a majority is restored from a snapshot, by a person's decision.
+
+const reasonVolumeLost = "EtcdVolumeLost"
+
+// missingVolumes returns the slots whose etcd volumes do not exist any more, or have failed for good.
+// https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html#volume-state
+func (o *operator) missingVolumes(ctx context.Context, cluster *v1alpha1.Cluster) ([]int, error) {
+	ids := map[string]int{}
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		if id := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]; id != "" {
+			ids[id] = slot
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := o.confirmOutputs(ctx, cluster); err != nil { // Volumes that only a status names are no cluster's.
+		return nil, err
+	}
+	in := &ec2.DescribeVolumesInput{Filters: []types.Filter{{Name: aws.String("volume-id")}}} // It says nothing of those that are gone.
+	for id := range ids {
+		in.Filters[0].Values = append(in.Filters[0].Values, id)
+	}
+	slices.Sort(in.Filters[0].Values)
+	out, err := o.options.Clients.EC2(o.target(cluster)).DescribeVolumes(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("look at etcd's volumes: %w", err)
+	}
+	for i := range out.Volumes {
+		switch out.Volumes[i].State {
+		case types.VolumeStateDeleting, types.VolumeStateDeleted, types.VolumeStateError:
+		default:
+			delete(ids, aws.ToString(out.Volumes[i].VolumeId))
+		}
+	}
+	missing := make([]int, 0, len(ids))
+	for _, slot := range ids {
+		missing = append(missing, slot)
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
+
+// replaceVolume has the base stack make another volume for a slot that has lost its own. All other slots must serve.
+func (o *operator) replaceVolume(ctx context.Context, cluster *v1alpha1.Cluster, slot int) (problem string, err error) {
+	of, err := o.release(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := o.resolve(ctx, cluster, of)
+	if err != nil {
+		return "", err
+	}
+	lost := cluster.Status.Outputs[model.OutputEtcdVolume(slot)]
+	switch {
+	case len(resolved.Slots) == 1:
+		return fmt.Sprintf("The etcd volume %s of the only slot is lost. %s", lost, restoreRemedy(cluster)), nil
+	case !resolved.Features.RejoinEtcd:
+		return fmt.Sprintf("The etcd volume %s of slot %d is lost, and slots of resource set %s cannot join etcd with a blank one. %s",
+			lost, slot, resolved.ResourceSet, restoreRemedy(cluster)), nil
+	}
+	if cluster.Status.Etcd == nil {
+		cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
+	}
+	etcd := cluster.Status.Etcd
+	i := slices.IndexFunc(etcd.Volumes, func(v v1alpha1.EtcdVolumeStatus) bool { return int(v.Slot) == slot })
+	if i < 0 {
+		etcd.Volumes = append(etcd.Volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot)}) //nolint:gosec // there are three at most
+		i = len(etcd.Volumes) - 1
+	}
+	if etcd.Volumes[i].Lost == lost { // The outputs still name it: the base stack is on its way.
+		return "", nil
+	}
+	snapshot := cluster.Spec.ControlPlane.RestoreSnapshot
+	etcd.Volumes[i] = v1alpha1.EtcdVolumeStatus{
+		Slot: int32(slot), Generation: model.EtcdVolumeGeneration(etcd, snapshot, slot) + 1, Lost: lost, Snapshot: snapshot, //nolint:gosec // there are three at most
+	}
+	// The instance that waits for the volume gets the time that another would get.
+	keepRepair(cluster, slot, repairTime(&v1alpha1.Repair{After: cluster.Spec.ControlPlane.Repair.After}), o.options.Clock.Now())
+	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonVolumeLost, "Repair", "%s", fmt.Sprintf(
+		"The etcd volume %s of slot %d is lost; the base stack makes a blank one, with which the slot joins the other members.", lost, slot))
+	return "", nil
+}
+
+// lostVolumes are the names in the base stack of the volumes that it still has and that are lost, as EC2 says, so that the change by
+// which they are replaced may remove them. There are none once that change is made.
+func (o *operator) lostVolumes(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster) ([]string, error) {
+	if cluster.Status.Etcd == nil {
+		return nil, nil
+	}
+	replaced := map[int]int32{} // the generations by slot
+	for _, volume := range cluster.Status.Etcd.Volumes {
+		if volume.Generation > 0 && volume.Lost != "" && volume.Lost == cluster.Status.Outputs[model.OutputEtcdVolume(int(volume.Slot))] &&
+			volume.Snapshot == resolved.Spec.ControlPlane.RestoreSnapshot {
+			replaced[int(volume.Slot)] = volume.Generation
+		}
+	}
+	if len(replaced) == 0 {
+		return nil, nil
+	}
+	missing, err := o.missingVolumes(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var lost []string
+	for _, slot := range missing {
+		if generation := replaced[slot]; generation > 0 {
+			lost = append(lost, model.EtcdVolumeID(slot, resolved.Spec.ControlPlane.RestoreSnapshot, generation-1))
+		}
+	}
+	return lost, nil
+}
+
+// recoverOutputs reads the outputs of a base stack that stands although the status says nothing of it, as after a restore of the
+// management cluster. They say which volumes were replaced and which URL the issuer has: without them the base stack would be changed
+// to what a new cluster has. Clusters of resource sets in which neither can differ are not asked about.
+func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster, of *v1alpha1.Release) error {
+	known := knownStack(cluster, model.BaseStackName(cluster.Name))
+	if len(cluster.Status.Outputs) > 0 || known != nil && (known.Record != nil || known.Status != "") {
+		return nil
+	}
+	set, err := release.Set(of.Spec.ResourceSet)
+	if err != nil || !set.Features.RejoinEtcd && !set.Features.IssuerBucket {
+		return err //nolint:wrapcheck // it names the set
+	}
+	owner, err := o.baseOwner(cluster)
+	if err != nil {
+		return err
+	}
+	found, err := o.options.Engine.Outputs(ctx, o.target(cluster), owner)
+	if _, foreign := errors.AsType[*stack.ForeignError](err); foreign {
+		return nil // The base step explains whose stack it is.
+	}
+	if err != nil || len(found) == 0 {
+		return err //nolint:wrapcheck // it is explained already
+	}
+	cluster.Status.Outputs = found
+	o.sawOutputs(cluster, found)
+	var volumes []v1alpha1.EtcdVolumeStatus
+	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
+		if generation, snapshot := model.ParseEtcdGeneration(found[model.OutputEtcdGeneration(slot)]); generation > 0 {
+			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot}) //nolint:gosec // there are three at most
+		}
+	}
+	if len(volumes) > 0 {
+		if cluster.Status.Etcd == nil {
+			cluster.Status.Etcd = &v1alpha1.EtcdStatus{}
+		}
+		cluster.Status.Etcd.Volumes = volumes
+	}
+	return nil
+}
+
+// restoreRemedy says how a cluster comes back whose etcd is lost.
+func restoreRemedy(cluster *v1alpha1.Cluster) string {
+	snapshot := "one of status.backup.backups"
+	if backup := cluster.Status.Backup; backup != nil {
+		for _, one := range backup.Backups {
+			if one.State == string(types.SnapshotStateCompleted) {
+				snapshot = fmt.Sprintf("%s, the newest, of %s", one.Snapshot, one.Time.UTC().Format(time.RFC3339))
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("Restore the control plane: set spec.controlPlane.restoreSnapshot to a snapshot (%s).", snapshot)
+}
+
+// lostMajority says that the API cannot come back since a majority of etcd's volumes is lost, "" if that is not so. EC2 is
+// asked once in a while.
+func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) string {
+	now, slots := o.options.Clock.Now(), int(cluster.Spec.ControlPlane.Replicas)
+	last, ok := o.volumes.get(cluster.UID)
+	if !ok || now.Sub(last.asked) >= askAgain {
+		missing, err := o.missingVolumes(ctx, cluster)
+		if err != nil {
+			return ""
+		}
+		last = volumesSeen{asked: now, missing: missing}
+		o.volumes.keep(cluster.UID, last)
+	}
+	if len(last.missing) <= (slots-1)/2 {
+		return ""
+	}
+	numbers := make([]string, len(last.missing))
+	for i, slot := range last.missing {
+		numbers[i] = strconv.Itoa(slot)
+	}
+	return fmt.Sprintf("The etcd volumes of %d of %d slots are lost (slot %s), so etcd has no quorum. Nothing that is left was changed. %s",
+		len(last.missing), slots, strings.Join(numbers, ", "), restoreRemedy(cluster))
+}
+
+// volumesSeen is which slots' volumes were missing when EC2 was asked last.
+type volumesSeen struct {
+	asked   time.Time
+	missing []int
+}

@@ -1,0 +1,196 @@
+package controller_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+// blockPublicAccess turns on or off that the account blocks public policies of buckets, by S3 Control.
+func (w *world) blockPublicAccess(on bool) {
+	w.t.Helper()
+	method, body := http.MethodDelete, ""
+	if on {
+		method, body = http.MethodPut, "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>"
+	}
+	request, err := http.NewRequestWithContext(w.t.Context(), method, w.endpoint+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("X-Amz-Account-Id", account)
+	config := w.awsConfig(account, region)
+	identity, err := config.Credentials.Retrieve(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := v4.NewSigner().SignHTTP(w.t.Context(), identity, request, "UNSIGNED-PAYLOAD", "s3", region, time.Now()); err != nil {
+		w.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusMultipleChoices {
+		w.t.Fatalf("S3 Control answers %s", response.Status)
+	}
+}
+
+// policy returns the policy of a bucket.
+func (w *world) policy(bucket string) string {
+	w.t.Helper()
+	out, err := w.s3(account, region).GetBucketPolicy(w.t.Context(), &s3.GetBucketPolicyInput{Bucket: &bucket})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return aws.ToString(out.Policy)
+}
+
+// loseStatus takes a Cluster's status away while no operator runs, as a backup of the management cluster without statuses does.
+func (w *world) loseStatus(cluster *v1alpha1.Cluster) {
+	w.t.Helper()
+	w.eventually("the status is lost", func() error {
+		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		cluster.Status = v1alpha1.ClusterStatus{}
+		return w.client.Status().Update(w.t.Context(), cluster)
+	})
+}
+
+// TestIssuerHasABucketOfItsOwn makes a cluster in an account that blocks public policies, which says what to do, and after that was done
+// publishes the issuer's documents, and nothing else, from a bucket of their own.
+func TestIssuerHasABucketOfItsOwn(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.blockPublicAccess(true)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Release = w.releaseOf("1.2.0")
+	cluster.Spec.ControlPlane.Replicas = 1
+	cluster.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
+	w.create(cluster)
+	blocked := w.condition(cluster, "NetworkReady", metav1.ConditionFalse, "PublicAccessBlocked")
+	for _, want := range []string{"IssuerBucketPolicy", "S3 Block Public Access", "spec.serviceAccountIssuer.url"} {
+		if !strings.Contains(blocked.Message, want) {
+			t.Errorf("the condition does not say %s: %s", want, blocked.Message)
+		}
+	}
+	w.blockPublicAccess(false)
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+
+	issuer, bucket := cluster.Status.Outputs["IssuerBucket"], cluster.Status.Outputs["Bucket"]
+	documents := []string{"oidc/.well-known/openid-configuration", "oidc/openid/v1/jwks"}
+	if keys := w.objects(account, region, issuer); !slices.Equal(keys, documents) {
+		t.Errorf("the bucket %s has %v", issuer, keys)
+	}
+	for _, key := range documents {
+		if allowed := w.policy(issuer); !strings.Contains(allowed, `"arn:aws:s3:::`+issuer+"/"+key+`"`) {
+			t.Errorf("the policy of the bucket %s does not let everyone read %s: %s", issuer, key, allowed)
+		}
+	}
+	if keys := w.objects(account, region, bucket); slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "oidc/") }) {
+		t.Errorf("the cluster's bucket has the issuer's documents: %v", keys)
+	}
+	if policy := w.policy(bucket); strings.Contains(policy, "IssuerForAll") {
+		t.Errorf("the policy of the cluster's bucket is %s", policy)
+	}
+	if err := w.client.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(cluster)
+	w.nothingIsLeft(account, region)
+}
+
+// TestIssuerKeepsItsURL moves a cluster that publishes its issuer's documents from its own bucket to a resource set with a bucket for them,
+// and takes its status away. The URL is in all tokens of the cluster, so it stays.
+func TestIssuerKeepsItsURL(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.ControlPlane.Replicas = 1
+	cluster.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
+	w.create(cluster)
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+	before := cluster.Status.Outputs["Issuer"]
+	if !strings.Contains(before, "oidc-provider/"+cluster.Status.Outputs["Bucket"]+".s3.") {
+		t.Fatalf("the issuer is %s", before)
+	}
+	w.stop()
+	w.loseStatus(cluster)
+	set120 := w.releaseOf("1.2.0")
+	w.edit(cluster, func() { cluster.Spec.Release = set120 })
+	w.start()
+	w.condition(cluster, "NetworkReady", metav1.ConditionTrue, "StackReady")
+	if now := cluster.Status.Outputs["Issuer"]; now != before {
+		t.Errorf("the issuer was %s and is %s", before, now)
+	}
+	if buckets := w.buckets(account, region); len(buckets) != 1 {
+		t.Errorf("the buckets are %v", buckets)
+	}
+}
+
+// TestReplacedVolumesOutliveTheStatus replaces an etcd volume that is lost, and none that a status merely calls lost, and keeps the new
+// one when the status is taken away.
+func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	w.start()
+	cluster := w.aCluster("demo")
+	cluster.Spec.Release = w.releaseOf("1.2.0")
+	w.create(cluster)
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+	first := cluster.Status.Outputs["EtcdVolume1"]
+	callItLost := func() {
+		w.eventually("the status says that a volume is lost", func() error {
+			if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+				return err
+			}
+			cluster.Status.Etcd = &v1alpha1.EtcdStatus{Volumes: []v1alpha1.EtcdVolumeStatus{{Slot: 1, Generation: 1, Lost: first}}}
+			return w.client.Status().Update(t.Context(), cluster)
+		})
+		w.touch(cluster)
+	}
+	callItLost()
+	w.condition(cluster, "Stalled", metav1.ConditionTrue, "RefusedByPolicy")
+	if _, ok := w.etcdVolumes()[first]; !ok {
+		t.Fatal("a volume that is there was removed since the status says that it is lost")
+	}
+
+	w.deleteVolume(first)
+	w.touch(cluster)
+	w.eventually("the slot has another volume", func() error {
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
+			return err
+		}
+		if now := cluster.Status.Outputs["EtcdVolume1"]; now == first || now == "" {
+			return errors.New("it is " + now)
+		}
+		return nil
+	})
+	second := cluster.Status.Outputs["EtcdVolume1"]
+	if generation := cluster.Status.Outputs["EtcdVolume1Generation"]; generation != "1" || len(w.etcdVolumes()) != 3 {
+		t.Errorf("the generation is %q, and the volumes are %v", generation, w.etcdVolumes())
+	}
+	w.condition(cluster, "ControlPlaneReady", metav1.ConditionTrue, "")
+
+	w.stop()
+	w.loseStatus(cluster)
+	w.start()
+	w.condition(cluster, "NetworkReady", metav1.ConditionTrue, "StackReady")
+	if now := cluster.Status.Outputs["EtcdVolume1"]; now != second {
+		t.Errorf("the slot's volume was %s and is %s", second, now)
+	}
+	if etcd := cluster.Status.Etcd; etcd == nil || len(etcd.Volumes) != 1 || etcd.Volumes[0].Generation != 1 {
+		t.Errorf("the status says of etcd %+v", etcd)
+	}
+}

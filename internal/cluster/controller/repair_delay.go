@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+)
+
+const (
+	// longestRepairDelay bounds the delay between two replacements that did not help.
+	longestRepairDelay = 6 * time.Hour
+	// reasonRepairDelayed is why an instance that is not well is not replaced yet.
+	reasonRepairDelayed = "RepairDelayed"
+)
+
+// countRepair counts another replacement. After is how long nodes may be unwell: the delay begins with twice of it, and doubles with
+// each replacement.
+func countRepair(before *v1alpha1.RepairStatus, after time.Duration, now time.Time) v1alpha1.RepairStatus {
+	var count v1alpha1.RepairStatus
+	if before != nil {
+		count = *before
+	}
+	count.Replaced++
+	delay := max(after, time.Second) // A shift of nothing stays nothing.
+	for range min(count.Replaced, 32) {
+		delay = min(2*delay, max(longestRepairDelay, after))
+	}
+	count.LastTime, count.NextTime = metav1.NewTime(now), metav1.NewTime(now.Add(delay))
+	return count
+}
+
+// repairDelay returns how long another replacement has to wait, 0 if it has not.
+func repairDelay(count *v1alpha1.RepairStatus, now time.Time) time.Duration {
+	if count == nil {
+		return 0
+	}
+	return max(0, count.NextTime.Sub(now))
+}
+
+// helped reports whether replacements helped: what was replaced has been well since, for as long as the next one would have waited.
+func helped(count *v1alpha1.RepairStatus, wellSince, now time.Time) bool {
+	return wellSince.After(count.LastTime.Time) && now.Sub(wellSince) >= count.NextTime.Sub(count.LastTime.Time)
+}
+
+// repairSentence says how often what was replaced, and when it is replaced again.
+func repairSentence(what string, count *v1alpha1.RepairStatus) string {
+	times := fmt.Sprintf("%d times", count.Replaced)
+	if count.Replaced == 1 {
+		times = "once"
+	}
+	return fmt.Sprintf("%s was replaced %s without success, last at %s. The next replacement is at %s; correct the cause meanwhile.",
+		what, times, count.LastTime.UTC().Format(time.RFC3339), count.NextTime.UTC().Format(time.RFC3339))
+}
+
+// repairOf returns what is counted of a slot, nil if nothing is.
+func repairOf(cluster *v1alpha1.Cluster, slot int) *v1alpha1.RepairStatus {
+	for i := range cluster.Status.Repairs {
+		if int(cluster.Status.Repairs[i].Slot) == slot {
+			return &cluster.Status.Repairs[i].RepairStatus
+		}
+	}
+	return nil
+}
+
+// keepRepair counts another replacement of a slot.
+func keepRepair(cluster *v1alpha1.Cluster, slot int, after time.Duration, now time.Time) {
+	count := countRepair(repairOf(cluster, slot), after, now)
+	if known := repairOf(cluster, slot); known != nil {
+		*known = count
+		return
+	}
+	cluster.Status.Repairs = append(cluster.Status.Repairs, v1alpha1.SlotRepairStatus{Slot: int32(slot), RepairStatus: count}) //nolint:gosec // there are three at most
+}
+
+// forgetRepairs forgets the counts of slots that are well again.
+func forgetRepairs(cluster *v1alpha1.Cluster, slots []health, now time.Time) {
+	cluster.Status.Repairs = slices.DeleteFunc(cluster.Status.Repairs, func(one v1alpha1.SlotRepairStatus) bool {
+		slot := int(one.Slot)
+		return slot >= len(slots) || slots[slot].well && helped(&one.RepairStatus, slots[slot].since, now)
+	})
+}
