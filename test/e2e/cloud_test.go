@@ -185,7 +185,8 @@ func (c *cloud) start() {
 	//nolint:noctx // It lives until kill.
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
-		"--watch-namespace="+c.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")
 	command.Env = append(os.Environ(), asOperator+"=yes",
 		awsapi.ResolverVariable+"="+c.names, "AWS_ACCESS_KEY_ID="+account, "AWS_SECRET_ACCESS_KEY=e2e", "AWS_EC2_METADATA_DISABLED=true")
 	command.Stdout, command.Stderr = log, log
