@@ -59,10 +59,14 @@ func (s *baseScope) files() []string {
 		names = append(names, "bastion.yaml")
 	}
 	if s.Issuer != "" {
-		names = append(names, "issuer.yaml")
+		names = append(names, "issuer.yaml", "addons.yaml")
 	}
 	return names
 }
+
+// IssuerHost is the issuer as IAM's condition keys have it.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html#condition-keys-wif
+func (s *baseScope) IssuerHost() string { return strings.TrimPrefix(s.Issuer, "https://") }
 
 // Public are the public subnets.
 func (s *baseScope) Public() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPublic) }
