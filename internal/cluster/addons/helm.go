@@ -39,6 +39,15 @@ type getter struct {
 	config *rest.Config
 	known  discovery.CachedDiscoveryInterface
 	mapper meta.RESTMapper
+	// namespace is that of objects whose manifests name none.
+	namespace string
+}
+
+// in returns a getter of the same clients for a release in a namespace.
+func (g *getter) in(namespace string) *getter {
+	other := *g
+	other.namespace = namespace
+	return &other
 }
 
 func newGetter(config *rest.Config) (*getter, error) {
@@ -59,9 +68,9 @@ func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error)
 // ToRESTMapper maps kinds to resources.
 func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader returns a kubeconfig without a context: the namespace is always given.
+// ToRawKubeConfigLoader returns a kubeconfig that holds the namespace only: Helm asks it where to put objects that name none.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
 }
 
 // helm carries out changes in one cluster.
@@ -100,7 +109,7 @@ func newHelm(config *rest.Config, fetcher *fetcher, pins []v1alpha1.AddonStatus)
 // configuration is what Helm's actions need for one namespace; "" is all.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := configuration.Init(h.getter, namespace, "secret"); err != nil {
+	if err := configuration.Init(h.getter.in(namespace), namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("prepare Helm: %w", err)
 	}
 	configuration.Capabilities = h.served
@@ -273,14 +282,13 @@ func (h *helm) uninstall(name, namespace string) error {
 	return nil
 }
 
-// converge brings the cluster to what is wanted and returns what has become of it. One addon that cannot be had does not keep the
+// converge brings the cluster to what is wanted and adds what has become of it to out. One addon that cannot be had does not keep the
 // others back.
-func (h *helm) converge(ctx context.Context, wanted []Chart) (*result, error) {
+func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error {
 	installed, err := h.installed()
 	if err != nil {
-		return &result{}, err
+		return err
 	}
-	out := &result{}
 	var failures []error
 	for i := range wanted {
 		w := &wanted[i]
@@ -297,7 +305,7 @@ func (h *helm) converge(ctx context.Context, wanted []Chart) (*result, error) {
 		}
 		out.changes = append(out.changes, name+" was uninstalled")
 	}
-	return out, errors.Join(failures...)
+	return errors.Join(failures...)
 }
 
 // one brings one addon to what is wanted. An installed one stays until its successor is rendered.

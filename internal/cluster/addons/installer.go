@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -274,7 +275,11 @@ func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluste
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
 	go func() {
 		defer stop()
-		problem, err := i.look(ctx, to, workloads)
+		var problem string
+		err := i.guarded(key, func() (err error) {
+			problem, err = i.look(ctx, to, workloads)
+			return err
+		})
 		if err != nil {
 			i.options.Logger.V(1).Info("Addons cannot be observed.", "cluster", key.String(), "error", err.Error())
 		}
@@ -350,35 +355,53 @@ func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Clus
 	s.available.nodes = fingerprint(to.Nodes())
 	go func() {
 		defer stop()
-		done, err := i.work(ctx, to.Config(), wanted, pins)
+		done := &result{}
+		err := i.guarded(key, func() error { return i.work(ctx, to.Config(), wanted, pins, done) })
 		log := i.options.Logger.WithValues("cluster", key.String())
 		for _, change := range done.changes {
 			log.Info("Addon " + change + ".")
 		}
-		problem, unknown := i.look(ctx, to, done.workloads)
+		var problem string
+		unknown := i.guarded(key, func() (err error) {
+			problem, err = i.look(ctx, to, done.workloads)
+			return err
+		})
 		i.end(s, digest, done, err, problem, unknown)
 		wake()
 	}()
 }
 
-func (i *Installer) work(ctx context.Context, config *rest.Config, wanted []Chart, pins []v1alpha1.AddonStatus) (*result, error) {
+// guarded returns what work returns, and an error if work panics: what a chart or a cluster's answer does to Helm costs the cluster
+// its addons and not the process its life.
+func (i *Installer) guarded(cluster types.NamespacedName, work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v", cause)
+			i.options.Logger.Error(err, "Work on addons panicked.", "cluster", cluster.String(), "stack", string(debug.Stack()))
+		}
+	}()
+	return work()
+}
+
+// work brings the cluster to what is wanted. Done is what has become of it, also after an error.
+func (i *Installer) work(ctx context.Context, config *rest.Config, wanted []Chart, pins []v1alpha1.AddonStatus, done *result) error {
 	select {
 	case i.slots <- struct{}{}:
 		defer func() { <-i.slots }()
 	case <-ctx.Done():
-		return &result{}, fmt.Errorf("wait for other clusters' addons: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for other clusters' addons: %w", context.Cause(ctx))
 	}
 	ctx, cancel := context.WithTimeout(ctx, i.options.Timeout) // not while it waits: others may be many
 	defer cancel()
 	fetcher, err := newFetcher(i.options.Folder, i.options.Transport, i.renderer)
 	if err != nil {
-		return &result{}, err
+		return err
 	}
 	h, err := newHelm(config, fetcher, pins)
 	if err != nil {
-		return &result{}, err
+		return err
 	}
-	return h.converge(ctx, wanted)
+	return h.converge(ctx, wanted, done)
 }
 
 func (i *Installer) end(s *state, digest string, done *result, err error, problem string, unknown error) {

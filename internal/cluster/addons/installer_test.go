@@ -52,6 +52,7 @@ type world struct {
 	charts    *charts
 	folder    string
 	clock     clock.PassiveClock
+	transport http.RoundTripper
 	woken     chan struct{}
 	cluster   *v1alpha1.Cluster
 	release   *v1alpha1.Release
@@ -86,7 +87,9 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) restart() { w.installer = addons.New(addons.Options{Folder: w.folder, Clock: w.clock}) }
+func (w *world) restart() {
+	w.installer = addons.New(addons.Options{Folder: w.folder, Clock: w.clock, Transport: w.transport})
+}
 
 // settle looks at the cluster until the installer has nothing under way.
 func (w *world) settle(want operatorkit.Kind) operatorkit.Outcome {
@@ -210,6 +213,26 @@ func TestAChartThatCannotBeFetchedIsNamedAndTriedAgain(t *testing.T) {
 		t.Errorf("outcome %v", outcome)
 	}
 	w.charts.broken.Store(false)
+	w.restart()
+	w.settle(operatorkit.KindDone)
+	if got := w.greeting(); got != "hello 1.0.0" {
+		t.Errorf("the cluster says %q", got)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("out of range") }
+
+func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
+	w := newWorld(t)
+	w.transport = panicking{}
+	w.restart()
+	outcome := w.settle(operatorkit.KindWait)
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonFailed || !strings.Contains(message, "out of range") || outcome.After() <= 0 {
+		t.Errorf("condition %s %s: %s; tried again after %s", status, reason, message, outcome.After())
+	}
+	w.transport = nil
 	w.restart()
 	w.settle(operatorkit.KindDone)
 	if got := w.greeting(); got != "hello 1.0.0" {

@@ -52,6 +52,9 @@ type Features struct {
 	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
 	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
 	SlotsKeepToken bool
+	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of service account tokens. Without them,
+	// these addons use the role of control-plane nodes. [AddonRoles] lists the addons.
+	AddonRoles bool
 }
 
 // sets are all resource sets, oldest first.
@@ -60,7 +63,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, AddonRoles: true,
 	}},
 }
 

@@ -59,7 +59,10 @@ func (s *baseScope) files() []string {
 		names = append(names, "bastion.yaml")
 	}
 	if s.Issuer != "" {
-		names = append(names, "issuer.yaml", "addons.yaml")
+		names = append(names, "issuer.yaml")
+		if s.Features.AddonRoles {
+			names = append(names, "addons.yaml")
+		}
 	}
 	return names
 }
