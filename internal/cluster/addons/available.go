@@ -57,7 +57,7 @@ func workloadsIn(addon string, release *helmrelease.Release) []addonWorkload {
 
 // rollout is how far a workload's pods are.
 type rollout struct {
-	// observed is whether its controller has seen its present form.
+	// observed is whether kube-controller-manager has seen its present form.
 	observed bool
 	// wanted and available are how many pods of the present form there should be, and are available.
 	wanted, available int32
@@ -121,11 +121,11 @@ func problemOf(ctx context.Context, clients kubernetes.Interface, w *addonWorklo
 	r, err := rolloutOf(ctx, clients, w)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "it was deleted", nil
+		return "it does not exist, it was deleted after it was installed", nil
 	case err != nil:
 		return "", err
 	case !r.observed:
-		return "its controller has not observed it yet", nil
+		return "kube-controller-manager has not observed its present form yet", nil
 	case r.available >= r.wanted:
 		return "", nil
 	}

@@ -78,13 +78,32 @@ func TestAddonsAreReadyWhenTheirWorkloadsAreAvailable(t *testing.T) {
 	}
 
 	made.Status.ReadyReplicas, made.Status.AvailableReplicas = 2, 2
-	if _, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+	if made, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))
-	outcome := w.settleAsked()
-	if status, reason, _ := w.addonsReady(); status != "True" || reason != addons.ReasonAvailable || outcome.After() != 0 {
-		t.Errorf("condition %s %s, asked again after %s", status, reason, outcome.After())
+	w.settleAsked()
+	if status, reason, message := w.addonsReady(); status != "True" || reason != addons.ReasonAvailable {
+		t.Errorf("condition %s %s: %s", status, reason, message)
+	}
+
+	made.Status.ReadyReplicas, made.Status.AvailableReplicas = 0, 0 // Its image does not start any more.
+	if made, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	w.settleAsked()
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, "2 of 2 pods are not available") {
+		t.Errorf("condition %s %s: %s", status, reason, message)
+	}
+
+	if err := apps.Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	w.settleAsked()
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, "does not exist") {
+		t.Errorf("condition %s %s: %s", status, reason, message)
 	}
 }
 

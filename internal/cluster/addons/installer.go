@@ -56,6 +56,9 @@ const (
 	// to lastLook.
 	firstLook = 5 * time.Second
 	lastLook  = 5 * time.Minute
+	// restLook is the wait until workloads that are available are observed again: what a change of nodes does not cause, such as a
+	// container that crashes, is noticed then.
+	restLook = 10 * time.Minute
 	// nodesSettle is how long after a change of nodes the workloads are asked about: pods of a new node need some time.
 	nodesSettle = time.Minute
 	// defaultJobs is how many clusters are worked on at once.
@@ -117,7 +120,7 @@ type availability struct {
 	workloads []addonWorkload
 	// problem says which are not available and why, "" if all are.
 	problem string
-	// looks is how often in a row they were not, and next when they are asked about again; zero if not by the clock.
+	// looks is how often in a row they were not, and next when they are observed again; zero while they are.
 	looks int
 	next  time.Time
 	// asking is whether they are being asked about.
@@ -236,9 +239,9 @@ func (s *state) record(cluster *v1alpha1.Cluster, wanted []Chart) {
 	cluster.Status.Addons = archives
 }
 
-// observe says whether the workloads of what is installed are available. They are asked about after an installation and a start of
-// the operator until they are, and after a change of nodes: a cluster at rest costs no call. Pods that are missing do not keep the
-// cluster from being ready, since some wait for workers that nobody has asked for. The caller holds the lock.
+// observe says whether the workloads of what is installed are available. They are observed after an installation and a start of the
+// operator until they are, after a change of nodes, and every ten minutes. Pods that are missing do not keep the cluster from being
+// Ready, since some wait for workers of a group that has none. The caller holds the lock.
 func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, wake func()) operatorkit.Outcome {
 	a, now := &s.available, i.options.Clock.Now()
 	if len(a.workloads) > 0 {
@@ -256,7 +259,7 @@ func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart,
 		}
 	}
 	outcome := operatorkit.Done()
-	if !a.next.IsZero() {
+	if len(a.workloads) > 0 && !a.next.IsZero() {
 		outcome = outcome.LookAgain(max(a.next.Sub(now), time.Second))
 	}
 	if a.problem != "" {
@@ -309,12 +312,14 @@ func (a *availability) saw(problem string, err error, now time.Time) {
 	if err == nil {
 		a.problem = problem
 	}
+	wait := restLook
 	if err == nil && problem == "" {
 		a.looks = 0
-		return
+	} else {
+		a.looks++
+		wait = min(firstLook<<min(a.looks-1, 10), lastLook)
 	}
-	a.looks++
-	if next := now.Add(min(firstLook<<min(a.looks-1, 10), lastLook)); a.next.IsZero() || next.Before(a.next) {
+	if next := now.Add(wait); a.next.IsZero() || next.Before(a.next) {
 		a.next = next
 	}
 }
