@@ -241,9 +241,9 @@ type ReleaseAddon struct {
 	// +kubebuilder:validation:MaxItems=16
 	Patches []AddonPatch `json:"patches,omitempty"`
 
-	// WithRole is added to the addon in clusters that have an IAM role for its service account, which are those with
-	// spec.serviceAccountIssuer. The operator makes such a role for the addon aws-ebs-csi-driver. In the values,
-	// $(ROLE_ARN) stands for the role's ARN.
+	// WithRole is added to the addon in clusters that have an IAM role for its service account. From resource set 1.2.0
+	// on, the operator creates such a role for the addon aws-ebs-csi-driver in clusters with spec.serviceAccountIssuer.
+	// In the values, $(ROLE_ARN) stands for the role's ARN.
 	// +optional
 	WithRole *AddonVariant `json:"withRole,omitempty"`
 
