@@ -37,73 +37,77 @@ func TestAddonsAreReadyWhenTheirWorkloadsAreAvailable(t *testing.T) {
 	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable {
 		t.Errorf("condition %s %s: %s before the deployment's controller has observed it", status, reason, message)
 	}
+	later := func() {
+		clock.SetTime(clock.Now().Add(time.Hour))
+		w.settleAsked()
+	}
+	unavailable := func(want string) {
+		t.Helper()
+		if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, want) {
+			t.Errorf("condition %s %s: %s, want %s", status, reason, message, want)
+		}
+	}
 
-	apps := w.clients.AppsV1().Deployments(w.cluster.Name)
-	made, err := apps.Get(t.Context(), "greeter", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "greeter-x", Labels: map[string]string{"app": "greeter"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
-	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // A controller makes it, and here is none.
-	if _, err := w.clients.CoreV1().ServiceAccounts(w.cluster.Name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	if pod, err = w.clients.CoreV1().Pods(w.cluster.Name).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
-	if _, err := w.clients.CoreV1().Pods(w.cluster.Name).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	made.Status.ObservedGeneration, made.Status.Replicas, made.Status.UpdatedReplicas, made.Status.ReadyReplicas, made.Status.AvailableReplicas = made.Generation, 2, 2, 1, 1
-	if made, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	clock.SetTime(clock.Now().Add(time.Hour))
-	w.settleAsked()
+	w.podOfGreeter("ImagePullBackOff")
+	w.availableGreeters(1)
+	later()
 	want := "Deployment " + w.cluster.Name + "/greeter of addon greeter: 1 of 2 pods are not available (pod greeter-x: container c: ImagePullBackOff)"
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, want) {
-		t.Errorf("condition %s %s: %s, want %s", status, reason, message, want)
-	}
+	unavailable(want)
 	w.restart() // A new operator observes the same, without a moment of success in between.
-	if status, _, _ := w.addonsReady(); status != "False" {
-		t.Errorf("condition %s after a restart", status)
-	}
+	unavailable(want)
 	w.settleAsked()
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, want) {
-		t.Errorf("condition %s %s: %s, want %s", status, reason, message, want)
-	}
+	unavailable(want)
 
-	made.Status.ReadyReplicas, made.Status.AvailableReplicas = 2, 2
-	if made, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	clock.SetTime(clock.Now().Add(time.Hour))
-	w.settleAsked()
+	w.availableGreeters(2)
+	later()
 	if status, reason, message := w.addonsReady(); status != "True" || reason != addons.ReasonAvailable {
 		t.Errorf("condition %s %s: %s", status, reason, message)
 	}
 
-	made.Status.ReadyReplicas, made.Status.AvailableReplicas = 0, 0 // Its image does not start any more.
-	if made, err = apps.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	clock.SetTime(clock.Now().Add(time.Hour))
-	w.settleAsked()
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, "2 of 2 pods are not available") {
-		t.Errorf("condition %s %s: %s", status, reason, message)
-	}
+	w.availableGreeters(0) // Its image does not start any more.
+	later()
+	unavailable("2 of 2 pods are not available")
 
-	if err := apps.Delete(t.Context(), made.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.clients.AppsV1().Deployments(w.cluster.Name).Delete(t.Context(), "greeter", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	clock.SetTime(clock.Now().Add(time.Hour))
-	w.settleAsked()
-	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonUnavailable || !strings.Contains(message, "does not exist") {
-		t.Errorf("condition %s %s: %s", status, reason, message)
+	later()
+	unavailable("does not exist")
+}
+
+// podOfGreeter creates a pod of the Deployment that waits for a reason.
+func (w *world) podOfGreeter(reason string) {
+	w.t.Helper()
+	core := w.clients.CoreV1()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // A controller makes it, and none runs here.
+	if _, err := core.ServiceAccounts(w.cluster.Name).Create(w.t.Context(), account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	pod, err := core.Pods(w.cluster.Name).Create(w.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "greeter-x", Labels: map[string]string{"app": "greeter"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+	if _, err := core.Pods(w.cluster.Name).UpdateStatus(w.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// availableGreeters writes the Deployment's status, as kube-controller-manager does.
+func (w *world) availableGreeters(pods int32) {
+	w.t.Helper()
+	apps := w.clients.AppsV1().Deployments(w.cluster.Name)
+	made, err := apps.Get(w.t.Context(), "greeter", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	made.Status.ObservedGeneration, made.Status.Replicas, made.Status.UpdatedReplicas = made.Generation, 2, 2
+	made.Status.ReadyReplicas, made.Status.AvailableReplicas = pods, pods
+	if _, err = apps.UpdateStatus(w.t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

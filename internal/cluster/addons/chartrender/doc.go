@@ -1,6 +1,6 @@
 // Package chartrender renders Helm charts outside the operator's process.
 //
-// A chart is a program that somebody else wrote: its templates may loop, allocate without end, or read what the process
+// A chart is a program of its publisher: its templates may loop, allocate without end, or read what the process
 // may read. So a [Renderer] starts the same program again with the hidden command [Command] for each chart. The child gets
 // the archive, the values and what the cluster serves on its standard input, and answers with manifests, or with what was
 // wrong, on its standard output. It has an empty environment, so neither AWS credentials nor a kubeconfig; on Linux it

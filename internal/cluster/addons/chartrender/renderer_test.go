@@ -56,7 +56,7 @@ func asked(archive []byte) *chartrender.Chart {
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config\ndata:\n"
 
-// A chart is somebody else's program: whatever it does, the operator goes on and says what is wrong.
+// A chart is its publisher's program: whatever it does, the operator continues and reports what is wrong.
 func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 	zeros := strings.Repeat("0", 3<<20)
 	bomb := map[string]string{}
