@@ -14,6 +14,7 @@ var iamRows = map[string]*row{
 		to: "aws_iam_role", ref: "name", attributes: map[string]string{"Arn": "arn", "RoleId": "unique_id"}, tagged: true, named: 38, awaited: true,
 		properties: fields{
 			"AssumeRolePolicyDocument": document("assume_role_policy"),
+			"Description":              argument("description"),
 			"PermissionsBoundary":      argument("permissions_boundary"),
 			"ManagedPolicyArns":        attachments,
 			"Policies": split("aws_iam_role_policy", "role", "id", "PolicyName", fields{

@@ -65,6 +65,12 @@ type ClusterStatus struct {
 	// +listMapKey=slot
 	Repairs []SlotRepairStatus `json:"repairs,omitempty"`
 
+	// Addons are the chart archives that the cluster's addons were installed from.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Addons []AddonStatus `json:"addons,omitempty"`
+
 	// PendingChanges are changes that wait for approval.
 	// +optional
 	// +listType=map
@@ -76,6 +82,26 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Stacks []StackStatus `json:"stacks,omitempty"`
+}
+
+// AddonStatus is the chart archive that an addon was installed from.
+type AddonStatus struct {
+	// Name is the addon's.
+	Name string `json:"name"`
+
+	// Chart is the chart's name in the repository, or an oci:// address.
+	Chart string `json:"chart"`
+
+	// Repository is the chart repository's address, empty for an oci:// chart.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+
+	// Version is the chart's version.
+	Version string `json:"version"`
+
+	// Digest is the SHA-256 of the archive. Another archive of the same chart and version is refused, unless the
+	// spec's or the release's digest names it.
+	Digest string `json:"digest"`
 }
 
 // NodeCount counts nodes.

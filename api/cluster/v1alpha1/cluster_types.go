@@ -230,12 +230,27 @@ type Addon struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
+	// Digest is the SHA-256 of the chart's archive, as in a chart repository's index.yaml and in the chart layer of
+	// an OCI manifest. An archive of another digest is refused. Without it, and without one of the release for the same
+	// version, the digest of the archive that is used first is recorded in the status and is required from then on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
+	Digest string `json:"digest,omitempty"`
+
 	// Values are merged over the release's.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
+
+	// Patches change the manifests that the chart renders, where the chart has no value for something. They are applied
+	// after the release's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Patches []AddonPatch `json:"patches,omitempty"`
 }
 
 // UpdatePolicy says whether changes need approval.

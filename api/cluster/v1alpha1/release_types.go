@@ -219,6 +219,14 @@ type ReleaseAddon struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
 
+	// Digest is the SHA-256 of the chart's archive, as in a chart repository's index.yaml and in the chart layer of
+	// an OCI manifest. An archive of another digest is refused. Without it, the digest of the archive that a cluster
+	// uses first is recorded in the cluster's status and is required from then on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
+	Digest string `json:"digest,omitempty"`
+
 	// Values are the chart's values. In their strings and keys $(CLUSTER), $(REGION), $(POD_CIDR) and
 	// $(SERVICE_CIDR) stand for the cluster's.
 	// +optional
@@ -226,4 +234,59 @@ type ReleaseAddon struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
+
+	// Patches change the manifests that the chart renders, where the chart has no value for something.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Patches []AddonPatch `json:"patches,omitempty"`
+
+	// WithRole is added to the addon in clusters that have an IAM role for its service account. From resource set 1.2.0
+	// on, the operator creates such a role for the addon aws-ebs-csi-driver in clusters with spec.serviceAccountIssuer.
+	// In the values, $(ROLE_ARN) stands for the role's ARN.
+	// +optional
+	WithRole *AddonVariant `json:"withRole,omitempty"`
+
+	// WithoutRole is added to the addon in clusters that have no IAM role for its service account.
+	// +optional
+	WithoutRole *AddonVariant `json:"withoutRole,omitempty"`
+}
+
+// AddonVariant is what an addon has in some clusters only.
+type AddonVariant struct {
+	// Values are merged over the addon's.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+
+	// Patches are applied after the addon's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Patches []AddonPatch `json:"patches,omitempty"`
+}
+
+// AddonPatch changes one of the manifests that a chart renders.
+type AddonPatch struct {
+	// Kind is the kind of the object to change, for example Deployment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// Name is the name of the object to change. A patch of an object that the chart does not render is refused.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Patch is merged into the object: as a strategic merge patch for Kubernetes' own kinds, as a JSON merge patch for
+	// others.
+	// +required
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Patch runtime.RawExtension `json:"patch"`
 }

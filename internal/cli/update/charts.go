@@ -31,6 +31,9 @@ func addCharts(to *terraform.Configuration, c *model.Cluster) ([]string, error) 
 			command = append(command, "--repo", chart.Repository)
 		}
 		commands = append(commands, strings.Join(append(command, "--version", chart.Version, "--namespace", chart.Namespace, "--create-namespace", "-f", file), " "))
+		for _, patch := range chart.Patches { // Helm's command line has no patches.
+			commands = append(commands, fmt.Sprintf("kubectl patch %s %s --namespace %s --patch '%s'", strings.ToLower(patch.Kind), patch.Name, chart.Namespace, patch.Patch.Raw))
+		}
 	}
 	return commands, nil
 }

@@ -7,8 +7,8 @@
 //
 // What is installed is asked of the cluster itself, once after a start: each
 // Helm release that the installer made carries a digest of what it was made from
-// in its labels. After that a look at a cluster for which nothing changed makes
-// no call. Downloads and installations take their time, so they run beside the
+// in its labels. After that a reconcile of a cluster for which nothing changed makes
+// no call, except to observe the workloads of its addons every ten minutes. Downloads and installations take their time, so they run beside the
 // reconcile that asked for them; the cluster is looked at again when they end.
 //
 // The installer touches only Helm releases that carry its label. One of the same

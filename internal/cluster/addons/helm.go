@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/action"
-	"helm.sh/helm/v4/pkg/chart"
-	"helm.sh/helm/v4/pkg/chart/loader"
-	"helm.sh/helm/v4/pkg/cli"
+	helmcommon "helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/kube"
-	"helm.sh/helm/v4/pkg/registry"
 	"helm.sh/helm/v4/pkg/release/common"
 	helmrelease "helm.sh/helm/v4/pkg/release/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +20,9 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/cluster/addons/chartrender"
 )
 
 const (
@@ -42,6 +39,15 @@ type getter struct {
 	config *rest.Config
 	known  discovery.CachedDiscoveryInterface
 	mapper meta.RESTMapper
+	// namespace is that of objects whose manifests name none.
+	namespace string
+}
+
+// in returns a getter of the same clients for a release in a namespace.
+func (g *getter) in(namespace string) *getter {
+	other := *g
+	other.namespace = namespace
+	return &other
 }
 
 func newGetter(config *rest.Config) (*getter, error) {
@@ -62,44 +68,51 @@ func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error)
 // ToRESTMapper maps kinds to resources.
 func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
 
-// ToRawKubeConfigLoader returns a kubeconfig without a context: the namespace is always given.
+// ToRawKubeConfigLoader returns a kubeconfig that holds the namespace only: Helm asks it where to put objects that name none.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{})
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
 }
 
 // helm carries out changes in one cluster.
 type helm struct {
 	getter   *getter
-	settings *cli.EnvSettings
-	registry *registry.Client
+	fetcher  *fetcher
+	renderer *chartrender.Renderer
+	// pins are the archives that the cluster's addons were installed from, by the addon's name.
+	pins map[string]v1alpha1.AddonStatus
+	// served is what the cluster serves, nil until it is asked.
+	served *helmcommon.Capabilities
 }
 
-func newHelm(config *rest.Config, folder string) (*helm, error) {
+// result is what has become of a cluster's addons.
+type result struct {
+	// changes are what was changed, in sentences.
+	changes []string
+	// archives are those that were used.
+	archives []v1alpha1.AddonStatus
+	// workloads are what the addons run.
+	workloads []addonWorkload
+}
+
+func newHelm(config *rest.Config, fetcher *fetcher, pins []v1alpha1.AddonStatus) (*helm, error) {
 	g, err := newGetter(config)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for charts: %w", err)
+	h := &helm{getter: g, fetcher: fetcher, renderer: fetcher.renderer, pins: map[string]v1alpha1.AddonStatus{}}
+	for _, pin := range pins {
+		h.pins[pin.Name] = pin
 	}
-	settings := cli.New()
-	settings.RepositoryCache, settings.ContentCache = filepath.Join(folder, "repository"), filepath.Join(folder, "content")
-	settings.RepositoryConfig, settings.RegistryConfig = filepath.Join(folder, "repositories.yaml"), filepath.Join(folder, "registry.json")
-	settings.PluginsDirectory = filepath.Join(folder, "plugins")
-	client, err := registry.NewClient(registry.ClientOptWriter(io.Discard), registry.ClientOptCredentialsFile(settings.RegistryConfig))
-	if err != nil {
-		return nil, fmt.Errorf("make a client of chart registries: %w", err)
-	}
-	return &helm{getter: g, settings: settings, registry: client}, nil
+	return h, nil
 }
 
 // configuration is what Helm's actions need for one namespace; "" is all.
 func (h *helm) configuration(namespace string) (*action.Configuration, error) {
 	configuration := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := configuration.Init(h.getter, namespace, "secret"); err != nil {
+	if err := configuration.Init(h.getter.in(namespace), namespace, "secret"); err != nil {
 		return nil, fmt.Errorf("prepare Helm: %w", err)
 	}
-	configuration.RegistryClient = h.registry
+	configuration.Capabilities = h.served
 	return configuration, nil
 }
 
@@ -118,90 +131,142 @@ func (h *helm) installed() (map[string]*helmrelease.Release, error) {
 	}
 	byName := map[string]*helmrelease.Release{}
 	for _, item := range found {
-		release, ok := item.(*helmrelease.Release)
-		if !ok {
-			return nil, fmt.Errorf("read what is installed: a release of an unknown form, %T", item)
+		release, err := releaseOf(item)
+		if err != nil {
+			return nil, err
 		}
 		byName[release.Name] = release
 	}
 	return byName, nil
 }
 
-// load fetches a chart.
-func (h *helm) load(wanted *Chart, options *action.ChartPathOptions) (chart.Charter, error) {
-	options.Version, options.RepoURL = wanted.Version, wanted.Repository
-	path, err := options.LocateChart(wanted.Chart, h.settings)
-	if err != nil {
-		return nil, fmt.Errorf("fetch chart %s %s from %s: %w", wanted.Chart, wanted.Version, wanted.Repository, unreachable(err))
+// capabilities returns what the cluster serves, as templates may ask for it.
+func (h *helm) capabilities() (*helmcommon.Capabilities, error) {
+	if h.served != nil {
+		return h.served, nil
 	}
-	loaded, err := loader.Load(path)
+	version, err := h.getter.known.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("read chart %s %s: %w", wanted.Chart, wanted.Version, err)
+		return nil, fmt.Errorf("ask for the cluster's version: %w", err)
 	}
-	return loaded, nil
+	kinds, err := action.GetVersionSet(h.getter.known)
+	if err != nil {
+		return nil, fmt.Errorf("ask for what the cluster serves: %w", err)
+	}
+	parsed, err := helmcommon.ParseKubeVersion(version.GitVersion)
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's version: %w", err)
+	}
+	h.served = &helmcommon.Capabilities{KubeVersion: *parsed, APIVersions: kinds, HelmVersion: helmcommon.DefaultCapabilities.HelmVersion}
+	return h.served, nil
 }
 
-// unreachable returns why a repository cannot be reached, without Helm's and the client's words around it, which name it again; any
-// other error as it is.
-func unreachable(err error) error {
-	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
-		return fmt.Errorf("look up %s: %s", unknown.Name, unknown.Err)
+// prepare fetches a chart and renders it in another process. What it returns is a chart without templates of its own: Helm
+// installs what is rendered as it is. The digest is the archive's.
+func (h *helm) prepare(ctx context.Context, wanted *Chart, now *helmrelease.Release) (prepared *chart.Chart, archive v1alpha1.AddonStatus, err error) {
+	archive = v1alpha1.AddonStatus{Name: wanted.Name, Chart: wanted.Chart, Repository: wanted.Repository, Version: wanted.Version}
+	digest, said := wanted.Archive, "the addon's digest"
+	if pin, ok := h.pins[wanted.Name]; ok && digest == "" {
+		archive.Digest = pin.Digest
+		if pin == archive {
+			digest, said = pin.Digest, "status.addons, by the first use of this version,"
+		}
 	}
-	if failed, ok := errors.AsType[*net.OpError](err); ok {
-		return failed
+	data, sum, err := h.fetcher.fetch(ctx, wanted, digest, said)
+	if err != nil {
+		return nil, archive, err
 	}
-	return err
+	archive.Digest = sum
+	served, err := h.capabilities()
+	if err != nil {
+		return nil, archive, err
+	}
+	asked := &chartrender.Chart{
+		Archive: data, Release: wanted.Name, Namespace: wanted.Namespace, Revision: 1, Values: wanted.Values,
+		KubeVersion: served.KubeVersion.Version, APIVersions: served.APIVersions,
+	}
+	if now != nil {
+		asked.Revision, asked.Upgrade = now.Version+1, true
+	}
+	for i := range wanted.Patches {
+		p := &wanted.Patches[i]
+		asked.Patches = append(asked.Patches, chartrender.Patch{Kind: p.Kind, Name: p.Name, Patch: p.Patch.Raw})
+	}
+	rendered, err := h.renderer.Render(ctx, asked)
+	if err != nil {
+		return nil, archive, fmt.Errorf("chart %s %s: %w", wanted.Chart, wanted.Version, err)
+	}
+	return chartOf(rendered), archive, nil
+}
+
+// chartOf makes a chart of what another has rendered: each template is a file that it includes as it is, so that nothing of it is
+// evaluated again.
+func chartOf(rendered *chartrender.Rendered) *chart.Chart {
+	made := &chart.Chart{Metadata: &chart.Metadata{
+		APIVersion: chart.APIVersionV2, Name: rendered.Name, Version: rendered.Version, AppVersion: rendered.AppVersion,
+		Description: rendered.Description, Type: "application",
+	}}
+	for _, crd := range rendered.CRDs {
+		made.Files = append(made.Files, &helmcommon.File{Name: crd.Name, Data: []byte(crd.Content)})
+	}
+	for i, manifest := range rendered.Manifests {
+		file := fmt.Sprintf("rendered/%d.yaml", i)
+		made.Files = append(made.Files, &helmcommon.File{Name: file, Data: []byte(manifest.Content)})
+		_, below, _ := strings.Cut(manifest.Name, "/") // Helm puts the chart's name before it.
+		made.Templates = append(made.Templates, &helmcommon.File{Name: below, Data: fmt.Appendf(nil, "{{ .Files.Get %q }}", file)})
+	}
+	return made
 }
 
 func labels(wanted *Chart) map[string]string {
 	return map[string]string{labelOwner: "true", labelDigest: wanted.Digest()}
 }
 
-func (h *helm) install(ctx context.Context, wanted *Chart) error {
+func (h *helm) install(ctx context.Context, wanted *Chart, prepared *chart.Chart) (*helmrelease.Release, error) {
 	configuration, err := h.configuration(wanted.Namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	install := action.NewInstall(configuration)
-	install.SetRegistryClient(h.registry)
-	loaded, err := h.load(wanted, &install.ChartPathOptions)
-	if err != nil {
-		return err
-	}
 	install.ReleaseName, install.Namespace, install.CreateNamespace = wanted.Name, wanted.Namespace, true
 	install.WaitStrategy, install.Labels = kube.HookOnlyStrategy, labels(wanted)
-	if _, err := install.RunWithContext(ctx, loaded, wanted.Values); err != nil {
+	installed, err := install.RunWithContext(ctx, prepared, wanted.Values)
+	if err != nil {
 		if strings.Contains(err.Error(), "cannot reuse a name") {
-			return fmt.Errorf("a Helm release of that name is there already, and not the operator's: uninstall it or leave the addon out: %w", err)
+			return nil, fmt.Errorf("a Helm release of that name is there already, and not the operator's: uninstall it or leave the addon out: %w", err)
 		}
-		return fmt.Errorf("install: %w", err)
+		return nil, fmt.Errorf("install: %w", err)
 	}
-	return nil
+	return releaseOf(installed)
 }
 
-func (h *helm) upgrade(ctx context.Context, wanted *Chart, now *helmrelease.Release) error {
+func (h *helm) upgrade(ctx context.Context, wanted *Chart, prepared *chart.Chart, now *helmrelease.Release) (*helmrelease.Release, error) {
 	configuration, err := h.configuration(wanted.Namespace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if now.Info.Status.IsPending() { // The operator was killed at it; nobody else works on it.
 		now.SetStatus(common.StatusFailed, "The operator was interrupted.")
 		if err := configuration.Releases.Update(now); err != nil {
-			return fmt.Errorf("take up an interrupted installation: %w", err)
+			return nil, fmt.Errorf("take up an interrupted installation: %w", err)
 		}
 	}
 	upgrade := action.NewUpgrade(configuration)
-	upgrade.SetRegistryClient(h.registry)
-	loaded, err := h.load(wanted, &upgrade.ChartPathOptions)
-	if err != nil {
-		return err
-	}
 	upgrade.Namespace, upgrade.MaxHistory = wanted.Namespace, history
 	upgrade.WaitStrategy, upgrade.Labels, upgrade.ResetValues = kube.HookOnlyStrategy, labels(wanted), true
-	if _, err := upgrade.RunWithContext(ctx, wanted.Name, loaded, wanted.Values); err != nil {
-		return fmt.Errorf("upgrade: %w", err)
+	upgraded, err := upgrade.RunWithContext(ctx, wanted.Name, prepared, wanted.Values)
+	if err != nil {
+		return nil, fmt.Errorf("upgrade: %w", err)
 	}
-	return nil
+	return releaseOf(upgraded)
+}
+
+func releaseOf(made any) (*helmrelease.Release, error) {
+	release, ok := made.(*helmrelease.Release)
+	if !ok {
+		return nil, fmt.Errorf("read what was installed: a release of an unknown form, %T", made)
+	}
+	return release, nil
 }
 
 func (h *helm) uninstall(name, namespace string) error {
@@ -217,23 +282,20 @@ func (h *helm) uninstall(name, namespace string) error {
 	return nil
 }
 
-// converge brings the cluster to what is wanted and returns what it changed, in sentences. One addon that cannot
-// be had does not keep the others back.
-func (h *helm) converge(ctx context.Context, wanted []Chart) (changes []string, err error) {
+// converge brings the cluster to what is wanted and adds what has become of it to out. One addon that cannot be had does not keep the
+// others back.
+func (h *helm) converge(ctx context.Context, wanted []Chart, out *result) error {
 	installed, err := h.installed()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var failures []error
 	for i := range wanted {
 		w := &wanted[i]
 		now := installed[w.Name]
 		delete(installed, w.Name)
-		change, err := h.one(ctx, w, now)
-		if err != nil {
+		if err := h.one(ctx, w, now, out); err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", w.Name, err))
-		} else if change != "" {
-			changes = append(changes, change)
 		}
 	}
 	for name, extra := range installed {
@@ -241,29 +303,52 @@ func (h *helm) converge(ctx context.Context, wanted []Chart) (changes []string, 
 			failures = append(failures, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		changes = append(changes, name+" was uninstalled")
+		out.changes = append(out.changes, name+" was uninstalled")
 	}
-	return changes, errors.Join(failures...)
+	return errors.Join(failures...)
 }
 
-// one brings one addon to what is wanted.
-func (h *helm) one(ctx context.Context, wanted *Chart, now *helmrelease.Release) (change string, err error) {
+// one brings one addon to what is wanted. An installed one stays until its successor is rendered.
+func (h *helm) one(ctx context.Context, wanted *Chart, now *helmrelease.Release, out *result) error {
+	if now != nil && now.Namespace == wanted.Namespace && now.Info.Status == common.StatusDeployed && now.Labels[labelDigest] == wanted.Digest() {
+		out.workloads = append(out.workloads, workloadsIn(wanted.Name, now)...)
+		return nil
+	}
+	var change string
+	remove := ""
 	switch {
 	case now == nil:
-		return fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version), h.install(ctx, wanted)
+		change = fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version)
 	case now.Namespace != wanted.Namespace:
-		if err := h.uninstall(now.Name, now.Namespace); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s was moved to namespace %s", wanted.Name, wanted.Namespace), h.install(ctx, wanted)
-	case now.Info.Status == common.StatusDeployed && now.Labels[labelDigest] == wanted.Digest():
-		return "", nil
+		change, remove = fmt.Sprintf("%s was moved to namespace %s", wanted.Name, wanted.Namespace), now.Namespace
 	case now.Info.Status == common.StatusUninstalling || now.Info.Status == common.StatusUninstalled:
-		if err := h.uninstall(now.Name, now.Namespace); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version), h.install(ctx, wanted)
+		change, remove = fmt.Sprintf("%s %s was installed", wanted.Name, wanted.Version), now.Namespace
 	default:
-		return fmt.Sprintf("%s %s was installed over %s", wanted.Name, wanted.Version, now.Chart.Metadata.Version), h.upgrade(ctx, wanted, now)
+		change = fmt.Sprintf("%s %s was installed over %s", wanted.Name, wanted.Version, now.Chart.Metadata.Version)
 	}
+	before := now
+	if remove != "" {
+		before = nil
+	}
+	prepared, archive, err := h.prepare(ctx, wanted, before)
+	if err != nil {
+		return err
+	}
+	if remove != "" {
+		if err := h.uninstall(now.Name, remove); err != nil {
+			return err
+		}
+	}
+	var made *helmrelease.Release
+	if before == nil {
+		made, err = h.install(ctx, wanted, prepared)
+	} else {
+		made, err = h.upgrade(ctx, wanted, prepared, before)
+	}
+	if err != nil {
+		return err
+	}
+	out.changes, out.archives = append(out.changes, change), append(out.archives, archive)
+	out.workloads = append(out.workloads, workloadsIn(wanted.Name, made)...)
+	return nil
 }

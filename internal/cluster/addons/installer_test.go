@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,16 +25,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/cluster/addons"
+	"github.com/aws-operator/aws-operator/internal/cluster/addons/chartrender"
 	"github.com/aws-operator/aws-operator/internal/cluster/workload"
 	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-func TestMain(m *testing.M) { controlplanetest.Main(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == chartrender.Command { // The installer starts this program again.
+		os.Exit(chartrender.Main(os.Stdin, os.Stdout, os.Stderr))
+	}
+	controlplanetest.Main(m)
+}
 
 // world is a workload cluster, a chart repository and an installer.
 type world struct {
@@ -41,6 +51,8 @@ type world struct {
 	installer *addons.Installer
 	charts    *charts
 	folder    string
+	clock     clock.PassiveClock
+	transport http.RoundTripper
 	woken     chan struct{}
 	cluster   *v1alpha1.Cluster
 	release   *v1alpha1.Release
@@ -75,7 +87,9 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) restart() { w.installer = addons.New(addons.Options{Folder: w.folder}) }
+func (w *world) restart() {
+	w.installer = addons.New(addons.Options{Folder: w.folder, Clock: w.clock, Transport: w.transport})
+}
 
 // settle looks at the cluster until the installer has nothing under way.
 func (w *world) settle(want operatorkit.Kind) operatorkit.Outcome {
@@ -206,6 +220,26 @@ func TestAChartThatCannotBeFetchedIsNamedAndTriedAgain(t *testing.T) {
 	}
 }
 
+type panicking struct{}
+
+func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("out of range") }
+
+func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
+	w := newWorld(t)
+	w.transport = panicking{}
+	w.restart()
+	outcome := w.settle(operatorkit.KindWait)
+	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonFailed || !strings.Contains(message, "out of range") || outcome.After() <= 0 {
+		t.Errorf("condition %s %s: %s; tried again after %s", status, reason, message, outcome.After())
+	}
+	w.transport = nil
+	w.restart()
+	w.settle(operatorkit.KindDone)
+	if got := w.greeting(); got != "hello 1.0.0" {
+		t.Errorf("the cluster says %q", got)
+	}
+}
+
 func TestAPersonsReleaseOfThatNameIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.cluster.Name}}, metav1.CreateOptions{}); err != nil {
@@ -225,6 +259,9 @@ func TestAPersonsReleaseOfThatNameIsLeftAlone(t *testing.T) {
 type charts struct {
 	url    string
 	broken atomic.Bool
+	// replaced has all archives be others of the same versions, and template adds a template to them.
+	replaced atomic.Bool
+	template atomic.Value
 }
 
 // ServeHTTP serves the index and the archives.
@@ -245,22 +282,27 @@ func (c *charts) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		http.NotFound(out, req)
 		return
 	}
-	_, _ = out.Write(archive(version))
+	_, _ = out.Write(c.archive(version))
 }
 
-func archive(version string) []byte {
+func (c *charts) archive(version string) []byte {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)
 	tape := tar.NewWriter(zipped)
-	for name, content := range map[string]string{
-		"greeter/Chart.yaml":  "apiVersion: v2\nname: greeter\nversion: " + version + "\n",
-		"greeter/values.yaml": "greeting: nothing\n",
+	more, _ := c.template.Load().(string)
+	files := map[string]string{
+		"greeter/templates/more.yaml": more,
+		"greeter/README.md":           fmt.Sprint("replaced: ", c.replaced.Load()),
+		"greeter/Chart.yaml":          "apiVersion: v2\nname: greeter\nversion: " + version + "\n",
+		"greeter/values.yaml":         "greeting: nothing\n",
 		"greeter/templates/greeting.yaml": `apiVersion: v1
 kind: ConfigMap
 metadata: {name: greeter, namespace: {{ .Release.Namespace }}}
 data: {greeting: {{ .Values.greeting | quote }}, version: {{ .Chart.Version | quote }}}
 `,
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) { // The same files are the same archive.
+		content := files[name]
 		_ = tape.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
 		_, _ = tape.Write([]byte(content))
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,12 +26,17 @@ type Chart struct {
 	Version string
 	// Values are laid over the chart's own.
 	Values map[string]any
+	// Archive is the SHA-256 that the chart's archive must have; empty if neither the release nor the Cluster says.
+	Archive string `json:",omitempty"`
+	// Patches change what the chart renders.
+	Patches []v1alpha1.AddonPatch `json:",omitempty"`
 }
 
 // digestLength is what fits a label beside being unique enough.
 const digestLength = 32
 
-// Digest tells one form of an addon from another.
+// Digest tells one form of an addon from another. Fields that are newer than Helm releases in clusters are left out of it
+// while they are empty, so that a newer operator does not upgrade what it finds.
 func (c *Chart) Digest() string {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -54,6 +58,7 @@ func Wanted(released []v1alpha1.ReleaseAddon, own []v1alpha1.Addon) ([]Chart, er
 		}
 		charts[addon.Name] = &Chart{
 			Name: addon.Name, Namespace: addon.Namespace, Chart: addon.Chart, Repository: addon.Repository, Version: addon.Version, Values: values,
+			Archive: addon.Digest, Patches: addon.Patches,
 		}
 	}
 	for i := range own {
@@ -89,9 +94,14 @@ func amend(charts map[string]*Chart, addon *v1alpha1.Addon) error {
 		chart = &Chart{Name: addon.Name}
 		charts[addon.Name] = chart
 	}
-	if addon.Chart != "" { // Another chart: the release's repository and version say nothing about it.
-		chart.Chart, chart.Repository, chart.Version = addon.Chart, "", ""
+	if addon.Chart != "" { // Another chart: the release's repository, version and patches say nothing about it.
+		chart.Chart, chart.Repository, chart.Version, chart.Archive, chart.Patches = addon.Chart, "", "", "", nil
 	}
+	if addon.Version != "" && addon.Version != chart.Version {
+		chart.Archive = ""
+	}
+	chart.Archive = cmp.Or(addon.Digest, chart.Archive)
+	chart.Patches = slices.Concat(chart.Patches, addon.Patches)
 	chart.Namespace = cmp.Or(addon.Namespace, chart.Namespace)
 	chart.Repository = cmp.Or(addon.Repository, chart.Repository)
 	chart.Version = cmp.Or(addon.Version, chart.Version)
@@ -99,7 +109,7 @@ func amend(charts map[string]*Chart, addon *v1alpha1.Addon) error {
 	if err != nil {
 		return fmt.Errorf("values: %w", err)
 	}
-	chart.Values = overlay(chart.Values, values)
+	chart.Values = release.Overlay(chart.Values, values)
 	switch {
 	case chart.Chart == "":
 		return fmt.Errorf("the release has no addon of that name; say where its chart is: chart")
@@ -120,23 +130,4 @@ func decode(values *runtime.RawExtension) (map[string]any, error) {
 		return nil, fmt.Errorf("they must be an object: %w", err)
 	}
 	return decoded, nil
-}
-
-// overlay lays values over others as Helm does: maps are merged, everything else is replaced, null takes away.
-// https://helm.sh/docs/chart_template_guide/values_files/
-func overlay(under, over map[string]any) map[string]any {
-	if len(over) == 0 {
-		return under
-	}
-	merged := make(map[string]any, len(under)+len(over))
-	maps.Copy(merged, under)
-	for name, value := range over {
-		below, isMap := merged[name].(map[string]any)
-		if above, ok := value.(map[string]any); ok && isMap {
-			merged[name] = overlay(below, above)
-			continue
-		}
-		merged[name] = value
-	}
-	return merged
 }

@@ -160,8 +160,13 @@ func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
 		"cluster-autoscaler": {
 			"hostNetwork": true, "nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""}, "tolerations": toleration,
 		},
-		"aws-ebs-csi-driver": {"controller": map[string]any{"region": "eu-central-1", "k8sTagClusterId": "demo"}},
-		"metrics-server":     {"args": []any{"--kubelet-insecure-tls"}},
+		"aws-ebs-csi-driver": {"controller": map[string]any{
+			"region": "eu-central-1", "k8sTagClusterId": "demo", "replicaCount": 1.0,
+			"nodeSelector": map[string]any{"node-role.kubernetes.io/control-plane": ""},
+			"tolerations": append([]any{map[string]any{"key": "CriticalAddonsOnly", "operator": "Exists"}},
+				append(slices.Clone(toleration), map[string]any{"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 300.0})...),
+		}, "node": map[string]any{"metadataSources": "kubernetes"}},
+		"metrics-server": {"args": []any{"--kubelet-insecure-tls"}},
 	}
 	for name, one := range builtin(t) {
 		if err := release.FillAddons(one.Spec.Addons, release.Facts{Cluster: "demo", Region: "eu-central-1"}); err != nil {
@@ -181,6 +186,55 @@ func TestBuiltinAddonsReachWhatTheyNeed(t *testing.T) {
 				if !reflect.DeepEqual(got[key], value) {
 					t.Errorf("%s: %s: %s is %v, want %v", name, addon, key, got[key], value)
 				}
+			}
+		}
+	}
+}
+
+// With a role, the driver's controller takes it by its service account and runs anywhere; without one, it runs where the instances'
+// role is, with one replica, since two cannot listen on the same port of one node.
+// https://docs.aws.amazon.com/sdkref/latest/guide/feature-assume-role-credentials.html
+func TestEBSCSIControllerHasCredentials(t *testing.T) {
+	const role = "arn:aws:iam::123456789012:role/demo-EBSCSIRole"
+	for name, one := range builtin(t) {
+		for _, arn := range []string{"", role} {
+			cluster := &v1alpha1.Cluster{Spec: v1alpha1.ClusterSpec{Region: "eu-central-1"}}
+			cluster.Name, cluster.Status.Outputs = "demo", map[string]string{release.AddonRoles["aws-ebs-csi-driver"]: arn}
+			addons, err := release.Addons(one, cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(addons, func(a v1alpha1.ReleaseAddon) bool { return a.Name == "aws-ebs-csi-driver" })
+			values, patches := string(addons[i].Values.Raw), addons[i].Patches
+			if arn == "" {
+				onHost := len(patches) == 1 && patches[0].Kind == "Deployment" && patches[0].Name == "ebs-csi-controller" &&
+					string(patches[0].Patch.Raw) == `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`
+				if !onHost || !strings.Contains(values, `"replicaCount":1`) || strings.Contains(values, "AWS_ROLE_ARN") {
+					t.Errorf("%s without a role: values %s, patches %+v", name, values, patches)
+				}
+				continue
+			}
+			for _, want := range []string{
+				`{"name":"AWS_ROLE_ARN","value":"` + role + `"}`, `{"name":"AWS_WEB_IDENTITY_TOKEN_FILE","value":"/var/run/secrets/aws/token"}`,
+				`{"serviceAccountToken":{"audience":"sts.amazonaws.com","expirationSeconds":3600,"path":"token"}}`,
+				`{"mountPath":"/var/run/secrets/aws","name":"aws-iam-token","readOnly":true}`,
+			} {
+				if !strings.Contains(values, want) {
+					t.Errorf("%s with a role: %s is not in %s", name, want, values)
+				}
+			}
+			if len(patches) > 0 || strings.Contains(values, "node-role.kubernetes.io") {
+				t.Errorf("%s with a role: values %s, patches %+v", name, values, patches)
+			}
+		}
+	}
+}
+
+func TestBuiltinChartsHaveADigest(t *testing.T) {
+	for name, one := range builtin(t) {
+		for i := range one.Spec.Addons {
+			if a := &one.Spec.Addons[i]; len(a.Digest) != 64 {
+				t.Errorf("%s: %s %s has the digest %q", name, a.Name, a.Version, a.Digest)
 			}
 		}
 	}

@@ -60,6 +60,9 @@ type Features struct {
 	// Without it they are in the bucket that holds the CA keys, of which a part is public then. The
 	// bucket's name is part of the issuer's URL, and another URL invalidates the tokens in use.
 	IssuerBucket bool
+	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of service account tokens. Without them,
+	// these addons use the role of control-plane nodes. [AddonRoles] lists the addons.
+	AddonRoles bool
 }
 
 // sets are all resource sets, oldest first.
@@ -68,7 +71,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true, AddonRoles: true,
 	}},
 }
 

@@ -3,6 +3,8 @@ package release
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,41 +22,96 @@ type Facts struct {
 	PodCIDR string
 	// ServiceCIDR takes the place of $(SERVICE_CIDR).
 	ServiceCIDR string
+	// Roles are the ARNs of the IAM roles of addons' service accounts, by the addon's name. An addon's takes the place of
+	// $(ROLE_ARN) in its values.
+	Roles map[string]string
 }
+
+// AddonRoles are the outputs of the base stack that hold the IAM role of an addon's service account, by the addon's name.
+// See templates/addons.yaml of package render.
+var AddonRoles = map[string]string{"aws-ebs-csi-driver": "EBSCSIRole"}
 
 // Addons returns a copy of the release's addons with the facts of a cluster, as
 // the API server has it, in their values. It errs on values that are no object.
 func Addons(r *v1alpha1.Release, c *v1alpha1.Cluster) ([]v1alpha1.ReleaseAddon, error) {
 	addons := r.DeepCopy().Spec.Addons
 	n := &c.Spec.Network
-	err := FillAddons(addons, Facts{Cluster: c.Name, Region: c.Spec.Region, PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR})
-	if err != nil {
+	facts := Facts{Cluster: c.Name, Region: c.Spec.Region, PodCIDR: n.PodCIDR, ServiceCIDR: n.ServiceCIDR, Roles: map[string]string{}}
+	for addon, output := range AddonRoles {
+		facts.Roles[addon] = c.Status.Outputs[output]
+	}
+	if err := FillAddons(addons, facts); err != nil {
 		return nil, err
 	}
 	return addons, nil
 }
 
-// FillAddons puts a cluster's facts into the values of the release's addons,
-// in place. It errs on values that are no object.
+// FillAddons adds to each of the release's addons what it has in clusters with, or without, a role for it, and puts
+// the cluster's facts into its values, in place. It errs on values that are no object.
 func FillAddons(addons []v1alpha1.ReleaseAddon, facts Facts) error {
-	replacer := strings.NewReplacer("$(CLUSTER)", facts.Cluster, "$(REGION)", facts.Region,
-		"$(POD_CIDR)", facts.PodCIDR, "$(SERVICE_CIDR)", facts.ServiceCIDR)
 	for i := range addons {
 		a := &addons[i]
-		if a.Values == nil || len(a.Values.Raw) == 0 {
-			continue
+		role := facts.Roles[a.Name]
+		variant := a.WithoutRole
+		if role != "" {
+			variant = a.WithRole
 		}
-		values := map[string]any{}
-		if err := json.Unmarshal(a.Values.Raw, &values); err != nil {
+		a.WithRole, a.WithoutRole = nil, nil
+		if variant != nil {
+			a.Patches = slices.Concat(a.Patches, variant.Patches)
+		} else {
+			variant = &v1alpha1.AddonVariant{}
+		}
+		replacer := strings.NewReplacer("$(CLUSTER)", facts.Cluster, "$(REGION)", facts.Region,
+			"$(POD_CIDR)", facts.PodCIDR, "$(SERVICE_CIDR)", facts.ServiceCIDR, "$(ROLE_ARN)", role)
+		if err := fillValues(a, variant.Values, replacer); err != nil {
 			return fmt.Errorf("addon %s: values: %w", a.Name, err)
 		}
-		raw, err := json.Marshal(fill(values, replacer))
-		if err != nil {
-			return fmt.Errorf("addon %s: values: %w", a.Name, err)
-		}
-		a.Values = &runtime.RawExtension{Raw: raw}
 	}
 	return nil
+}
+
+// fillValues merges more over the addon's values and puts the facts into them.
+func fillValues(a *v1alpha1.ReleaseAddon, more *runtime.RawExtension, replacer *strings.Replacer) error {
+	var values map[string]any
+	for _, layer := range []*runtime.RawExtension{a.Values, more} {
+		if layer == nil || len(layer.Raw) == 0 {
+			continue
+		}
+		var decoded map[string]any
+		if err := json.Unmarshal(layer.Raw, &decoded); err != nil {
+			return err //nolint:wrapcheck // The caller names the addon.
+		}
+		values = Overlay(values, decoded)
+	}
+	if values == nil {
+		return nil
+	}
+	raw, err := json.Marshal(fill(values, replacer))
+	if err != nil {
+		return err //nolint:wrapcheck // The caller names the addon.
+	}
+	a.Values = &runtime.RawExtension{Raw: raw}
+	return nil
+}
+
+// Overlay lays values over others as Helm does: maps are merged, everything else is replaced, null takes away.
+// https://helm.sh/docs/chart_template_guide/values_files/
+func Overlay(under, over map[string]any) map[string]any {
+	if len(over) == 0 {
+		return under
+	}
+	merged := make(map[string]any, len(under)+len(over))
+	maps.Copy(merged, under)
+	for name, value := range over {
+		below, isMap := merged[name].(map[string]any)
+		if above, ok := value.(map[string]any); ok && isMap {
+			merged[name] = Overlay(below, above)
+			continue
+		}
+		merged[name] = value
+	}
+	return merged
 }
 
 // fill replaces in all strings, those of keys too.

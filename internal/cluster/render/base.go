@@ -60,9 +60,16 @@ func (s *baseScope) files() []string {
 	}
 	if s.Issuer != "" {
 		names = append(names, "issuer.yaml")
+		if s.Features.AddonRoles {
+			names = append(names, "addons.yaml")
+		}
 	}
 	return names
 }
+
+// IssuerHost is the issuer as IAM's condition keys have it.
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html#condition-keys-wif
+func (s *baseScope) IssuerHost() string { return strings.TrimPrefix(s.Issuer, "https://") }
 
 // Public are the public subnets.
 func (s *baseScope) Public() []model.Subnet { return s.SubnetsOf(v1alpha1.SubnetPublic) }

@@ -245,7 +245,7 @@ func TestPoliciesFit(t *testing.T) {
 		`{"Ref":"APIListener"}`, strings.Repeat("l", 140),
 	)
 	size := func(document *template.Node) int { return len(arns.Replace(string(document.AppendJSON(nil)))) }
-	for _, role := range roles {
+	for _, role := range ofType(s, "AWS::IAM::Role") {
 		sum := 0
 		for _, policy := range s.Template.Resources[role].Properties.Get("Policies").Items {
 			sum += size(policy.Get("PolicyDocument"))
@@ -273,6 +273,12 @@ func TestStatementsAreExplained(t *testing.T) {
 			if !strings.Contains(string(text), "`"+one.sid+"`") {
 				t.Errorf("the reference does not say why %s has %s", role, one.sid)
 			}
+		}
+	}
+	_, reasons, _ := strings.Cut(string(text), "`EBSCSIRole`,")
+	for _, one := range statements(t, withIssuer(t, "1.2.0"), "EBSCSIRole") {
+		if !strings.Contains(reasons, "`"+one.sid+"`") {
+			t.Errorf("the reference does not say why EBSCSIRole has %s", one.sid)
 		}
 	}
 	for _, n := range s.Template.Resources["BucketPolicy"].Properties.Get("PolicyDocument").Get("Statement").Items {

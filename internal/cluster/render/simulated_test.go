@@ -27,7 +27,7 @@ import (
 // TestSimulatedStacks makes the stacks of clusters in a simulated account, with
 // the engine that the operator uses, and deletes them.
 func TestSimulatedStacks(t *testing.T) {
-	for _, path := range []string{"testdata/public.yaml", "testdata/private.yaml", "testdata/existing.yaml"} {
+	for _, path := range []string{"testdata/public.yaml", "testdata/private.yaml", "testdata/existing.yaml", "testdata/issuer.yaml"} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			f := read(t, path)

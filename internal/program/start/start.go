@@ -21,8 +21,8 @@ import (
 // percent is what the garbage collector was told before, by GOGC or its default.
 var percent = debug.SetGCPercent(-1)
 
-// brief are the commands that need little memory of their own, and for which people and shells wait.
-var brief = []string{"template", "completion", "__complete", "__completeNoDesc", "version", "help"}
+// brief are the commands that need little memory of their own, and for which people, shells and the operator wait.
+var brief = []string{"template", "render-chart", "completion", "__complete", "__completeNoDesc", "version", "help"}
 
 func init() { Return() }
 
