@@ -86,15 +86,15 @@ func Run(ctx context.Context, options Options) error {
 	if err := b.runAll(ctx, first); err != nil {
 		return err
 	}
-	if err := b.runAll(ctx, tasksOf(b.bundle.Role)); err != nil {
+	if err := b.runAll(ctx, tasksOf(b.bundle)); err != nil {
 		return err
 	}
 	b.Log.Info("this machine is a node of its cluster", "cluster", b.bundle.Cluster, "node", b.machine.NodeName, "took", b.since(started))
 	return nil
 }
 
-// tasksOf returns what a machine of a role does, in order; docs/design/boot.md says why in this one.
-func tasksOf(role bundle.Role) []task {
+// tasksOf returns what a machine of a bundle does, in order; docs/design/boot.md says why in this one.
+func tasksOf(of *bundle.Bundle) []task {
 	tasks := []task{
 		{"start at each boot", (*boot).installSelf, lastRetry},
 		{"artifacts", (*boot).installArtifacts, lastRetry},
@@ -103,7 +103,7 @@ func tasksOf(role bundle.Role) []task {
 		{"ssh keys", (*boot).writeAuthorizedKeys, lastRetry},
 		{"units", (*boot).startUnits, lastRetry},
 	}
-	if role == bundle.ControlPlane {
+	if of.Role == bundle.ControlPlane {
 		tasks = append(tasks,
 			task{"etcd volume", (*boot).attachVolume, lastRetry},
 			task{"etcd file system", (*boot).mountVolume, lastRetry},
@@ -116,12 +116,16 @@ func tasksOf(role bundle.Role) []task {
 		task{"extra user data", (*boot).runExtraUserData, lastRetry},
 		task{"kubelet unit", (*boot).writeKubeletUnit, lastRetry},
 	)
-	if role == bundle.ControlPlane {
+	if of.Role == bundle.ControlPlane {
 		tasks = append(tasks, controlPlanePhases()...)
 	} else {
+		retry := joinRetry
+		if of.Join != nil { // Each try makes a request, which stays for an hour.
+			retry = lastRetry
+		}
 		tasks = append(tasks,
 			task{"API", (*boot).awaitAPI, apiRetry},
-			task{"join", (*boot).join, joinRetry},
+			task{"join", (*boot).join, retry},
 		)
 	}
 	return append(tasks,

@@ -52,6 +52,9 @@ type Features struct {
 	// SlotsKeepToken has slots renew the token that workers join with, in the cluster's bucket, so that machines can join however long
 	// no operator runs. Without it the operator does, in an SSM parameter, unless Terraform makes the cluster.
 	SlotsKeepToken bool
+	// ProvenJoin has workers prove to slots which instance they are, with a request of STS that only the instance can sign, before they
+	// get a certificate. Without it the token that all workers have is enough for a certificate of any Node.
+	ProvenJoin bool
 }
 
 // sets are all resource sets, oldest first.
@@ -60,7 +63,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, ProvenJoin: true,
 	}},
 }
 
