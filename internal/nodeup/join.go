@@ -91,8 +91,8 @@ func (b *boot) ask(ctx context.Context, path, token string) error {
 	return err
 }
 
-// send calls the cluster's API and returns its answer. Nobody but the holder of a certificate of the cluster's CA is asked or shown the
-// token. What is sent, if it is not nil, is JSON.
+// send calls the cluster's API and returns its answer. Only a server with a certificate of the cluster's CA is shown the token. What is
+// sent, if it is not nil, is JSON.
 func (b *boot) send(ctx context.Context, method, path, token string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
