@@ -86,15 +86,15 @@ func Run(ctx context.Context, options Options) error {
 	if err := b.runAll(ctx, first); err != nil {
 		return err
 	}
-	if err := b.runAll(ctx, tasksOf(b.bundle)); err != nil {
+	if err := b.runAll(ctx, tasksOf(b.bundle.Role)); err != nil {
 		return err
 	}
 	b.Log.Info("this machine is a node of its cluster", "cluster", b.bundle.Cluster, "node", b.machine.NodeName, "took", b.since(started))
 	return nil
 }
 
-// tasksOf returns what a machine of a bundle does, in order; docs/design/boot.md says why in this one.
-func tasksOf(of *bundle.Bundle) []task {
+// tasksOf returns what a machine of a role does, in order; docs/design/boot.md says why in this one.
+func tasksOf(role bundle.Role) []task {
 	tasks := []task{
 		{"start at each boot", (*boot).installSelf, lastRetry},
 		{"artifacts", (*boot).installArtifacts, lastRetry},
@@ -103,7 +103,7 @@ func tasksOf(of *bundle.Bundle) []task {
 		{"ssh keys", (*boot).writeAuthorizedKeys, lastRetry},
 		{"units", (*boot).startUnits, lastRetry},
 	}
-	if of.Role == bundle.ControlPlane {
+	if role == bundle.ControlPlane {
 		tasks = append(tasks,
 			task{"etcd volume", (*boot).attachVolume, lastRetry},
 			task{"etcd file system", (*boot).mountVolume, lastRetry},
@@ -116,16 +116,12 @@ func tasksOf(of *bundle.Bundle) []task {
 		task{"extra user data", (*boot).runExtraUserData, lastRetry},
 		task{"kubelet unit", (*boot).writeKubeletUnit, lastRetry},
 	)
-	if of.Role == bundle.ControlPlane {
+	if role == bundle.ControlPlane {
 		tasks = append(tasks, controlPlanePhases()...)
 	} else {
-		retry := joinRetry
-		if of.Join != nil { // Each try makes a request, which stays for an hour.
-			retry = lastRetry
-		}
 		tasks = append(tasks,
 			task{"API", (*boot).awaitAPI, apiRetry},
-			task{"join", (*boot).join, retry},
+			task{"join", (*boot).join, joinRetry},
 		)
 	}
 	return append(tasks,

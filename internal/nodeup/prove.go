@@ -25,6 +25,9 @@ const (
 	certificateRequests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	// certificateEvery is how often a worker looks whether it has its certificate.
 	certificateEvery = time.Second
+	// deniedRetry is how long a worker whose request is denied waits before it makes another. Denied ones stay for an hour:
+	// https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#request-signing-process
+	deniedRetry = 15 * time.Second
 )
 
 // certificateRequest is a CertificateSigningRequest, as far as a worker looks at it.
@@ -107,6 +110,7 @@ func (b *boot) awaitCertificate(ctx context.Context, token string, made []byte) 
 		}
 		for _, condition := range request.Status.Conditions {
 			if condition.Type != "Approved" {
+				b.pause(ctx, deniedRetry)
 				return nil, fmt.Errorf("certificate request %s is %s: %s", request.Metadata.Name, condition.Type, condition.Message)
 			}
 		}
@@ -116,15 +120,21 @@ func (b *boot) awaitCertificate(ctx context.Context, token string, made []byte) 
 		if b.Clock.Since(started) > proof.Validity {
 			return nil, fmt.Errorf("no slot has decided about certificate request %s; another is made", request.Metadata.Name)
 		}
-		select {
-		case <-ctx.Done():
+		if b.pause(ctx, certificateEvery); ctx.Err() != nil {
 			return nil, ctx.Err() //nolint:wrapcheck // runOne says what was tried
-		case <-b.Clock.After(certificateEvery):
 		}
 		var err error
 		if made, err = b.send(ctx, http.MethodGet, certificateRequests+"/"+url.PathEscape(request.Metadata.Name), token, nil); err != nil {
 			return nil, fmt.Errorf("wait for the certificate: %w", err)
 		}
+	}
+}
+
+// pause waits, or until the context ends.
+func (b *boot) pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-b.Clock.After(length):
 	}
 }
 

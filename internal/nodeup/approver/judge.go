@@ -32,7 +32,7 @@ const (
 
 // nodeName is the form of a Node's name:
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names
-var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // signingRequest is a CertificateSigningRequest, as far as it matters here.
 type signingRequest struct {
