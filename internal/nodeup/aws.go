@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 )
 
 // AWS is what nodeup asks of AWS.
@@ -31,6 +33,12 @@ type AWS struct {
 	Volumes Volumes
 	// Zones publish the slots' names.
 	Zones Zones
+	// Instances are the account's, by which slots know workers.
+	Instances approver.Instances
+	// Credentials are those of the instance's role, with which a worker proves which instance it is.
+	Credentials aws.CredentialsProvider
+	// Endpoint, if it is not empty, is the address of all of AWS's services.
+	Endpoint string
 }
 
 // Metadata is the instance metadata service.
@@ -77,12 +85,16 @@ func Connect(region string) AWS {
 	if endpoint != "" {
 		config.BaseEndpoint = aws.String(endpoint)
 	}
+	compute := ec2.NewFromConfig(config)
 	return AWS{
-		Metadata:   metadata,
-		Objects:    s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = endpoint != "" }),
-		Parameters: ssm.NewFromConfig(config),
-		Volumes:    ec2.NewFromConfig(config),
-		Zones:      route53.NewFromConfig(config),
+		Metadata:    metadata,
+		Objects:     s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = endpoint != "" }),
+		Parameters:  ssm.NewFromConfig(config),
+		Volumes:     compute,
+		Zones:       route53.NewFromConfig(config),
+		Instances:   compute,
+		Credentials: config.Credentials,
+		Endpoint:    endpoint,
 	}
 }
 

@@ -2,8 +2,17 @@ package nodeup_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -20,9 +29,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/go-logr/logr"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
@@ -33,7 +44,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/cluster/render"
+	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
@@ -61,7 +74,7 @@ func TestMachinesBootForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	l := newLab(t)
+	l := newLab(t, release.Set110, 3)
 	started := time.Now()
 	authorities, err := pki.New(clock.RealClock{})
 	if err != nil {
@@ -118,6 +131,109 @@ func TestMachinesBootForReal(t *testing.T) {
 	})
 }
 
+// TestAWorkersTokenIsNotEnoughForAnotherNode boots a slot and a worker that proves which instance it is, and then does with the worker's
+// token, and with all that it shows to others, what an attacker on it could do.
+func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	l := newLab(t, release.Set120, 1)
+	authorities, err := pki.New(clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, content := range authorities.Files() {
+		l.put(key, content)
+	}
+	l.startSlots()
+	api := l.connect(authorities)
+	l.joinWorker(api, authorities.CACertificate())
+	l.await("the worker has joined", func() error {
+		if !strings.Contains(l.consoles(), "did=\"joined as ") {
+			return errors.New("no console says so")
+		}
+		return nil
+	})
+
+	slot := l.namesOf(api, 0)[0]
+	asked, err := api.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := ""
+	for i := range asked.Items {
+		proof = cmp.Or(proof, asked.Items[i].Annotations[approver.ProofAnnotation])
+	}
+	if proof == "" {
+		t.Fatal("no request has a proof")
+	}
+	token := l.get(model.KeyToken)
+	for name, annotations := range map[string]map[string]string{"no proof": nil, "the worker's proof": {approver.ProofAnnotation: proof}} {
+		refused := l.ask(authorities.CACertificate(), token, slot, annotations)
+		l.await("the request with "+name+" is denied", func() error {
+			got, err := api.CertificatesV1().CertificateSigningRequests().Get(t.Context(), refused, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if len(got.Status.Certificate) > 0 {
+				t.Fatalf("with %s a token is enough for a certificate of %s", name, slot)
+			}
+			if len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != certificatesv1.CertificateDenied {
+				return fmt.Errorf("it is %+v", got.Status.Conditions)
+			}
+			t.Logf("with %s: %s", name, got.Status.Conditions[0].Message)
+			return nil
+		})
+	}
+}
+
+// ask asks for the certificate of a Node with a bootstrap token and returns the request's name.
+func (l *lab) ask(ca []byte, token, node string, annotations map[string]string) string {
+	l.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}},
+	}, key)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	api := kubernetes.NewForConfigOrDie(&rest.Config{
+		Host: "https://" + l.outputs[model.OutputAPIAddress] + ":6443", BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+	})
+	lasts := int32(3600)
+	made, err := api.CertificatesV1().CertificateSigningRequests().Create(l.t.Context(), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-", Annotations: annotations},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName, ExpirationSeconds: &lasts,
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return made.Name
+}
+
+// get reads an object of the cluster's bucket.
+func (l *lab) get(key string) string {
+	l.t.Helper()
+	bucket := l.outputs[model.OutputBucket]
+	found, err := l.objects.GetObject(l.t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer found.Body.Close() //nolint:errcheck // It was only read.
+	content, err := io.ReadAll(found.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(content)
+}
+
 // startSlots makes the slots' stacks, one right after another: none waits for another's machine.
 func (l *lab) startSlots() []*bootstrap.Bundle {
 	l.t.Helper()
@@ -135,11 +251,13 @@ func (l *lab) startSlots() []*bootstrap.Bundle {
 
 func (l *lab) joinWorker(api kubernetes.Interface, ca []byte) {
 	l.t.Helper()
-	token, err := pki.NewToken()
-	if err != nil {
-		l.t.Fatal(err)
+	if l.cluster.TokenKey == "" {
+		token, err := pki.NewToken()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.admit(api, token)
 	}
-	l.admit(api, token)
 	group, err := model.ResolveGroup(l.cluster, &v1alpha1.InstanceGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo-workers", Namespace: "team"},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: "demo", MinSize: 1, MaxSize: 1, InstanceTypes: []string{"m6i.large"}},
@@ -206,7 +324,7 @@ func hasNode(ctx context.Context, api kubernetes.Interface, labels, hash string)
 	return fmt.Errorf("there are %d nodes of %s, and none of the bundle %s", len(found.Items), labels, hash)
 }
 
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, resourceSet string, slots int32) *lab {
 	t.Helper()
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -244,12 +362,12 @@ func newLab(t *testing.T) *lab {
 	}
 	l.objects = s3.NewFromConfig(own, func(o *s3.Options) { o.UsePathStyle = true })
 	l.tokens, l.instances = ssm.NewFromConfig(own), ec2.NewFromConfig(own)
-	l.makeBase()
+	l.makeBase(resourceSet, slots)
 	return l
 }
 
-// makeBase makes the base stack of a cluster of three slots.
-func (l *lab) makeBase() {
+// makeBase makes the base stack of a cluster.
+func (l *lab) makeBase(resourceSet string, slots int32) {
 	l.t.Helper()
 	const images = "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"
 	var err error
@@ -258,7 +376,7 @@ func (l *lab) makeBase() {
 		Release: &v1alpha1.Release{
 			ObjectMeta: metav1.ObjectMeta{Name: "v1.36.3"},
 			Spec: v1alpha1.ReleaseSpec{
-				Kubernetes: "v1.36.3", ResourceSet: "1.1.0",
+				Kubernetes: "v1.36.3", ResourceSet: resourceSet,
 				Images: map[v1alpha1.Architecture]v1alpha1.MachineImage{v1alpha1.AMD64: {Parameter: images}},
 			},
 		},
@@ -267,7 +385,7 @@ func (l *lab) makeBase() {
 			Spec: v1alpha1.ClusterSpec{
 				Release: "v1.36.3", Region: "eu-central-1",
 				Network:      v1alpha1.Network{CIDR: "10.0.0.0/16", Zones: []string{"eu-central-1a", "eu-central-1b", "eu-central-1c"}, Topology: v1alpha1.TopologyPublic},
-				ControlPlane: v1alpha1.ControlPlane{Replicas: 3, InstanceType: "m6i.large"},
+				ControlPlane: v1alpha1.ControlPlane{Replicas: slots, InstanceType: "m6i.large"},
 			},
 		},
 	})

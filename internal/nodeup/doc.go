@@ -39,6 +39,7 @@
 //
 //	/var/lib/nodeup/bundle.json        the bundle
 //	/var/lib/nodeup/kubeadm.yaml       kubeadm's configuration, placeholders filled in
+//	/etc/kubernetes/join.conf          the certificate that a worker joins with, while it does
 //	/var/lib/nodeup/done               the hash of the bundle that was carried out to its end
 //	/etc/systemd/system/kubelet.service with the kubelet's whole command line in ExecStart:
 //	                                   no environment file, no drop-in; one argument a line,

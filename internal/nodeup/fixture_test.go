@@ -212,7 +212,7 @@ mkdir -p "$k/pki"
 case "$1 $2 $3" in
 "init phase certs") test ! -f "$k/pki/broken.key" && test -s "$k/pki/ca.key" && echo leaf > "$k/pki/apiserver.crt" ;;
 "init phase kubeconfig") cp "$ADMIN_CONF" "$k/admin.conf" ;;
-"join --config "*) grep -q "token: ` + token + `" "$3" && echo conf > "$k/kubelet.conf" ;;
+"join --config "*) (grep -q "token: ` + token + `" "$3" || grep -q "client-certificate-data: c2lnbmVk" "$k/join.conf") && echo conf > "$k/kubelet.conf" ;;
 esac`,
 }
 

@@ -1,6 +1,7 @@
 package nodeup
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -38,18 +39,23 @@ func (b *boot) awaitAPI(ctx context.Context) (string, error) {
 	return b.bundle.API.Server + " lets machines join", b.ask(ctx, clusterInfo, "")
 }
 
-// join makes a worker a node. The token is read at each try: the operator renews it. kubeadm is called
-// only when the API knows it.
+// join makes a worker a node. The token is read at each try, since it is renewed. kubeadm is called only when the API knows the token,
+// and has given a certificate for it where workers prove which instance they are.
 func (b *boot) join(ctx context.Context) (string, error) {
 	if b.files.exists(kubeletKubeconfig) {
-		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, kubeadmFile)
+		return "nothing, the kubelet has its certificate", b.files.remove(bootstrapKubeconfig, bundle.JoinKubeconfig, kubeadmFile)
 	}
 	token, err := b.token(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := b.ask(ctx, kubeadmConfig, token); err != nil {
-		return "", fmt.Errorf("try the bootstrap token: %w", err)
+	if b.bundle.Join != nil {
+		err = b.proveInstance(ctx, token)
+	} else if err = b.ask(ctx, kubeadmConfig, token); err != nil {
+		err = fmt.Errorf("try the bootstrap token: %w", err)
+	}
+	if err != nil {
+		return "", err
 	}
 	b.values[bundle.BootstrapToken] = token
 	if _, err := b.writeKubeadmConfig(ctx); err != nil {
@@ -58,8 +64,8 @@ func (b *boot) join(ctx context.Context) (string, error) {
 	if _, err := b.command(ctx, "kubeadm", "join", "--config", b.files.path(kubeadmFile)); err != nil {
 		return "", err
 	}
-	// It has the token in it.
-	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile)
+	// They have the token or a key in them.
+	return "joined as " + b.machine.NodeName, b.files.remove(kubeadmFile, bundle.JoinKubeconfig)
 }
 
 // token reads the bootstrap token.
@@ -79,35 +85,45 @@ func (b *boot) token(ctx context.Context) (string, error) {
 	return strings.TrimSpace(*found.Parameter.Value), nil
 }
 
-// ask asks the cluster's API for something, and errs unless it is given. Nobody but the holder of a
-// certificate of the cluster's CA is asked or shown the token.
+// ask asks the cluster's API for something, and errs unless it is given.
 func (b *boot) ask(ctx context.Context, path, token string) error {
+	_, err := b.send(ctx, http.MethodGet, path, token, nil)
+	return err
+}
+
+// send calls the cluster's API and returns its answer. Only a server with a certificate of the cluster's CA is shown the token. What is
+// sent, if it is not nil, is JSON.
+func (b *boot) send(ctx context.Context, method, path, token string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.bundle.API.Server+path, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, method, b.bundle.API.Server+path, bytes.NewReader(sent))
 	if err != nil {
-		return permanent("the API's address %q: %w", b.bundle.API.Server, err)
+		return nil, permanent("the API's address %q: %w", b.bundle.API.Server, err)
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+	if sent != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	client, err := b.apiClient()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the API: %w", err)
+		return nil, fmt.Errorf("ask the API: %w", err)
 	}
 	defer response.Body.Close() //nolint:errcheck // It was only read.
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return fmt.Errorf("ask the API: %w", err)
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API: %w", err)
 	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the API answers %s for %s", response.Status, path)
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+		return nil, fmt.Errorf("the API answers %s for %s", response.Status, path)
 	}
-	return nil
+	return body, nil
 }
 
 // apiClient returns a client that trusts the cluster's CA and nobody else.

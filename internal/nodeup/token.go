@@ -9,9 +9,12 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/aws-operator/aws-operator/internal/nodeup/approver"
 )
 
 const (
@@ -26,8 +29,8 @@ const (
 	// https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/
 	tokenSecrets = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
 	tokenType    = "bootstrap.kubernetes.io/token"          //nolint:gosec // a type
-	// tokenGroup is the group that kubeadm lets join as nodes.
-	tokenGroup = "system:bootstrappers:kubeadm:default-node-token"
+	// kubeadmGroup is the group that kubeadm lets join as nodes, of whatever name.
+	kubeadmGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
 // startTokenUnit has the slot keep the token that workers join with, from now on and after each start, where the operator does not.
@@ -62,7 +65,9 @@ WantedBy=multi-user.target
 	return tokenUnit, err
 }
 
-// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot. All slots do, and whoever looks first when half of the token's life is over makes the next one.
+// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot. All slots do, and whoever
+// looks first when half of the token's life is over makes the next one. Where workers prove which instance they are, it also decides about
+// their requests for certificates.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}
 	if err := b.runOne(ctx, task{"bundle", (*boot).readBundle, lastRetry}); err != nil {
@@ -70,6 +75,13 @@ func KeepToken(ctx context.Context, options Options) error {
 	}
 	if b.bundle.TokenKey == "" {
 		return permanent("the bundle does not ask for a token to be kept")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var approving sync.WaitGroup
+	defer approving.Wait()
+	defer cancel()
+	if b.bundle.Join != nil {
+		approving.Go(func() { b.keepApproving(ctx) })
 	}
 	for {
 		if err := b.runOne(ctx, task{"bootstrap token", (*boot).renewToken, lastRetry}); err != nil {
@@ -118,6 +130,14 @@ type tokenSecret struct {
 	Data map[string][]byte `json:"data"`
 }
 
+// tokenGroup is the group of the token: one that may only ask for certificates where workers prove which instance they are.
+func (b *boot) tokenGroup() string {
+	if b.bundle.Join != nil {
+		return approver.Group
+	}
+	return kubeadmGroup
+}
+
 // tokenUntil returns when the last of the tokens ends that machines join with; the zero time if there is none.
 func (b *boot) tokenUntil(ctx context.Context) (time.Time, error) {
 	var last time.Time
@@ -133,7 +153,8 @@ func (b *boot) tokenUntil(ctx context.Context) (time.Time, error) {
 	}
 	for _, token := range list.Items {
 		until, err := time.Parse(time.RFC3339, string(token.Data["expiration"]))
-		if err == nil && string(token.Data["description"]) == tokenDescription && until.After(last) {
+		ours := string(token.Data["description"]) == tokenDescription && string(token.Data["auth-extra-groups"]) == b.tokenGroup()
+		if err == nil && ours && until.After(last) {
 			last = until
 		}
 	}
@@ -150,7 +171,7 @@ func (b *boot) createToken(ctx context.Context, id, secret string, until time.Ti
 		"stringData": map[string]string{
 			"token-id": id, "token-secret": secret, "expiration": until.Format(time.RFC3339),
 			"usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true",
-			"auth-extra-groups": tokenGroup, "description": tokenDescription,
+			"auth-extra-groups": b.tokenGroup(), "description": tokenDescription,
 		},
 	})
 	if err != nil {

@@ -34,6 +34,8 @@ const (
 	// processRelease is of the machines that really boot: its kubelet and kubeadm are other ones than those of the
 	// Release that the other tests have.
 	processRelease = "v1.36.3-processes"
+	// newestSet is the resource set that its machines are made from.
+	newestSet = "1.2.0"
 	// outage is the longest that an API server may fail to answer while a slot is lost: the load balancer's health checks
 	// have to see it.
 	outage = 10 * time.Second
@@ -120,7 +122,7 @@ func newProcessCloud(t *testing.T, images map[string]string) (*cloud, *process.H
 	if err != nil {
 		t.Fatal(err)
 	}
-	release.Name = processRelease
+	release.Name, release.Spec.ResourceSet = processRelease, newestSet
 	if err := environment.ApplyRelease(t.Context(), controlplanetest.Shared(t).RESTConfig(), release); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
 // No private key and no token is to be found where it does not belong: templates, parameters, user data, bundles, the
@@ -66,15 +69,34 @@ func (c *cloud) secrets(name string) map[string]string {
 			}
 		}
 	}
+	_, secret, _ := strings.Cut(c.bootstrapToken(name), ".")
+	needles["the bootstrap token"] = secret
+	return needles
+}
+
+// bootstrapToken is the token that workers of a cluster join with: slots keep it in the bucket, from resource set 1.2.0 on, or the operator
+// in a parameter.
+func (c *cloud) bootstrapToken(name string) string {
+	c.t.Helper()
 	parameter, err := ssm.NewFromConfig(c.config(account)).GetParameter(c.t.Context(), &ssm.GetParameterInput{
-		Name: aws.String("/cluster-operator/" + name + "/bootstrap-token"), WithDecryption: aws.Bool(true),
+		Name: aws.String(model.TokenParameterName(name)), WithDecryption: aws.Bool(true),
 	})
+	if err == nil {
+		return aws.ToString(parameter.Parameter.Value)
+	}
+	store := s3.NewFromConfig(c.config(account), func(o *s3.Options) { o.UsePathStyle = true })
+	found, inBucket := store.GetObject(c.t.Context(), &s3.GetObjectInput{
+		Bucket: aws.String(model.BucketName(name, account, region)), Key: aws.String(model.KeyToken),
+	})
+	if inBucket != nil {
+		c.t.Fatal(errors.Join(err, inBucket))
+	}
+	defer func() { _ = found.Body.Close() }()
+	token, err := io.ReadAll(found.Body)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, secret, _ := strings.Cut(aws.ToString(parameter.Parameter.Value), ".")
-	needles["the bootstrap token"] = secret
-	return needles
+	return string(token)
 }
 
 // keyLine is the second line of a private key, "" when there is none: the first is alike in all keys of a kind.

@@ -66,6 +66,9 @@ func ControlPlane(c *model.Cluster, slot int, base map[string]string) (*Bundle, 
 	}
 	b.Kubeadm.Addons = kubeadmAddons(c)
 	b.PKI, b.TokenKey = pkiFiles(), c.TokenKey
+	if b.Join, err = slotJoin(c, outputs); err != nil {
+		return nil, err
+	}
 	restore := c.Spec.ControlPlane.RestoreSnapshot
 	b.Etcd = &bundle.Etcd{
 		Slot:         at.Index,
@@ -108,24 +111,51 @@ func Worker(c *model.Cluster, g *model.Group, base map[string]string, caCertPEM 
 	if b.API, err = api(model.APIAddress(outputs), caCertPEM); err != nil {
 		return nil, err
 	}
-	if b.Kubeadm.Config, err = workerConfig(); err != nil {
+	b.Join = join(c)
+	if b.Kubeadm.Config, err = workerConfig(b.Join != nil); err != nil {
 		return nil, err
 	}
-	where, err := discovery(b.API)
-	if err != nil {
-		return nil, err
+	if b.Join == nil {
+		where, err := discovery(b.API)
+		if err != nil {
+			return nil, err
+		}
+		b.Files = append(b.Files, where)
 	}
 	patch, err := kubeletPatch(c)
 	if err != nil {
 		return nil, err
 	}
-	b.Files = append(b.Files, where, patch)
+	b.Files = append(b.Files, patch)
 	taints := make([]string, 0, len(g.Spec.Taints))
 	for _, taint := range g.Spec.Taints {
 		taints = append(taints, taint.Key+"="+taint.Value+":"+string(taint.Effect))
 	}
 	b.Kubelet, err = kubelet(b, g.Labels, taints, g.Spec.KubeletExtraArgs)
 	return b, err
+}
+
+// join returns how workers prove which instance they are; nil if they do not.
+func join(c *model.Cluster) *bundle.Join {
+	if !c.Features.ProvenJoin {
+		return nil
+	}
+	return &bundle.Join{STSHost: "sts." + c.Region + "." + c.DNSSuffix}
+}
+
+// slotJoin returns by what slots know workers. Only the operator, or Terraform, sets these tags: no role of the cluster's may change
+// those of instances.
+func slotJoin(c *model.Cluster, base map[string]string) (*bundle.Join, error) {
+	j := join(c)
+	if j == nil {
+		return nil, nil
+	}
+	if _, err := require(base, model.OutputWorkerRole); err != nil {
+		return nil, err
+	}
+	j.WorkerRole = base[model.OutputWorkerRole]
+	j.InstanceTags = map[string]string{model.TagOwnedPrefix + c.Name: model.TagOwned, model.TagCluster: c.Name}
+	return j, nil
 }
 
 // node returns what slots and workers have in common.

@@ -10,24 +10,29 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap"
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
+	"github.com/aws-operator/aws-operator/internal/cluster/release"
 	"github.com/aws-operator/aws-operator/internal/golden"
 )
 
-// TestGolden shows what machines boot from.
+// TestGolden shows what machines boot from. Bundles of a set that is published stay as they are, or clusters that run would roll.
 func TestGolden(t *testing.T) {
-	c, g := newFixture().mustResolve(t)
-	slot, err := bootstrap.ControlPlane(c, 1, outputs)
-	if err != nil {
-		t.Fatal(err)
+	for suffix, set := range map[string]string{"": release.Set110, "-1.2.0": release.Set120} {
+		f := newFixture()
+		f.release.Spec.ResourceSet = set
+		c, g := f.mustResolve(t)
+		slot, err := bootstrap.ControlPlane(c, 1, outputs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker, err := bootstrap.Worker(c, g, outputs, []byte(caCertificate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Equal(t, "control-plane"+suffix+".json", slot.JSON())
+		golden.Equal(t, "control-plane"+suffix+".kubeadm.yaml", []byte(slot.Kubeadm.Config))
+		golden.Equal(t, "worker"+suffix+".json", worker.JSON())
+		golden.Equal(t, "worker"+suffix+".kubeadm.yaml", []byte(worker.Kubeadm.Config))
 	}
-	worker, err := bootstrap.Worker(c, g, outputs, []byte(caCertificate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Equal(t, "control-plane.json", slot.JSON())
-	golden.Equal(t, "control-plane.kubeadm.yaml", []byte(slot.Kubeadm.Config))
-	golden.Equal(t, "worker.json", worker.JSON())
-	golden.Equal(t, "worker.kubeadm.yaml", []byte(worker.Kubeadm.Config))
 }
 
 func TestSameClusterGivesSameBytes(t *testing.T) {
@@ -98,7 +103,9 @@ func TestBundleHoldsNoSecret(t *testing.T) {
 }
 
 func TestMissingOutputs(t *testing.T) {
-	c, g := newFixture().mustResolve(t)
+	f := newFixture()
+	f.release.Spec.ResourceSet = release.Set120
+	c, g := f.mustResolve(t)
 	for name := range outputs {
 		without := maps.Clone(outputs)
 		delete(without, name)

@@ -176,6 +176,7 @@ func (f fixture) mustResolve(t *testing.T) (*model.Cluster, *model.Group) {
 var outputs = map[string]string{
 	model.OutputAPIAddress: "demo-APILo-aB3dE5gH7iJ9-0123456789abcdef.elb.eu-central-1.amazonaws.com",
 	model.OutputHostedZone: "Z0987654321ABC",
+	model.OutputWorkerRole: "arn:aws:iam::123456789012:role/demo-WorkerRole-aB3dE5gH7iJ9",
 }
 
 // caCertificate is a CA's, and always the same one, for golden files.

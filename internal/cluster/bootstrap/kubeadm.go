@@ -247,8 +247,18 @@ func peerURL(slot model.Slot) string {
 // discoveryFile tells kubeadm where the API is and whom to trust.
 const discoveryFile = "/etc/kubernetes/discovery.conf"
 
-// workerConfig returns kubeadm's configuration for a worker.
-func workerConfig() (string, error) {
+// workerConfig returns kubeadm's configuration for a worker. A worker that proves which instance it is joins with the certificate that
+// it gets for that, in a file of nodeup's; others join with the token.
+func workerConfig(proves bool) (string, error) {
+	// The machine knows the CA, so the cluster need not sign for itself with the token, and kubeadm need
+	// not wait until it has.
+	where := map[string]any{
+		"file":              map[string]any{"kubeConfigPath": discoveryFile},
+		"tlsBootstrapToken": bundle.Placeholder(bundle.BootstrapToken),
+	}
+	if proves {
+		where = map[string]any{"file": map[string]any{"kubeConfigPath": bundle.JoinKubeconfig}}
+	}
 	return documents(map[string]any{
 		"apiVersion": kubeadmVersion,
 		"kind":       "JoinConfiguration",
@@ -259,13 +269,8 @@ func workerConfig() (string, error) {
 		// Preflight asks for an empty machine; nodeup has to be able to start over.
 		"skipPhases": []any{"preflight"},
 		"patches":    map[string]any{"directory": patchDirectory},
-		// The machine knows the CA, so the cluster need not sign for itself with the token, and kubeadm need
-		// not wait until it has.
-		"discovery": map[string]any{
-			"file":              map[string]any{"kubeConfigPath": discoveryFile},
-			"tlsBootstrapToken": bundle.Placeholder(bundle.BootstrapToken),
-		},
-		// nodeup tries again, with the token as it is then: the operator renews it.
+		"discovery":  where,
+		// nodeup tries again, with the token as it is then: it is renewed.
 		"timeouts": map[string]any{"discovery": "1m0s", "tlsBootstrap": "2m0s"},
 	})
 }

@@ -95,6 +95,8 @@ const (
 	OutputControlPlaneInstanceProfile = "ControlPlaneInstanceProfile"
 	// OutputWorkerInstanceProfile is the name of the workers' instance profile.
 	OutputWorkerInstanceProfile = "WorkerInstanceProfile"
+	// OutputWorkerRole is the ARN of the workers' role, from resource set 1.2.0 on.
+	OutputWorkerRole = "WorkerRole"
 	// OutputAPITargetGroup is the ARN of the API's target group.
 	OutputAPITargetGroup = "APITargetGroup"
 	// OutputAPIAddress is the DNS name of the API's load balancer, in the case that AWS gave it; see [APIAddress].

@@ -63,6 +63,9 @@ type Features struct {
 	// AddonRoles gives addons that call AWS IAM roles of their own in clusters with an issuer of service account tokens. Without them,
 	// these addons use the role of control-plane nodes. [AddonRoles] lists the addons.
 	AddonRoles bool
+	// ProvenJoin has workers prove to slots which instance they are, with a request of STS that only the instance can sign, before they
+	// get a certificate. Without it the token that all workers have is enough for a certificate of any Node.
+	ProvenJoin bool
 }
 
 // sets are all resource sets, oldest first.
@@ -71,7 +74,7 @@ var sets = []ResourceSet{
 	{Version: Set110, Features: Features{CrossZoneAPI: true}},
 	{Version: Set120, Features: Features{
 		CrossZoneAPI: true, SignedBootRequest: true, ShortNodeShutdown: true, FastSlotRestart: true, ConfiguredCrictl: true,
-		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true, AddonRoles: true,
+		PartitionedRegistries: true, TaggedImages: true, SlotsKeepToken: true, RejoinEtcd: true, IssuerBucket: true, AddonRoles: true, ProvenJoin: true,
 	}},
 }
 

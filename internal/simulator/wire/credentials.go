@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// scope is what a request's credentials say. Signatures are not verified: the
-// simulator has no secrets to keep.
+// scope is what a request's credentials say. Signatures are not verified, but for
+// those of presigned requests of STS: the simulator has no secrets to keep.
 type scope struct {
 	accessKey, region, service string
 }

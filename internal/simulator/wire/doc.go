@@ -16,7 +16,8 @@
 //
 // [NewRouter] serves several services at one address, as a caller sees AWS
 // behind AWS_ENDPOINT_URL: the credential scope of the signature names service
-// and region, the access key id the account. Signatures are not verified; a
+// and region, the access key id the account. Signatures are not verified, but for
+// presigned requests of STS; a
 // request without any credentials is refused as AWS refuses it.
 //
 // Decoding and encoding work by reflection on the SDK's types, with one codec

@@ -21,7 +21,14 @@ type Principal struct {
 // router looks callers up. The zero value is ready for use.
 type Keys struct {
 	mu   sync.RWMutex
-	keys map[string]Principal
+	keys map[string]issued
+}
+
+// issued is a key that was issued.
+type issued struct {
+	Principal
+
+	secret string
 }
 
 // Issue makes an access key with the given prefix ("AKIA" for a user's, "ASIA"
@@ -31,9 +38,9 @@ func (k *Keys) Issue(prefix string, p Principal) (id, secret string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keys == nil {
-		k.keys = map[string]Principal{}
+		k.keys = map[string]issued{}
 	}
-	k.keys[id] = p
+	k.keys[id] = issued{p, secret}
 	return id, secret
 }
 
@@ -49,7 +56,15 @@ func (k *Keys) Lookup(id string) (Principal, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	p, ok := k.keys[id]
-	return p, ok
+	return p.Principal, ok
+}
+
+// secretOf returns the secret of an issued key.
+func (k *Keys) secretOf(id string) (string, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	p, ok := k.keys[id]
+	return p.secret, ok
 }
 
 // RandomID returns n random characters of those that AWS uses in ids: upper-case

@@ -129,7 +129,7 @@ func (r *Router) routeSigned(q *request) error {
 		return unknownService(q.scope.service)
 	}
 	q.service = pick(candidates, q)
-	return nil
+	return r.verifyPresigned(q)
 }
 
 func (r *Router) routeUnsigned(q *request) error {

@@ -52,6 +52,8 @@ type Bundle struct {
 	// TokenKey is where in the bucket the bootstrap token is, in place of the parameter, where slots keep it: a slot
 	// makes and renews it, a worker reads it.
 	TokenKey string `json:"tokenKey,omitempty"`
+	// Join, if not nil, says that workers prove which instance they are before they get a certificate, and how slots verify that.
+	Join *Join `json:"join,omitempty"`
 	// API is where a worker finds the cluster that it joins.
 	API *API `json:"api,omitempty"`
 	// Kubeadm is what kubeadm is told.
@@ -144,6 +146,19 @@ type EtcdRestore struct {
 	InitialCluster string `json:"initialCluster"`
 	Token          string `json:"token"`
 }
+
+// Join is how workers prove which instance they are.
+type Join struct {
+	// STSHost is the host of the region's STS, for which proofs are signed.
+	STSHost string `json:"stsHost"`
+	// WorkerRole is the ARN of the workers' role, and InstanceTags are tags of all instances of the cluster's groups. Slots compare
+	// them.
+	WorkerRole   string            `json:"workerRole,omitempty"`
+	InstanceTags map[string]string `json:"instanceTags,omitempty"`
+}
+
+// JoinKubeconfig is the file with the certificate that a worker joins with. Its kubeadm configuration names it.
+const JoinKubeconfig = "/etc/kubernetes/join.conf"
 
 // API is the cluster's Kubernetes API.
 type API struct {

@@ -9,7 +9,7 @@
 // authorities, and then serves a [kubeapi.Server] that all slots of a cluster
 // share, under a certificate of the cluster's own authority, as long as a
 // majority of them is up. A worker reads its token and waits until the API knows
-// it; where no operator does, slots keep that. Both then are Nodes with the bundle's labels and taints, Ready at once.
+// it; where no operator does, slots keep that. It does not prove which instance it is, as no kubelet asks for a certificate. Both then are Nodes with the bundle's labels and taints, Ready at once.
 // When a machine ends, its Node goes, as the cloud controller has it.
 //
 // Slots show their control plane as mirror pods, and each slot's /readyz can be

@@ -152,7 +152,7 @@ func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Clie
 	if err := m.enter(c, b, true); err != nil || b.TokenKey == "" {
 		return nil, err
 	}
-	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey}, nil
+	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey, group: groupOf(b)}, nil
 }
 
 // attach finds the slot's volume by its tags and takes it.

@@ -25,6 +25,15 @@ type keptToken struct {
 	cluster     *cluster
 	config      aws.Config
 	bucket, key string
+	group       string
+}
+
+// groupOf is the group of the token that slots of a bundle keep.
+func groupOf(b *bundle.Bundle) string {
+	if b.Join != nil {
+		return "system:bootstrappers:cluster-operator:workers"
+	}
+	return "system:bootstrappers:kubeadm:default-node-token"
 }
 
 // keepToken keeps the token until the machine ends.
@@ -66,7 +75,7 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 			bootstrapapi.BootstrapTokenIDKey: []byte(token.ID()), bootstrapapi.BootstrapTokenSecretKey: []byte(token.Secret()),
 			bootstrapapi.BootstrapTokenExpirationKey:       []byte(until.UTC().Format(time.RFC3339)),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
-			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte("system:bootstrappers:kubeadm:default-node-token"),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(k.group),
 		},
 	})
 	if err != nil {
