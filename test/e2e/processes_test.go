@@ -27,6 +27,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
+	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
@@ -82,9 +83,13 @@ func TestProcessMachines(t *testing.T) {
 	if left := machineProcesses(t); len(left) > 0 {
 		t.Errorf("deletion left processes of machines: %v", left)
 	}
-	if left, err := os.ReadDir(filepath.Join(host.Dir(), "volumes")); err != nil || len(left) > 0 {
-		t.Errorf("deletion left volumes' data: %v, %v", left, err)
-	}
+	patience.Until(t, "the data of volumes and snapshots is deleted", func() error { // EC2 does that after it has answered.
+		left, err := os.ReadDir(filepath.Join(host.Dir(), "volumes"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("there is data of %v", left)
+		}
+		return err
+	})
 	c.close()
 	if _, err := os.Stat(host.Dir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the machines' folder is there when they are closed: %v", err)
