@@ -23,6 +23,7 @@ import (
 // What Terraform would know after it has made the load balancer and the zone. The address is sorted as the mark is among the
 // names of the API server's certificate.
 const (
+	workerRole = "arn:aws:iam::123456789012:role/demo-worker"
 	apiAddress = "tf-LB-0123456789abcdef.elb.eu-central-1.amazonaws.com"
 	zoneID     = "Z0987654321ABC"
 )
@@ -53,6 +54,7 @@ func (p *parsed) evaluation(t *testing.T, c *terraform.Configuration) *hcl.EvalC
 		Variables: map[string]cty.Value{
 			"path":             cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(".")}),
 			"aws_lb":           every("aws_lb", "dns_name", apiAddress),
+			"aws_iam_role":     every("aws_iam_role", "arn", workerRole),
 			"aws_route53_zone": every("aws_route53_zone", "zone_id", zoneID),
 			"data": cty.ObjectVal(map[string]cty.Value{"aws_caller_identity": cty.ObjectVal(map[string]cty.Value{
 				"current": cty.ObjectVal(map[string]cty.Value{"account_id": cty.StringVal("123456789012")}),
@@ -146,7 +148,7 @@ func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 func (f fixture) sameBundles(t *testing.T, stored map[string]string) {
 	t.Helper()
 	in := f.input(t)
-	outputs := map[string]string{model.OutputAPIAddress: apiAddress, model.OutputHostedZone: zoneID}
+	outputs := map[string]string{model.OutputAPIAddress: apiAddress, model.OutputHostedZone: zoneID, model.OutputWorkerRole: workerRole}
 	check := func(b *bootstrap.Bundle, err error) {
 		t.Helper()
 		if err != nil {
