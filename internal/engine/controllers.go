@@ -55,6 +55,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 		listener: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events")}),
 		clock:    r.Clock, every: r.Poll, targets: map[awsapi.Target]bool{r.target: true},
 	}
+	r.clients, r.events = clients, events
 	if err := mgr.Add(events); err != nil {
 		return nil, fmt.Errorf("add the look for instances: %w", err)
 	}

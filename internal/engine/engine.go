@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	autoscalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/awsapi"
+	"github.com/aws-operator/aws-operator/internal/cluster/live"
 	"github.com/aws-operator/aws-operator/internal/cluster/programs"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 	"github.com/aws-operator/aws-operator/internal/state"
@@ -152,6 +155,9 @@ type run struct {
 	key    types.NamespacedName
 	region string
 	target awsapi.Target
+	// clients reach AWS, and events finds instances that wait to be drained there.
+	clients *awsapi.Clients
+	events  *polled
 }
 
 // load gives the API what the state holds, and what the operator is to have.
@@ -266,6 +272,9 @@ func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.
 	err := Follow(ctx, FollowOptions{
 		Client: r.client, Cluster: r.key, Goal: r.Goal, Observe: r.Observe, Settle: r.Settle, Clock: r.Clock,
 	})
+	if err == nil && r.Goal == Ready {
+		err = r.awaitLeaving(ctx)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -278,6 +287,38 @@ func (r *run) follow(ctx context.Context, end context.CancelCauseFunc, mgr ctrl.
 		err = errors.Join(err, failed)
 	}
 	return err
+}
+
+// awaitLeaving waits until no instance of the cluster is on its way out. CloudFormation ends a rolling update before the last instance is
+// drained, and an earlier run may have been killed before it learned of one. Without a run that drains it, an instance stays until its
+// lifecycle hook times out.
+func (r *run) awaitLeaving(ctx context.Context) error {
+	cluster := &v1alpha1.Cluster{}
+	if err := r.client.Get(ctx, r.key, cluster); err != nil {
+		return fmt.Errorf("read cluster %s: %w", r.Cluster, err)
+	}
+	for {
+		found, err := live.Find(ctx, r.clients, cluster)
+		if err != nil {
+			return err //nolint:wrapcheck // it says what it looked for
+		}
+		if !slices.ContainsFunc(found.Groups, func(g live.Group) bool { return slices.ContainsFunc(g.Instances, isLeaving) }) {
+			return nil
+		}
+		// What fails is looked for again.
+		_, _ = r.events.listener.SweepInstances(ctx, r.target)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-r.Clock.After(r.Poll):
+		}
+	}
+}
+
+// isLeaving reports whether Auto Scaling is terminating an instance; those that it retains stay.
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-lifecycle.html
+func isLeaving(i live.Instance) bool {
+	return strings.HasPrefix(i.State, string(autoscalingtypes.LifecycleStateTerminating)) && i.State != string(autoscalingtypes.LifecycleStateTerminatingRetained)
 }
 
 // errEnded is why the controllers stop when the run is over.

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 	"github.com/aws-operator/aws-operator/internal/engine"
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
@@ -141,5 +145,38 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 				t.Errorf("there are stacks %v", stacks)
 			}
 		})
+	}
+}
+
+// An earlier run may have ended before it learned that an instance waits to be drained, and no other program drains it.
+func TestARunDrainsTheInstanceThatAnEarlierOneLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(w.run(w.options(engine.Ready)))
+	groups := autoscaling.NewFromConfig(w.aws())
+	leaving := func() (ids []string) {
+		found, err := groups.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{})
+		w.must(err)
+		for _, one := range found.AutoScalingInstances {
+			if strings.HasPrefix(*one.LifecycleState, "Terminating") {
+				ids = append(ids, *one.InstanceId)
+			}
+		}
+		return ids
+	}
+	found, err := groups.DescribeAutoScalingGroups(t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
+		Filters: []types.Filter{{Name: aws.String("tag:aws:cloudformation:stack-name"), Values: []string{"demo-workers"}}},
+	})
+	w.must(err)
+	_, err = groups.TerminateInstanceInAutoScalingGroup(t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
+		InstanceId: found.AutoScalingGroups[0].Instances[0].InstanceId, ShouldDecrementDesiredCapacity: aws.Bool(false),
+	})
+	w.must(err)
+	if len(leaving()) != 1 {
+		t.Fatalf("the instances %v are leaving", leaving())
+	}
+	w.must(w.run(w.options(engine.Ready)))
+	if left := leaving(); len(left) > 0 {
+		t.Errorf("the run ended, and nothing drains the instances %v", left)
 	}
 }
