@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,12 +35,16 @@ func TestCluster(t *testing.T) {
 	}
 	w.complete(account, region, demoStacks...)
 	w.bucketHolds(cluster)
-	if got := cluster.Status.Nodes; got.Summary != "5/5" || got.Updated != 5 {
-		t.Errorf("the cluster has %+v nodes", got)
-	}
-	if got := group.Status.Nodes; got.Summary != "2/2" || got.Updated != 2 {
-		t.Errorf("the group has %+v nodes", got)
-	}
+	// A Cluster is Ready with its first worker; the other nodes are counted as they join.
+	w.eventually("all nodes are counted", func() error {
+		if err := errors.Join(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster), w.client.Get(t.Context(), client.ObjectKeyFromObject(group), group)); err != nil {
+			return err
+		}
+		if all, some := cluster.Status.Nodes, group.Status.Nodes; all.Summary != "5/5" || all.Updated != 5 || some.Summary != "2/2" || some.Updated != 2 {
+			return fmt.Errorf("the cluster has %+v nodes, the group %+v", all, some)
+		}
+		return nil
+	})
 	if cluster.Status.Version != "v1.36.3" || cluster.Status.ResourceSet != "1.1.0" || group.Status.Version != "v1.36.3" || group.Status.AutoScalingGroup == "" {
 		t.Errorf("the cluster has status %+v, the group %+v", cluster.Status, group.Status)
 	}
