@@ -13,10 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -200,8 +202,9 @@ func (l *lab) ask(ca []byte, token, node string, annotations map[string]string) 
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	server, name := l.server()
 	api := kubernetes.NewForConfigOrDie(&rest.Config{
-		Host: "https://" + l.outputs[model.OutputAPIAddress] + ":6443", BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		Host: server, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: name},
 	})
 	lasts := int32(3600)
 	made, err := api.CertificatesV1().CertificateSigningRequests().Create(l.t.Context(), &certificatesv1.CertificateSigningRequest{
@@ -443,15 +446,22 @@ func (l *lab) userData(b *bootstrap.Bundle) string {
 	return text
 }
 
-// connect returns a client of the cluster, through its load balancer.
-func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
+// server returns how the API's load balancer is dialed, and the name that its certificate is for.
+func (l *lab) server() (server, name string) {
 	l.t.Helper()
 	host, name, err := l.resolver.Dial(l.t.Context(), model.APIAddress(l.outputs))
 	if err != nil {
 		l.t.Fatal(err)
 	}
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(model.PortAPI)), name
+}
+
+// connect returns a client of the cluster, through its load balancer.
+func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
+	l.t.Helper()
+	server, name := l.server()
 	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
-		Cluster: "demo", Server: "https://" + host + ":6443", ServerName: name, CommonName: "operator",
+		Cluster: "demo", Server: server, ServerName: name, CommonName: "operator",
 		Organisations: []string{pki.GroupMasters}, Validity: time.Hour,
 	})
 	if err != nil {
