@@ -229,7 +229,7 @@ func (l *lab) get(key string) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	defer found.Body.Close() //nolint:errcheck // It was only read.
+	defer found.Body.Close()
 	content, err := io.ReadAll(found.Body)
 	if err != nil {
 		l.t.Fatal(err)

@@ -47,10 +47,10 @@ var errNoQuorum = errors.New("no other member of etcd is in a quorum")
 // etcdMember is a member as etcd's JSON gateway lists it: numbers of 64 bits are strings.
 // https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/
 type etcdMember struct {
-	ID         string   `json:"ID"`
+	ID         string   `json:"ID"` //nolint:tagliatelle // the names are etcd's
 	Name       string   `json:"name"`
-	PeerURLs   []string `json:"peerURLs"`
-	ClientURLs []string `json:"clientURLs"`
+	PeerURLs   []string `json:"peerURLs"`   //nolint:tagliatelle // as above
+	ClientURLs []string `json:"clientURLs"` //nolint:tagliatelle // as above
 }
 
 // decideMember decides whether the slot's member of etcd makes a new cluster or joins one, and has the

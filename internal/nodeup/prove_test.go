@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -137,7 +136,7 @@ func TestSlotsThatWorkersProveThemselvesToKeepATokenThatMayOnlyAsk(t *testing.T)
 	if len(k.api.secrets) != 2 {
 		t.Fatalf("there are %d tokens", len(k.api.secrets))
 	}
-	if group := fmt.Sprintf("%s", k.api.secrets[1]["auth-extra-groups"]); group != "system:bootstrappers:cluster-operator:workers" {
+	if group := string(k.api.secrets[1]["auth-extra-groups"]); group != "system:bootstrappers:cluster-operator:workers" {
 		t.Errorf("the token is of %s", group)
 	}
 }

@@ -129,6 +129,17 @@ type availability struct {
 	nodes uint64
 }
 
+// noteNodes has the workloads observed again when there are other nodes: after a while if they were available, at once if not.
+func (a *availability) noteNodes(nodes uint64, now time.Time) {
+	if nodes == a.nodes {
+		return
+	}
+	a.nodes, a.looks, a.next = nodes, 0, now
+	if a.problem == "" {
+		a.next = now.Add(nodesSettle)
+	}
+}
+
 // wanted is what the inputs say is wanted.
 type wanted struct {
 	of     inputs
@@ -245,14 +256,7 @@ func (s *state) record(cluster *v1alpha1.Cluster, wanted []Chart) {
 func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, wake func()) operatorkit.Outcome {
 	a, now := &s.available, i.options.Clock.Now()
 	if len(a.workloads) > 0 {
-		if nodes := fingerprint(to.Nodes()); nodes != a.nodes {
-			a.nodes, a.looks = nodes, 0
-			if a.problem == "" {
-				a.next = now.Add(nodesSettle)
-			} else {
-				a.next = now
-			}
-		}
+		a.noteNodes(fingerprint(to.Nodes()), now)
 		if !a.asking && !a.next.IsZero() && !now.Before(a.next) {
 			a.asking, a.next = true, time.Time{}
 			i.ask(s, cluster, to, wake)
@@ -413,9 +417,10 @@ func (i *Installer) end(s *state, digest string, done *result, err error, proble
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.running, s.stop = "", nil
-	s.archives = append(done.archives, slices.DeleteFunc(s.archives, func(old v1alpha1.AddonStatus) bool {
+	others := slices.DeleteFunc(s.archives, func(old v1alpha1.AddonStatus) bool {
 		return slices.ContainsFunc(done.archives, func(now v1alpha1.AddonStatus) bool { return now.Name == old.Name })
-	})...)
+	})
+	s.archives = slices.Concat(done.archives, others)
 	now := i.options.Clock.Now()
 	if err == nil {
 		s.installed, s.failed, s.reason, s.why, s.failures = digest, "", "", "", 0

@@ -27,9 +27,9 @@ type Chart struct {
 	// Values are laid over the chart's own.
 	Values map[string]any
 	// Archive is the SHA-256 that the chart's archive must have; empty if neither the release nor the Cluster says.
-	Archive string `json:",omitempty"`
+	Archive string `json:",omitempty"` //nolint:tagliatelle // as the other fields, of which the digest is made
 	// Patches change what the chart renders.
-	Patches []v1alpha1.AddonPatch `json:",omitempty"`
+	Patches []v1alpha1.AddonPatch `json:",omitempty"` //nolint:tagliatelle // as above
 }
 
 // digestLength is what fits a label beside being unique enough.

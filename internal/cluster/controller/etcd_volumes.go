@@ -164,7 +164,7 @@ func (o *operator) recoverOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 	var volumes []v1alpha1.EtcdVolumeStatus
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		if generation, snapshot := model.ParseEtcdGeneration(found[model.OutputEtcdGeneration(slot)]); generation > 0 {
-			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot}) //nolint:gosec // there are three at most
+			volumes = append(volumes, v1alpha1.EtcdVolumeStatus{Slot: int32(slot), Generation: generation, Snapshot: snapshot})
 		}
 	}
 	if len(volumes) > 0 {

@@ -134,18 +134,16 @@ func (o *operator) putRestore(ctx context.Context, cluster *v1alpha1.Cluster, to
 	if err != nil {
 		return err
 	}
-	if etcd := cluster.Status.Etcd; etcd != nil && etcd.RestoreProgram != "" {
-		sum, err := file.Sum()
-		if err != nil {
+	sum, err := file.Sum()
+	if err != nil {
+		return err
+	}
+	if etcd := cluster.Status.Etcd; etcd != nil && etcd.RestoreProgram != "" && etcd.RestoreProgram != sum {
+		there, err := to.has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
+		if err != nil || there {
 			return err
 		}
-		if sum != etcd.RestoreProgram {
-			there, err := to.has(ctx, bundle.RestoreKey(snapshot, string(architecture)))
-			if err != nil || there {
-				return err
-			}
-			etcd.RestoreProgram = sum // No slot has booted with the other one.
-		}
+		etcd.RestoreProgram = sum // No slot has booted with the other one.
 	}
 	body, err := file.Open()
 	if err != nil {

@@ -32,22 +32,23 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if connection == nil {
 		return outcome
 	}
-	if reachable, problem := connection.Reachable(); !reachable {
-		if since := aloneSince(cluster); since != "" {
-			return operatorkit.Wait(awaitAgain, reasonReplacing, fmt.Sprintf(
-				"The only machine of the control plane is being replaced since %s. Until the new one serves, normally after 3 to 10 minutes, the Kubernetes API at %s does not answer; what runs in the cluster goes on.",
-				since, cluster.Status.Endpoint))
-		}
-		message := fmt.Sprintf("The Kubernetes API at %s does not answer yet.", cluster.Status.Endpoint)
-		if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
-			message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
-			if lost := s.lostMajority(ctx, cluster); lost != "" {
-				return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Troubled()
-			}
-		}
-		return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
+	reachable, problem := connection.Reachable()
+	if reachable {
+		return outcome
 	}
-	return outcome
+	if since := aloneSince(cluster); since != "" {
+		return operatorkit.Wait(awaitAgain, reasonReplacing, fmt.Sprintf(
+			"The only machine of the control plane is being replaced since %s. Until the new one serves, normally after 3 to 10 minutes, the Kubernetes API at %s does not answer; what runs in the cluster goes on.",
+			since, cluster.Status.Endpoint))
+	}
+	message := fmt.Sprintf("The Kubernetes API at %s does not answer yet.", cluster.Status.Endpoint)
+	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
+		message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
+		if lost := s.lostMajority(ctx, cluster); lost != "" {
+			return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Troubled()
+		}
+	}
+	return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
 }
 
 // connect returns the cluster's connection, or why there is none.

@@ -78,17 +78,25 @@ func dns(ctx context.Context, client awsapi.EC2, vpc *types.Vpc, facts *model.Ex
 	if err != nil {
 		return fmt.Errorf("look at the DHCP options %s of VPC %s: %w", facts.DHCPOptions, facts.ID, err)
 	}
-	own := resolvers(facts.CIDRs)
 	for i := range found.DhcpOptions {
-		for _, one := range found.DhcpOptions[i].DhcpConfigurations {
-			for _, value := range one.Values {
-				if server := aws.ToString(value.Value); aws.ToString(one.Key) == "domain-name-servers" && !slices.Contains(own, server) {
-					facts.DNSServers = append(facts.DNSServers, server)
-				}
+		facts.DNSServers = append(facts.DNSServers, foreignServers(found.DhcpOptions[i].DhcpConfigurations, resolvers(facts.CIDRs))...)
+	}
+	return nil
+}
+
+// foreignServers returns the name servers in DHCP options that are not a VPC's own.
+func foreignServers(options []types.DhcpConfiguration, own []string) (servers []string) {
+	for _, one := range options {
+		if aws.ToString(one.Key) != "domain-name-servers" {
+			continue
+		}
+		for _, value := range one.Values {
+			if server := aws.ToString(value.Value); !slices.Contains(own, server) {
+				servers = append(servers, server)
 			}
 		}
 	}
-	return nil
+	return servers
 }
 
 // resolvers are the names and addresses of a VPC's own resolver: the second address after the base of its first range, among others.

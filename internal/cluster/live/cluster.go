@@ -14,7 +14,7 @@ import (
 )
 
 // Clients give access to AWS; *awsapi.Clients do.
-type Clients interface {
+type Clients interface { //nolint:interfacebloat // one method a service
 	Region(t awsapi.Target) string
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 	EC2(t awsapi.Target) awsapi.EC2

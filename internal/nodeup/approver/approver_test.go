@@ -247,81 +247,102 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 		want    string // Approved, or a part of the denial
 	}{
 		"its own name": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
 		"its own name in the domain of the VPC": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, "ip-10-0-1-2.example.com", own)
 		}, "Approved"},
 		"its own Node, which is there already": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			w.node(t, ownNode, own)
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
 		"the Node of a terminated instance that had its address": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			w.node(t, ownNode, "i-terminated")
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
 		"another worker's name": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, victimNode, own)
 		}, "for Node " + victimNode + ", and the proof is of instance " + own},
 		"a slot's name": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, "ip-10-0-9-9.eu-central-1.compute.internal", own)
 		}, "and the proof is of instance " + own},
 		"the Node of another instance that runs": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			w.node(t, ownNode, victim)
 			return w.newRequest(t, ownNode, own)
 		}, "is that of instance " + victim},
 		"no proof": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, victimNode, own)
 			r.object.Annotations = nil
 			return r
 		}, "no proof"},
 		"the proof that another instance made for its key": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, victimNode, victim)
 			r.key = newKey(t)
 			return r
 		}, "SignatureDoesNotMatch"},
 		"an old proof": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/"+role, account, time.Now().Add(-6*time.Minute))
 		}, "is good for 5m0s"},
 		"a proof of another role": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/admin", account, time.Now())
 		}, "not of the workers' role"},
 		"a proof of another account": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::999999999999:assumed-role/"+role, "999999999999", time.Now())
 		}, "not of the workers' role"},
 		"a proof of a session that is no instance's": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, ownNode, "somebody")
 		}, "no such instance running"},
 		"a terminated instance": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, ownNode, "i-terminated")
 		}, "no such instance running"},
 		"an instance of another cluster": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, ownNode, "i-other")
 		}, "not one of the cluster's"},
 		"an instance of no Auto Scaling group": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			return w.newRequest(t, ownNode, "i-alone")
 		}, "in no Auto Scaling group"},
 		"a user that is no node": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.subject.CommonName = "kubernetes-admin"
 			return r
 		}, "common name"},
 		"the group of administrators": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.subject.Organization = []string{"system:nodes", "system:masters"}
 			return r
 		}, "organizations"},
 		"a name for a server": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.names = []string{"kubernetes.default"}
 			return r
 		}, "subject alternative names"},
 		"a server's certificate": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.object.Spec.Usages = append(r.object.Spec.Usages, certificatesv1.UsageServerAuth)
 			return r
 		}, "usages"},
 		"a certificate for a year": {func(t *testing.T, w *world) *request {
+			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.object.Spec.ExpirationSeconds = nil
 			return r

@@ -110,53 +110,66 @@ func TestProofsAreRefused(t *testing.T) {
 		reason string
 	}{
 		"for another public key": {func(t *testing.T, w *world) string {
+			t.Helper()
 			made := w.sign(t)
 			w.key = newKey(t)
 			return made
 		}, "SignatureDoesNotMatch"},
 		"signed with another secret": {func(t *testing.T, w *world) string {
+			t.Helper()
 			forged := w.credentials
 			forged.SecretAccessKey = "guessed"
 			return w.signWith(t, forged, host)
 		}, "SignatureDoesNotMatch"},
 		"signed with a key that STS does not know": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return w.signWith(t, aws.Credentials{AccessKeyID: "ASIAUNKNOWN", SecretAccessKey: "s", SessionToken: "t"}, host)
 		}, "InvalidClientTokenId"},
 		"signed for another host": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return w.signWith(t, w.credentials, "sts.example.com")
 		}, "SignatureDoesNotMatch"},
 		"of a user": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return w.signWith(t, w.issue("AKIA", "arn:aws:iam::123456789012:user/assumed-role/demo-WorkerRole-X/i-0123456789abcdef0"), host)
 		}, "not a session of a role"},
 		"older than five minutes": {func(t *testing.T, w *world) string {
+			t.Helper()
 			made := w.sign(t)
 			w.clock.Step(6 * time.Minute)
 			return made
 		}, "is good for 5m0s"},
 		"signed in the future": {func(t *testing.T, w *world) string {
+			t.Helper()
 			w.clock.Step(time.Hour)
 			made := w.sign(t)
 			w.clock.SetTime(w.clock.Now().Add(-time.Hour))
 			return made
 		}, "is good for 5m0s"},
 		"with a later date than was signed": {func(t *testing.T, w *world) string {
+			t.Helper()
 			made := w.sign(t)
 			w.clock.Step(10 * time.Minute)
 			return with(made, "X-Amz-Date", w.clock.Now().Format("20060102T150405Z"))
 		}, "SignatureDoesNotMatch"},
 		"with a longer validity": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return with(w.sign(t), "X-Amz-Expires", "604800")
 		}, "another validity"},
 		"of another operation": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return with(w.sign(t), "Action", "GetSessionToken")
 		}, "not a request of GetCallerIdentity"},
 		"that does not sign the key": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return with(w.sign(t), "X-Amz-SignedHeaders", "host")
 		}, "signs the headers"},
 		"with a parameter of its own": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return w.sign(t) + "&RoleArn=x"
 		}, `the parameter "RoleArn"`},
 		"with a parameter twice": {func(t *testing.T, w *world) string {
+			t.Helper()
 			return w.sign(t) + "&Action=GetSessionToken"
 		}, `the parameter "Action"`},
 		"that is none":  {func(*testing.T, *world) string { return "%" }, "not a query"},

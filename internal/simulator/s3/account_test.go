@@ -24,7 +24,7 @@ func (w *world) control(caller, method, body string) (status int, answer string)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // It was only read.
+	defer response.Body.Close()
 	return response.StatusCode, read(w.t, io.NopCloser(response.Body))
 }
 

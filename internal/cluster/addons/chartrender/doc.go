@@ -20,10 +20,10 @@ import "time"
 const Command = "render-chart"
 
 const (
-	// MaxArchive is the largest archive of a chart, and MaxIndex the largest index of a repository, in bytes. The largest
-	// index of the built-in releases' repositories has two megabytes.
+	// MaxArchive is the largest archive of a chart, in bytes.
 	MaxArchive = 8 << 20
-	MaxIndex   = 32 << 20
+	// MaxIndex is the largest index of a repository, in bytes. The largest index of the built-in releases' repositories has two megabytes.
+	MaxIndex = 32 << 20
 	// maxUnpacked and maxFile bound what is unpacked of an archive, in bytes.
 	maxUnpacked = 32 << 20
 	maxFile     = 4 << 20

@@ -60,7 +60,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: config\nd
 func TestHostileChartsAreRefusedWithTheReason(t *testing.T) {
 	zeros := strings.Repeat("0", 3<<20)
 	bomb := map[string]string{}
-	for _, name := range strings.Split("abcdefghijklmnop", "") {
+	for name := range strings.SplitSeq("abcdefghijklmnop", "") {
 		bomb["c/"+name] = zeros
 	}
 	anchors := configMap + "  a: &a [x,x,x,x,x,x,x,x,x]\n"

@@ -138,7 +138,7 @@ type EtcdRestore struct {
 	Program string `json:"program"`
 	// ProgramSHA256 is the hash of the program, in hex. nodeup runs no other. It is empty in bundles
 	// of clusters that were restored before bundles had it.
-	ProgramSHA256 string `json:"programSHA256,omitempty"`
+	ProgramSHA256 string `json:"programSHA256,omitempty"` //nolint:tagliatelle // as Kubernetes spells initialisms
 	// Name is the member's name.
 	Name string `json:"name"`
 	// InitialCluster are all members and their peer URLs, as etcd's --initial-cluster has them, and Token its
