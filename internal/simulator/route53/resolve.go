@@ -14,7 +14,7 @@ const maxHops = 8
 // Resolve answers a name as the resolver of a VPC does: from the private zones of
 // the VPC, if its attributes allow those, from public zones, and with the addresses
 // of load balancers. Where a private zone has the name's domain, public zones are
-// not asked. Nothing comes back for a name that nobody has. Without a VPC it
+// not asked. Nothing comes back for an unknown name. Without a VPC it
 // answers as a resolver on the internet does.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zone-private-considerations.html
 func (s *Service) Resolve(vpcID, name string) []netip.Addr {

@@ -18,7 +18,7 @@ func (h *Host) answer(vpc string, question *dns.Msg) *dns.Msg {
 
 // addresses looks a name up: the VPC's zones come first, as they do in AWS, with
 // load balancers, then AWS's endpoints, then the machines' own names. A name of a
-// load balancer that there is not is nobody's.
+// load balancer that does not exist has no address.
 func (h *Host) addresses(vpc, name string) []netip.Addr {
 	h.mu.Lock()
 	resolve := h.services.Resolve
