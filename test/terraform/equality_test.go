@@ -252,7 +252,7 @@ func (c *cloud) byCloudFormation(in string, resources []mapping.Resource) []any 
 }
 
 // made are the IDs that AWS makes up for what is no resource of its own.
-var made = regexp.MustCompile(`eipalloc-[0-9a-f]+|127\.\d+\.\d+\.\d+`)
+var made = regexp.MustCompile(`eipalloc-[0-9a-f]+|[\w-]+\.elb\.[a-z0-9-]+\.amazonaws\.com`)
 
 // read returns the properties of resources, in which other resources are called by their logical IDs.
 func (c *cloud) read(in string, resources []mapping.Resource, ids []string) []any {
