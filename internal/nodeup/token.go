@@ -65,8 +65,8 @@ WantedBy=multi-user.target
 	return tokenUnit, err
 }
 
-// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends: on a slot. All slots do, and whoever
-// looks first when half of the token's life is over makes the next one. Where workers prove which instance they are, it also decides about
+// KeepToken keeps a bootstrap token in the cluster's API and in its bucket until the context ends. All slots do this; when half of the
+// token's life is over, the first slot to notice makes the next one. Where workers prove which instance they are, it also decides about
 // their requests for certificates.
 func KeepToken(ctx context.Context, options Options) error {
 	b := &boot{Options: options, files: files{root: options.Root}}

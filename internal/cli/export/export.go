@@ -21,6 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/flags"
 	"github.com/aws-operator/aws-operator/internal/cli/version"
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
+	"github.com/aws-operator/aws-operator/internal/cluster/model"
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/state"
 )
@@ -158,7 +159,7 @@ func (o *options) serverOf(ctx context.Context, objects *state.Objects) (server,
 	if err != nil {
 		return "", "", err
 	}
-	return live.ServerAt(host), serverName, nil
+	return model.APIServer(host), serverName, nil
 }
 
 // addressOf returns the host name of the API.

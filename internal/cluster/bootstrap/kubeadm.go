@@ -285,7 +285,7 @@ func api(apiAddress string, caCertPEM []byte) (*bundle.API, error) {
 		return nil, fmt.Errorf("read the cluster's CA certificate: %w", err)
 	}
 	return &bundle.API{
-		Server:        "https://" + net.JoinHostPort(apiAddress, strconv.Itoa(model.PortAPI)),
+		Server:        model.APIServer(apiAddress),
 		CACertificate: string(pem.EncodeToMemory(block)),
 	}, nil
 }

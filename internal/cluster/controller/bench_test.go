@@ -151,7 +151,7 @@ func ready(b *testing.B) (*operator, *cached) {
 func (o *operator) settle(b *testing.B, c *cached) {
 	b.Helper()
 	uid, soon := c.cluster.UID, time.Now().Add(time.Hour)
-	server := serverAt(c.cluster.Status.Outputs[model.OutputAPIAddress])
+	server := model.APIServer(c.cluster.Status.Outputs[model.OutputAPIAddress])
 	o.secured.keep(uid, struct{}{})
 	o.settled.keep(stackKey{uid, "demo"}, o.digestOf(c.cluster, c.release).Sum64())
 	for slot := range 3 {

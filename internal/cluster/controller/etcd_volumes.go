@@ -22,7 +22,7 @@ import (
 
 // A slot's etcd volume outlives its instances. Where the volume itself is lost, CloudFormation does not notice, and
 // another instance waits for it in vain. So the base stack is given another volume for the slot under another name,
-// which is blank, and nodeup has the slot's etcd member join the others anew. That needs the others: a cluster that
+// which is blank, and nodeup has the slot's etcd member join the others anew. It joins only a majority of the others: a cluster that
 // has lost the volumes of a majority is restored from a snapshot, by a person's decision.
 
 const reasonVolumeLost = "EtcdVolumeLost"

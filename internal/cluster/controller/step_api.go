@@ -59,7 +59,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	if err != nil {
 		return nil, operatorkit.Fail(err)
 	}
-	server := serverAt(host)
+	server := model.APIServer(host)
 	last, ok := s.connected.get(cluster.UID)
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))

@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"net"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +34,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	if dns := cluster.Spec.DNS; dns != nil && dns.Name != "" {
 		address = dns.Name
 	}
-	server := serverAt(address)
+	server := model.APIServer(address)
 	cluster.Status.Endpoint = server
 	now := s.options.Clock.Now()
 	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
@@ -51,7 +49,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 		return brokenPKI(err)
 	}
 	in := pki.KubeconfigInput{
-		Cluster: cluster.Name, Server: serverAt(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
+		Cluster: cluster.Name, Server: model.APIServer(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
 		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
 	}
 	if err := s.write(ctx, cluster, authorities, in); err != nil {
@@ -121,9 +119,4 @@ func (s kubeconfigStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Clu
 		return operatorkit.Fail(err)
 	}
 	return operatorkit.Done()
-}
-
-// serverAt returns the URL of the API at an address.
-func serverAt(address string) string {
-	return "https://" + net.JoinHostPort(address, strconv.Itoa(model.PortAPI))
 }

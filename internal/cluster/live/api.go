@@ -40,8 +40,9 @@ type API struct {
 	Certificate *x509.Certificate
 }
 
-// Kubeconfig returns one that opens the cluster's API at a server, whose certificate is verified for serverName if that is given, for some time: signed by the CA in the cluster's Secrets, or the one
-// that is there as NAME-kubeconfig. It errs if there is neither, and says which Secret is missing or broken.
+// Kubeconfig returns one that opens the cluster's API at a server for some time: signed by the CA in the cluster's Secrets, or the one that
+// is there as NAME-kubeconfig. The server's certificate is verified for serverName if that is given. It errs if there is neither, and says
+// which Secret is missing or broken.
 func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration) ([]byte, error) {
 	authorities, err := pki.Read(clk, cluster, secrets)
 	if err == nil {

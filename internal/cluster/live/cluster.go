@@ -1,8 +1,6 @@
 package live
 
 import (
-	"net"
-	"strconv"
 	"strings"
 
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -108,12 +106,7 @@ func (c *Cluster) Server() string {
 	if c.Address() == "" {
 		return ""
 	}
-	return ServerAt(c.Address())
-}
-
-// ServerAt returns the URL of the API at a host.
-func ServerAt(host string) string {
-	return "https://" + net.JoinHostPort(host, strconv.Itoa(model.PortAPI))
+	return model.APIServer(c.Address())
 }
 
 // Group returns the group of that name, nil if there is none.

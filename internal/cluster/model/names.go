@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 
@@ -118,6 +119,9 @@ const (
 // RFC 1123 subdomains as controlPlaneEndpoint and certSANs, and those are in lower case:
 // https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
 func APIAddress(outputs map[string]string) string { return strings.ToLower(outputs[OutputAPIAddress]) }
+
+// APIServer returns the URL of the API at a host.
+func APIServer(host string) string { return "https://" + net.JoinHostPort(host, strconv.Itoa(PortAPI)) }
 
 // OutputSubnet returns the output that holds a new subnet's ID.
 func OutputSubnet(s Subnet) string { return s.LogicalID }

@@ -303,7 +303,7 @@ func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 		}, "not of the workers' role"},
 		"a proof of a session that is no instance's": {func(t *testing.T, w *world) *request {
 			t.Helper()
-			return w.newRequest(t, ownNode, "somebody")
+			return w.newRequest(t, ownNode, "role-session")
 		}, "no such instance running"},
 		"a terminated instance": {func(t *testing.T, w *world) *request {
 			t.Helper()

@@ -153,7 +153,7 @@ func (r *Rendered) addCRDs(loaded *chart.Chart, asked *Chart, capabilities *comm
 	return nil
 }
 
-// addManifests adds the rendered templates with their patches. What is told to people after an installation is left out.
+// addManifests adds the rendered templates with their patches. A chart's notes, which Helm prints after an installation, are left out.
 func (r *Rendered) addManifests(files map[string]string, patches []Patch) error {
 	size := 0
 	patcher := &patcher{patches: patches, used: make([]bool, len(patches))}
