@@ -67,6 +67,8 @@ type boot struct {
 	nameChange string
 	// nodeAwaited is since when the kubelet is to make its Node.
 	nodeAwaited time.Time
+	// publishedToken is the bootstrap token that this run has put into the bucket.
+	publishedToken string
 }
 
 // task is one concern of a booting node. It says what it did, for the log.

@@ -1,7 +1,6 @@
 package nodeup
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -9,6 +8,8 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,34 +96,30 @@ func KeepToken(ctx context.Context, options Options) error {
 	}
 }
 
-// renewToken makes a token unless there is one that half of its life is left of. It is in the bucket before the API knows it, so
-// that none the API knows is in nobody's hands: when this is cut short between the two, the next look makes another.
+// renewToken makes a token in the cluster unless there is one that half of its life is left of, and puts the cluster's token into the
+// bucket. A token reaches the bucket only after the API knows it: machines read no token that the API refuses, whichever slots make
+// tokens at the same time and wherever one is cut short.
 func (b *boot) renewToken(ctx context.Context) (string, error) {
-	until, err := b.tokenUntil(ctx)
+	token, until, err := b.lastToken(ctx)
 	if err != nil {
 		return "", err
 	}
-	now := b.Clock.Now()
-	if until.Sub(now) > tokenLife/2 {
-		return "nothing, there is one until " + until.Format(time.RFC3339), nil
+	did := "nothing, there is one until "
+	if now := b.Clock.Now(); until.Sub(now) <= tokenLife/2 {
+		until = now.Add(tokenLife).UTC()
+		if token, err = b.createToken(ctx, until); err != nil {
+			return "", err
+		}
+		did = "made one, good until "
 	}
-	id, err := randomText(6)
-	if err != nil {
-		return "", err
+	if token != b.publishedToken {
+		_, err := b.AWS.Objects.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: strings.NewReader(token)})
+		if err != nil {
+			return "", fmt.Errorf("put the bootstrap token into the bucket %s: %w", b.Bucket, err)
+		}
+		b.publishedToken = token
 	}
-	secret, err := randomText(16)
-	if err != nil {
-		return "", err
-	}
-	content := []byte(id + "." + secret)
-	if _, err := b.AWS.Objects.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Bucket, Key: &b.bundle.TokenKey, Body: bytes.NewReader(content)}); err != nil {
-		return "", fmt.Errorf("put the bootstrap token into the bucket %s: %w", b.Bucket, err)
-	}
-	until = now.Add(tokenLife).UTC()
-	if err := b.createToken(ctx, id, secret, until); err != nil {
-		return "", err
-	}
-	return "made " + id + ", good until " + until.Format(time.RFC3339), nil
+	return did + until.Format(time.RFC3339), nil
 }
 
 // tokenSecret is the Secret of a bootstrap token, as far as it is looked at.
@@ -138,33 +135,45 @@ func (b *boot) tokenGroup() string {
 	return kubeadmGroup
 }
 
-// tokenUntil returns when the last of the tokens ends that machines join with; the zero time if there is none.
-func (b *boot) tokenUntil(ctx context.Context) (time.Time, error) {
-	var last time.Time
+// lastToken returns the token, id.secret, that ends last of those that slots made, and when it ends; the zero time if there is none.
+func (b *boot) lastToken(ctx context.Context) (token string, until time.Time, err error) {
 	body, err := b.askAsAdmin(ctx, http.MethodGet, tokenSecrets+"?fieldSelector="+url.QueryEscape("type="+tokenType), nil)
 	if err != nil {
-		return last, fmt.Errorf("ask the API for bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("ask the API for bootstrap tokens: %w", err)
 	}
 	var list struct {
 		Items []tokenSecret `json:"items"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return last, fmt.Errorf("read the API's answer about bootstrap tokens: %w", err)
+		return "", until, fmt.Errorf("read the API's answer about bootstrap tokens: %w", err)
 	}
-	for _, token := range list.Items {
-		until, err := time.Parse(time.RFC3339, string(token.Data["expiration"]))
-		ours := string(token.Data["description"]) == tokenDescription && string(token.Data["auth-extra-groups"]) == b.tokenGroup()
-		if err == nil && ours && until.After(last) {
-			last = until
+	for _, secret := range list.Items {
+		ends, err := time.Parse(time.RFC3339, string(secret.Data["expiration"]))
+		ours := string(secret.Data["description"]) == tokenDescription && string(secret.Data["auth-extra-groups"]) == b.tokenGroup()
+		value := string(secret.Data["token-id"]) + "." + string(secret.Data["token-secret"])
+		if err == nil && ours && tokenForm.MatchString(value) && ends.After(until) {
+			token, until = value, ends
 		}
 	}
-	return last, nil
+	return token, until, nil
 }
 
-// tokenDescription is by which those that slots made are told from a person's, which nobody puts into the bucket.
+// tokenForm is the form of a token: https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/#token-format
+var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
+// tokenDescription marks the tokens that slots made. A token that a person made is never put into the bucket.
 const tokenDescription = "Lets the machines of instance groups join; made by nodeup."
 
-func (b *boot) createToken(ctx context.Context, id, secret string, until time.Time) error {
+// createToken makes a token in the cluster and returns it, id.secret.
+func (b *boot) createToken(ctx context.Context, until time.Time) (string, error) {
+	id, err := randomText(6)
+	if err != nil {
+		return "", err
+	}
+	secret, err := randomText(16)
+	if err != nil {
+		return "", err
+	}
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": tokenType,
 		"metadata": map[string]any{"name": "bootstrap-token-" + id, "namespace": "kube-system"},
@@ -175,12 +184,12 @@ func (b *boot) createToken(ctx context.Context, id, secret string, until time.Ti
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("write the bootstrap token: %w", err)
+		return "", fmt.Errorf("write the bootstrap token: %w", err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodPost, tokenSecrets, text); err != nil {
-		return fmt.Errorf("make the bootstrap token in the cluster: %w", err)
+		return "", fmt.Errorf("make the bootstrap token in the cluster: %w", err)
 	}
-	return nil
+	return id + "." + secret, nil
 }
 
 // randomText returns lower-case letters and digits that nobody can guess.

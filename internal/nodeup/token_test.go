@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +119,8 @@ func (k *keeper) writeAdminConf(t *testing.T, server *httptest.Server) {
 // start keeps tokens until the test ends. Each length of time is let go by as soon as the slot waits for it to be over.
 func (k *keeper) start(t *testing.T, passing ...time.Duration) {
 	t.Helper()
+	k.clock = testclock.NewFakeClock(k.clock.Now()) // the former one still has the waiter of the former start
+	k.options.Clock = k.clock
 	ctx, cancel := context.WithCancel(patience.Context(t))
 	ended := make(chan error, 1)
 	go func() { ended <- nodeup.KeepToken(ctx, k.options) }()
@@ -190,6 +193,27 @@ func TestATokenThatTheAPIDidNotTakeIsFollowedByAnother(t *testing.T) {
 	k.start(t, time.Second)
 	if known := k.api.known(); len(known) != 1 || known[0] != k.published() {
 		t.Errorf("the API knows %d tokens, and not the bucket's", len(known))
+	}
+}
+
+// A slot of an earlier release that was cut short left a token that the API does not know, and another slot's token is good.
+func TestATokenInTheBucketThatTheAPIDoesNotKnowIsReplaced(t *testing.T) {
+	k := newKeeper(t)
+	k.start(t)
+	k.account.objects[tokenKey] = []byte("unsaid.0123456789abcdef")
+	k.start(t)
+	if known := k.api.known(); len(known) != 1 || known[0] != k.published() {
+		t.Errorf("the API knows %d tokens, and not the bucket's", len(known))
+	}
+}
+
+// Machines join with what they read, so a token that the API did not take must not be in the bucket, not even for a moment.
+func TestATokenThatTheAPIRefusesIsNotPutIntoTheBucket(t *testing.T) {
+	k := newKeeper(t)
+	k.api.refuses = 1
+	k.start(t)
+	if found := k.published(); found != "" && !slices.Contains(k.api.known(), found) {
+		t.Error("the bucket holds a token that the API does not know")
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
+	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
@@ -38,7 +39,8 @@ type cluster struct {
 	volumes     map[string]bool
 	snapshots   map[string]bool
 	connections map[*connection]struct{}
-	// tokenUntil is when the token ends that a slot made last.
+	// token is the token that a slot made last, and tokenUntil is when it ends.
+	token      pki.Token
 	tokenUntil time.Time
 }
 

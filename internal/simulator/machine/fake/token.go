@@ -50,41 +50,47 @@ func (m *played) keepToken(ctx context.Context, kept *keptToken) {
 	}
 }
 
-// renew makes a token unless one of the cluster's slots has made one of which half of its life is left. It returns when to look
-// again.
+// renew makes a token in the cluster unless one of its slots has made one of which half of its life is left, and puts the cluster's
+// token into the bucket, as nodeup does. It returns when to look again.
 func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, error) {
-	k.cluster.mu.Lock()
-	until := k.cluster.tokenUntil
-	k.cluster.mu.Unlock()
-	if renewal := until.Add(-tokenLife / 2); now.Before(renewal) {
-		return renewal.Sub(now), nil
-	}
-	token, err := pki.NewToken()
+	token, renewal, err := k.cluster.keepToken(k.group, now)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // says what it is about
+		return 0, err
 	}
 	_, err = s3.NewFromConfig(k.config).PutObject(ctx, &s3.PutObjectInput{Bucket: &k.bucket, Key: &k.key, Body: strings.NewReader(token.Value())})
 	if err != nil {
 		return 0, fmt.Errorf("put the bootstrap token into the bucket: %w", err)
 	}
-	until = now.Add(tokenLife)
-	err = k.cluster.api.Put(&corev1.Secret{
+	return renewal.Sub(now), nil
+}
+
+// keepToken returns the cluster's token and when the next is to be made.
+func (c *cluster) keepToken(group string, now time.Time) (pki.Token, time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if renewal := c.tokenUntil.Add(-tokenLife / 2); now.Before(renewal) {
+		return c.token, renewal, nil
+	}
+	token, err := pki.NewToken()
+	if err != nil {
+		return token, now, err //nolint:wrapcheck // says what it is about
+	}
+	until := now.Add(tokenLife)
+	err = c.api.Put(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + token.ID()},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		Data: map[string][]byte{
 			bootstrapapi.BootstrapTokenIDKey: []byte(token.ID()), bootstrapapi.BootstrapTokenSecretKey: []byte(token.Secret()),
 			bootstrapapi.BootstrapTokenExpirationKey:       []byte(until.UTC().Format(time.RFC3339)),
 			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
-			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(k.group),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(group),
 		},
 	})
 	if err != nil {
-		return 0, err //nolint:wrapcheck // says what it is about
+		return token, now, err //nolint:wrapcheck // says what it is about
 	}
-	k.cluster.mu.Lock()
-	k.cluster.tokenUntil = until
-	k.cluster.mu.Unlock()
-	return tokenLife / 2, nil
+	c.token, c.tokenUntil = token, until
+	return token, until.Add(-tokenLife / 2), nil
 }
 
 // readToken reads the token that a worker joins with.
