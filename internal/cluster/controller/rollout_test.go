@@ -119,7 +119,7 @@ func TestARollOfTheOperatorThatStopsIsTriedAgainByTheNextEdit(t *testing.T) {
 		return nil
 	})
 	r.host.SetImage(image, fake.Behaviour{})
-	r.patch(r.group, `{"spec":{"labels":{"team":"good"}}}`)
+	r.patch(r.group, `{"spec":{"labels":{"team":"good"},"rollingUpdate":{"readyTimeout":null}}}`)
 	r.condition(r.group, "Ready", metav1.ConditionTrue, "")
 	if told := r.group.Status.Rollout; told.State != v1alpha1.RolloutDone || told.Updated != 3 {
 		t.Errorf("%+v", told)
