@@ -20,7 +20,7 @@ import (
 // A cluster is made, and a second run finds nothing to do; an edit is carried out; deleted, nothing is left of it in AWS or the state.
 func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSuite(t)
 	w.must(w.run(w.options(engine.Ready)))
 	made := w.stacks()
 	if want := []string{"demo", "demo-control-plane-0", "demo-workers"}; !slices.Equal(slices.Sorted(maps.Keys(made)), want) {
@@ -63,7 +63,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 // A run that is interrupted, wherever that is, is gone on with by the next.
 func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSuite(t)
 	interrupted := errors.New("somebody pressed Ctrl-C")
 	until := func(goal engine.Goal, holds func(engine.Progress) bool) {
 		t.Helper()
@@ -102,39 +102,39 @@ func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prepare func(w *world, o *engine.Options)
+		prepare func(w *suite, o *engine.Options)
 		want    string
 	}{
 		"the state cannot be written": {
-			func(w *world, _ *engine.Options) { w.state.fail = errors.New("the disk is full") }, "the disk is full",
+			func(w *suite, _ *engine.Options) { w.state.fail = errors.New("the disk is full") }, "the disk is full",
 		},
 		"somebody else changes the cluster": {
-			func(w *world, _ *engine.Options) { w.state.locked = "rolling-update" }, "it is locked for rolling-update",
+			func(w *suite, _ *engine.Options) { w.state.locked = "rolling-update" }, "it is locked for rolling-update",
 		},
 		"the release is not known": {
-			func(w *world, _ *engine.Options) {
+			func(w *suite, _ *engine.Options) {
 				edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Release = "v9" })
 			}, `Cluster demo: There is no Release "v9"`,
 		},
 		"the cluster is paused": {
-			func(w *world, _ *engine.Options) {
+			func(w *suite, _ *engine.Options) {
 				edit(w, aCluster(""), func(c *v1alpha1.Cluster) { c.Spec.Paused = true })
 			}, "Cluster demo: It is paused",
 		},
 		"the credentials have expired": {
-			func(w *world, _ *engine.Options) {
+			func(w *suite, _ *engine.Options) {
 				w.faults.Add(fault.Rule{Service: "sts", Operation: "GetCallerIdentity", Code: "ExpiredToken", Status: 403, Message: "The security token included in the request is expired"})
 			}, "expired",
 		},
 		"a permission is missing": {
-			func(w *world, _ *engine.Options) {
+			func(w *suite, _ *engine.Options) {
 				w.faults.Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Deny: true})
 			}, "cloudformation:CreateStack",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newSuite(t)
 			o := w.options(engine.Ready)
 			c.prepare(w, &o)
 			err := w.run(o)
@@ -151,7 +151,7 @@ func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 // An earlier run may have ended before it learned that an instance waits to be drained, and no other program drains it.
 func TestARunDrainsTheInstanceThatAnEarlierOneLeft(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newSuite(t)
 	w.must(w.run(w.options(engine.Ready)))
 	groups := autoscaling.NewFromConfig(w.aws())
 	leaving := func() (ids []string) {

@@ -22,8 +22,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// world is a cluster of played nodes on a clock that is stepped.
-type world struct {
+// suite is a cluster of played nodes on a clock that is stepped.
+type suite struct {
 	*kubernetes.Clientset
 
 	t      *testing.T
@@ -31,16 +31,16 @@ type world struct {
 	clock  *testclock.FakeClock
 }
 
-func newWorld(t *testing.T, o kubeapi.Options) *world {
+func newSuite(t *testing.T, o kubeapi.Options) *suite {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Now())
 	o.Clock = clk
 	server, admin := serveWith(t, o)
-	return &world{kubernetes.NewForConfigOrDie(admin), t, server, clk}
+	return &suite{kubernetes.NewForConfigOrDie(admin), t, server, clk}
 }
 
 // node adds a node that is Ready, or changes it.
-func (w *world) node(name string, change ...func(*corev1.Node)) {
+func (w *suite) node(name string, change ...func(*corev1.Node)) {
 	w.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -53,7 +53,7 @@ func (w *world) node(name string, change ...func(*corev1.Node)) {
 	}
 }
 
-func (w *world) deployment(replicas int32, change ...func(*corev1.PodTemplateSpec)) {
+func (w *suite) deployment(replicas int32, change ...func(*corev1.PodTemplateSpec)) {
 	w.t.Helper()
 	labels := map[string]string{"app": "web"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
@@ -69,7 +69,7 @@ func (w *world) deployment(replicas int32, change ...func(*corev1.PodTemplateSpe
 	}
 }
 
-func (w *world) budget(name string, change func(*policyv1.PodDisruptionBudgetSpec)) {
+func (w *suite) budget(name string, change func(*policyv1.PodDisruptionBudgetSpec)) {
 	w.t.Helper()
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -80,7 +80,7 @@ func (w *world) budget(name string, change func(*policyv1.PodDisruptionBudgetSpe
 }
 
 // pods are the pods of a namespace that are not on their way out.
-func (w *world) pods(ready bool) []corev1.Pod {
+func (w *suite) pods(ready bool) []corev1.Pod {
 	w.t.Helper()
 	list, err := w.CoreV1().Pods("default").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -93,12 +93,12 @@ func (w *world) pods(ready bool) []corev1.Pod {
 	})
 }
 
-func (w *world) evict(pod string) error {
+func (w *suite) evict(pod string) error {
 	return w.CoreV1().Pods("default").EvictV1(w.t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod}})
 }
 
 // eventually waits until check is content, a second of the cluster's clock after another.
-func (w *world) eventually(what string, check func() bool) {
+func (w *suite) eventually(what string, check func() bool) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)
 	for !check() {
@@ -119,7 +119,7 @@ func spread(pods []corev1.Pod) map[string]int {
 }
 
 func TestAnEvictedPodIsReplacedOnANodeThatMayTakeIt(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{PodStart: 3 * time.Second, PodStop: 2 * time.Second})
+	w := newSuite(t, kubeapi.Options{PodStart: 3 * time.Second, PodStop: 2 * time.Second})
 	for _, name := range []string{"a", "b", "c"} {
 		w.node(name)
 	}
@@ -193,7 +193,7 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, kubeapi.Options{})
+			w := newSuite(t, kubeapi.Options{})
 			w.node("a")
 			w.node("b")
 			w.deployment(2)
@@ -230,7 +230,7 @@ func TestEvictionsAreRefusedAsTheAPIServerDoes(t *testing.T) {
 }
 
 func TestABudgetsStatusFollowsItsPods(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{PodStart: time.Minute})
+	w := newSuite(t, kubeapi.Options{PodStart: time.Minute})
 	w.node("a")
 	w.node("b")
 	w.deployment(2)
@@ -267,7 +267,7 @@ func TestABudgetsStatusFollowsItsPods(t *testing.T) {
 }
 
 func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{})
+	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) {
 		p.Annotations = map[string]string{kubeapi.StopsAfter: "never"}
@@ -288,7 +288,7 @@ func TestAPodThatWillNotStopIsEndedWithItsGracePeriod(t *testing.T) {
 }
 
 func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{})
+	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1, func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{kubeapi.StopsAfter: "never"} })
 	name := w.pods(true)[0].Name
@@ -303,7 +303,7 @@ func TestTheClientOfAPodMayShortenItsGracePeriod(t *testing.T) {
 }
 
 func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{})
+	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	labels := map[string]string{"app": "agent"}
 	_, err := w.AppsV1().DaemonSets("default").Create(t.Context(), &appsv1.DaemonSet{
@@ -332,7 +332,7 @@ func TestDaemonSetsHaveAPodOnEachNodeAndItGoesWithTheNode(t *testing.T) {
 }
 
 func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{PodStop: 5 * time.Second})
+	w := newSuite(t, kubeapi.Options{PodStop: 5 * time.Second})
 	w.node("a")
 	labels := map[string]string{"app": "db"}
 	_, err := w.AppsV1().StatefulSets("default").Create(t.Context(), &appsv1.StatefulSet{
@@ -359,7 +359,7 @@ func TestAStatefulSetsPodIsReplacedUnderItsName(t *testing.T) {
 }
 
 func TestPodsOfANodeWhoseKubeletDiesAreNotReadyAndMoveAfterAWhile(t *testing.T) {
-	w := newWorld(t, kubeapi.Options{})
+	w := newSuite(t, kubeapi.Options{})
 	w.node("a")
 	w.deployment(1)
 	w.node("b")

@@ -54,8 +54,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// lab is a simulated region whose instances boot.
-type lab struct {
+// suite is a simulated region whose instances boot.
+type suite struct {
 	t         *testing.T
 	host      *process.Host
 	engine    *stack.Engine
@@ -76,7 +76,7 @@ func TestMachinesBootForReal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	l := newLab(t, release.Set110, 3)
+	l := newSuite(t, release.Set110, 3)
 	started := time.Now()
 	authorities, err := pki.New(clock.RealClock{})
 	if err != nil {
@@ -139,7 +139,7 @@ func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
-	l := newLab(t, release.Set120, 1)
+	l := newSuite(t, release.Set120, 1)
 	authorities, err := pki.New(clock.RealClock{})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestAWorkersTokenIsNotEnoughForAnotherNode(t *testing.T) {
 }
 
 // ask asks for the certificate of a Node with a bootstrap token and returns the request's name.
-func (l *lab) ask(ca []byte, token, node string, annotations map[string]string) string {
+func (l *suite) ask(ca []byte, token, node string, annotations map[string]string) string {
 	l.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *lab) ask(ca []byte, token, node string, annotations map[string]string) 
 }
 
 // get reads an object of the cluster's bucket.
-func (l *lab) get(key string) string {
+func (l *suite) get(key string) string {
 	l.t.Helper()
 	bucket := l.outputs[model.OutputBucket]
 	found, err := l.objects.GetObject(l.t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
@@ -238,7 +238,7 @@ func (l *lab) get(key string) string {
 }
 
 // startSlots makes the slots' stacks, one right after another: none waits for another's machine.
-func (l *lab) startSlots() []*bootstrap.Bundle {
+func (l *suite) startSlots() []*bootstrap.Bundle {
 	l.t.Helper()
 	var bundles []*bootstrap.Bundle
 	for _, slot := range l.cluster.Slots {
@@ -252,7 +252,7 @@ func (l *lab) startSlots() []*bootstrap.Bundle {
 	return bundles
 }
 
-func (l *lab) joinWorker(api kubernetes.Interface, ca []byte) {
+func (l *suite) joinWorker(api kubernetes.Interface, ca []byte) {
 	l.t.Helper()
 	if l.cluster.TokenKey == "" {
 		token, err := pki.NewToken()
@@ -279,7 +279,7 @@ func (l *lab) joinWorker(api kubernetes.Interface, ca []byte) {
 }
 
 // namesOf returns the names of a slot's nodes.
-func (l *lab) namesOf(api kubernetes.Interface, slot int) []string {
+func (l *suite) namesOf(api kubernetes.Interface, slot int) []string {
 	l.t.Helper()
 	list, err := api.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%d", model.LabelSlot, slot)})
 	if err != nil {
@@ -293,7 +293,7 @@ func (l *lab) namesOf(api kubernetes.Interface, slot int) []string {
 }
 
 // nodesOf returns the provider IDs of a slot's nodes.
-func (l *lab) nodesOf(api kubernetes.Interface, slot int) []string {
+func (l *suite) nodesOf(api kubernetes.Interface, slot int) []string {
 	found, err := api.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%d", model.LabelSlot, slot)})
 	if err != nil {
 		return nil // The API may be between two leaders.
@@ -305,7 +305,7 @@ func (l *lab) nodesOf(api kubernetes.Interface, slot int) []string {
 	return ids
 }
 
-func (l *lab) terminate(providerID string) {
+func (l *suite) terminate(providerID string) {
 	l.t.Helper()
 	id := providerID[strings.LastIndexByte(providerID, '/')+1:]
 	if _, err := l.instances.TerminateInstances(l.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
@@ -327,7 +327,7 @@ func hasNode(ctx context.Context, api kubernetes.Interface, labels, hash string)
 	return fmt.Errorf("there are %d nodes of %s, and none of the bundle %s", len(found.Items), labels, hash)
 }
 
-func newLab(t *testing.T, resourceSet string, slots int32) *lab {
+func newSuite(t *testing.T, resourceSet string, slots int32) *suite {
 	t.Helper()
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -339,7 +339,7 @@ func newLab(t *testing.T, resourceSet string, slots int32) *lab {
 	if _, err := os.Stat(kube); err != nil {
 		t.Skip("bin/kube is not built: make build")
 	}
-	l := &lab{t: t}
+	l := &suite{t: t}
 	l.host, err = process.New(process.Options{Dir: filepath.Join(t.TempDir(), "machines"), Machine: build(t, "machine"), Kube: kube, Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func newLab(t *testing.T, resourceSet string, slots int32) *lab {
 }
 
 // makeBase makes the base stack of a cluster.
-func (l *lab) makeBase(resourceSet string, slots int32) {
+func (l *suite) makeBase(resourceSet string, slots int32) {
 	l.t.Helper()
 	const images = "/aws/service/canonical/ubuntu/server/24.04/stable/20260101/amd64/hvm/ebs-gp3/ami-id"
 	var err error
@@ -399,7 +399,7 @@ func (l *lab) makeBase(resourceSet string, slots int32) {
 }
 
 // make makes a stack and returns its outputs.
-func (l *lab) make(s *render.Stack, err error) map[string]string {
+func (l *suite) make(s *render.Stack, err error) map[string]string {
 	l.t.Helper()
 	if err != nil {
 		l.t.Fatal(err)
@@ -422,7 +422,7 @@ func (l *lab) make(s *render.Stack, err error) map[string]string {
 	return outputs
 }
 
-func (l *lab) put(key string, content []byte) {
+func (l *suite) put(key string, content []byte) {
 	l.t.Helper()
 	bucket := l.outputs[model.OutputBucket]
 	if _, err := l.objects.PutObject(l.t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
@@ -431,7 +431,7 @@ func (l *lab) put(key string, content []byte) {
 }
 
 // userData stores a bundle and nodeup, and returns what boots them.
-func (l *lab) userData(b *bootstrap.Bundle) string {
+func (l *suite) userData(b *bootstrap.Bundle) string {
 	l.t.Helper()
 	hash := bundle.HashOf(l.nodeup)
 	l.put(bundle.NodeupKey(hash, b.Architecture), l.nodeup)
@@ -447,7 +447,7 @@ func (l *lab) userData(b *bootstrap.Bundle) string {
 }
 
 // server returns how the API's load balancer is dialed, and the name that its certificate is for.
-func (l *lab) server() (server, name string) {
+func (l *suite) server() (server, name string) {
 	l.t.Helper()
 	host, name, err := l.resolver.Dial(l.t.Context(), model.APIAddress(l.outputs))
 	if err != nil {
@@ -457,7 +457,7 @@ func (l *lab) server() (server, name string) {
 }
 
 // connect returns a client of the cluster, through its load balancer.
-func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
+func (l *suite) connect(authorities *pki.Authorities) kubernetes.Interface {
 	l.t.Helper()
 	server, name := l.server()
 	kubeconfig, err := authorities.Kubeconfig(clock.RealClock{}, pki.KubeconfigInput{
@@ -475,7 +475,7 @@ func (l *lab) connect(authorities *pki.Authorities) kubernetes.Interface {
 }
 
 // admit does what the operator does for workers: the token in the cluster and in the parameter.
-func (l *lab) admit(api kubernetes.Interface, token pki.Token) {
+func (l *suite) admit(api kubernetes.Interface, token pki.Token) {
 	l.t.Helper()
 	_, err := api.CoreV1().Secrets("kube-system").Create(l.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + token.ID()},
@@ -499,7 +499,7 @@ func (l *lab) admit(api kubernetes.Interface, token pki.Token) {
 }
 
 // await looks until something is so, and shows the consoles when it does not come to be.
-func (l *lab) await(what string, look func() error) {
+func (l *suite) await(what string, look func() error) {
 	l.t.Helper()
 	ctx := patience.Context(l.t)
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -517,7 +517,7 @@ func (l *lab) await(what string, look func() error) {
 	}
 }
 
-func (l *lab) consoles() string {
+func (l *suite) consoles() string {
 	const length = 6000
 	paths, _ := filepath.Glob(filepath.Join(l.host.Dir(), "consoles", "*.log"))
 	var all strings.Builder

@@ -79,7 +79,7 @@ var edits = []edit{
 // For each edit the plan says what then happens in CloudFormation, when the operator's controllers carry it out; and then nothing
 // is left to do.
 func TestThePlanSaysWhatHappens(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	cluster := &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "default"},
 		Spec: v1alpha1.ClusterSpec{
@@ -111,7 +111,7 @@ func TestThePlanSaysWhatHappens(t *testing.T) {
 }
 
 // try plans an edit, carries it out, and compares.
-func (w *world) try(e *edit, seen map[string]bool) {
+func (w *suite) try(e *edit, seen map[string]bool) {
 	w.t.Helper()
 	w.edit("demo", func(c *v1alpha1.Cluster, groups []*v1alpha1.InstanceGroup) { e.change(c, groups[0]) })
 	in := w.input("demo")
@@ -184,7 +184,7 @@ type happening struct {
 }
 
 // events returns what happened since the last look, by stack.
-func (w *world) events(seen map[string]bool) map[string]happening {
+func (w *suite) events(seen map[string]bool) map[string]happening {
 	w.t.Helper()
 	api := w.cloudformation()
 	found := map[string]happening{}

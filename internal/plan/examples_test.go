@@ -19,7 +19,7 @@ func TestRightAfterCreationThereAreNoChanges(t *testing.T) {
 		file := filepath.Base(path)
 		t.Run(file, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
-			w := newWorld(t)
+			w := newSuite(t)
 			objects := example(t, file)
 			for _, c := range clustersOf(objects) {
 				w.network(c, objects)

@@ -32,7 +32,7 @@ func goldenText(t *testing.T, name, got string) {
 }
 
 // test returns the test that the world is of.
-func (w *world) test() *testing.T {
+func (w *suite) test() *testing.T {
 	t, ok := w.t.(*testing.T)
 	if !ok {
 		w.t.Fatal("this is a benchmark")

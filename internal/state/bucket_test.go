@@ -21,15 +21,15 @@ import (
 
 const inBucket = "s3://acme-clusters/production"
 
-// s3World is a bucket behind a real HTTP server, which the SDK's environment leads to.
-type s3World struct {
+// s3Suite is a bucket behind a real HTTP server, which the SDK's environment leads to.
+type s3Suite struct {
 	faults *fault.Injector
 	client *s3.Client
 }
 
-func newS3(t *testing.T) *s3World {
+func newS3(t *testing.T) *s3Suite {
 	t.Helper()
-	w := &s3World{faults: fault.New()}
+	w := &s3Suite{faults: fault.New()}
 	buckets := simulated.New(&resource.Env{Clock: clock.RealClock{}, Partition: "aws"})
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{buckets.Service()}, w.faults, clock.RealClock{}))
 	t.Cleanup(server.Close)
@@ -50,7 +50,7 @@ func newS3(t *testing.T) *s3World {
 	return w
 }
 
-func (w *s3World) keys(t *testing.T) string {
+func (w *s3Suite) keys(t *testing.T) string {
 	t.Helper()
 	out, err := w.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("acme-clusters")})
 	if err != nil {

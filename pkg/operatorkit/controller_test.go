@@ -14,7 +14,7 @@ import (
 )
 
 func TestChangeOfAnOwnedObjectReconcilesItsOwner(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	mine := func(widget *Widget) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: widget.Name, Namespace: widget.Namespace}}
 	}
@@ -52,7 +52,7 @@ func TestChangeOfAnOwnedObjectReconcilesItsOwner(t *testing.T) {
 // A kind that people define while the operator runs: unstructured objects, and
 // a controller that ends and begins again.
 func TestKindThatComesAndGoes(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.start()
 	newGadget := func() *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
@@ -94,7 +94,7 @@ func TestKindThatComesAndGoes(t *testing.T) {
 }
 
 func TestReconcilerNeedsItsOptions(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	pipeline := operatorkit.NewPipeline[*Widget]()
 	cases := map[string]operatorkit.Options[*Widget]{
 		"no client":    {Pipelines: pipeline, Finalizer: finalizer},

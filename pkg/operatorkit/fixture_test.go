@@ -133,16 +133,16 @@ func definition(kind, singular, plural string) *apiextensionsv1.CustomResourceDe
 	}
 }
 
-// world is one test's operator and the namespace that it looks after.
-type world struct {
+// suite is one test's operator and the namespace that it looks after.
+type suite struct {
 	t         *testing.T
 	mgr       manager.Manager
 	c         client.Client // straight to the API server
 	namespace string
 }
 
-// newWorld makes a manager that looks after a namespace of its own; start it when it is set up.
-func newWorld(t *testing.T) *world {
+// newSuite makes a manager that looks after a namespace of its own; start it when it is set up.
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	cluster := controlplanetest.Shared(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -164,11 +164,11 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, mgr: mgr, c: c, namespace: namespace}
+	return &suite{t: t, mgr: mgr, c: c, namespace: namespace}
 }
 
 // start starts the manager and stops it when the test ends.
-func (w *world) start() {
+func (w *suite) start() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
@@ -182,7 +182,7 @@ func (w *world) start() {
 }
 
 // operate sets up a reconciler of widgets with these options and starts the manager.
-func (w *world) operate(o operatorkit.Options[*Widget]) *operatorkit.Reconciler[*Widget] {
+func (w *suite) operate(o operatorkit.Options[*Widget]) *operatorkit.Reconciler[*Widget] {
 	w.t.Helper()
 	o.Client, o.Finalizer, o.PausedAnnotation = w.mgr.GetClient(), finalizer, paused
 	r, err := operatorkit.NewReconciler(o)
@@ -196,7 +196,7 @@ func (w *world) operate(o operatorkit.Options[*Widget]) *operatorkit.Reconciler[
 	return r
 }
 
-func (w *world) create(name string) *Widget {
+func (w *suite) create(name string) *Widget {
 	w.t.Helper()
 	widget := &Widget{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
 	if err := w.c.Create(w.t.Context(), widget); err != nil {
@@ -206,7 +206,7 @@ func (w *world) create(name string) *Widget {
 }
 
 // get reads the widget from the API server; nil if there is none.
-func (w *world) get(name string) *Widget {
+func (w *suite) get(name string) *Widget {
 	w.t.Helper()
 	widget := &Widget{}
 	err := w.c.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, widget)
@@ -220,7 +220,7 @@ func (w *world) get(name string) *Widget {
 }
 
 // edit changes the widget as a user does.
-func (w *world) edit(name string, change func(*Widget)) {
+func (w *suite) edit(name string, change func(*Widget)) {
 	w.t.Helper()
 	before := w.get(name)
 	after := before.DeepCopyObject().(*Widget)
@@ -230,7 +230,7 @@ func (w *world) edit(name string, change func(*Widget)) {
 	}
 }
 
-func (w *world) delete(name string) {
+func (w *suite) delete(name string) {
 	w.t.Helper()
 	if err := w.c.Delete(w.t.Context(), w.get(name)); err != nil {
 		w.t.Fatal(err)
@@ -238,7 +238,7 @@ func (w *world) delete(name string) {
 }
 
 // waitFor waits until the condition says status and reason for the widget's generation.
-func (w *world) waitFor(name, condition string, status metav1.ConditionStatus, reason string) *Widget {
+func (w *suite) waitFor(name, condition string, status metav1.ConditionStatus, reason string) *Widget {
 	w.t.Helper()
 	var widget *Widget
 	w.eventually(condition+" "+string(status)+" "+reason, func() bool {
@@ -249,13 +249,13 @@ func (w *world) waitFor(name, condition string, status metav1.ConditionStatus, r
 	return widget
 }
 
-func (w *world) waitGone(name string) {
+func (w *suite) waitGone(name string) {
 	w.t.Helper()
 	w.eventually(name+" is gone", func() bool { return w.get(name) == nil }, func() any { return w.get(name) })
 }
 
 // eventually waits until the condition holds; it fails the test, with what is seen, if it never does.
-func (w *world) eventually(what string, holds func() bool, seen func() any) {
+func (w *suite) eventually(what string, holds func() bool, seen func() any) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -270,7 +270,7 @@ func (w *world) eventually(what string, holds func() bool, seen func() any) {
 }
 
 // events returns "type reason note" of every Event about the widget.
-func (w *world) events(name string) []string {
+func (w *suite) events(name string) []string {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
 	if err := w.c.List(w.t.Context(), list, client.InNamespace(w.namespace)); err != nil {

@@ -26,7 +26,7 @@ import (
 type outcomeFunc = operatorkit.StepFunc[*Widget]
 
 func TestLivesAndDiesInOrder(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	guard := operatorkit.NewStep("guard", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
 		if !controllerutil.ContainsFinalizer(w.get(widget.Name), finalizer) {
 			seen.note("an effect before the finalizer")
@@ -51,7 +51,7 @@ func TestLivesAndDiesInOrder(t *testing.T) {
 }
 
 func TestDeletionKeepsTheObjectUntilEveryStepIsDone(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var mayGo atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("stack", nil,
 		func(context.Context, *Widget) operatorkit.Outcome {
@@ -70,7 +70,7 @@ func TestDeletionKeepsTheObjectUntilEveryStepIsDone(t *testing.T) {
 }
 
 func TestStepThatIsNotDoneEndsTheRun(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	var ready atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("stack", func(context.Context, *Widget) operatorkit.Outcome {
@@ -94,7 +94,7 @@ func TestStepThatIsNotDoneEndsTheRun(t *testing.T) {
 }
 
 func TestWaitLooksAgainByItself(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var looks atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("stack", func(context.Context, *Widget) operatorkit.Outcome {
@@ -110,7 +110,7 @@ func TestWaitLooksAgainByItself(t *testing.T) {
 
 // A stalled object may have other things to be looked after.
 func TestStallLooksAgainIfAsked(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var looks atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("check", func(context.Context, *Widget) operatorkit.Outcome {
@@ -124,7 +124,7 @@ func TestStallLooksAgainIfAsked(t *testing.T) {
 }
 
 func TestStallWaitsForAPerson(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var looks atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("check", func(_ context.Context, widget *Widget) operatorkit.Outcome {
@@ -159,7 +159,7 @@ func TestStallWaitsForAPerson(t *testing.T) {
 }
 
 func TestQuietWaitsAreToldByTheConditionsAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var ready atomic.Int64
 	controller := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("count", func(context.Context, *Widget) operatorkit.Outcome {
@@ -209,7 +209,7 @@ func (w *countingWriter) Write(ctx context.Context, before, after *Widget) error
 }
 
 func TestWhatOnlySaysHowFarThingsAreIsWrittenLater(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	const parts = 50
 	var looks atomic.Int64
 	writer := &countingWriter{Writer: operatorkit.NewStatusWriter[*Widget](w.mgr.GetClient())}
@@ -261,7 +261,7 @@ func TestFailureIsTriedAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newSuite(t)
 			var well atomic.Bool
 			w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 				operatorkit.NewStep("call", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
@@ -283,7 +283,7 @@ func TestFailureIsTriedAgain(t *testing.T) {
 }
 
 func TestPauseStopsEverything(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(seen.step("a"))})
 	w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
@@ -302,7 +302,7 @@ func TestPauseStopsEverything(t *testing.T) {
 }
 
 func TestPauseByTheObjectsOwnField(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	w.operate(operatorkit.Options[*Widget]{
 		Pipelines: operatorkit.NewPipeline(seen.step("a")),
 		Paused:    func(widget *Widget) bool { return widget.Spec.Size == 0 },
@@ -317,7 +317,7 @@ func TestPauseByTheObjectsOwnField(t *testing.T) {
 }
 
 func TestWhatGoesOnWhilePaused(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	var looks atomic.Int32
 	again := make(chan struct{})
 	w.operate(operatorkit.Options[*Widget]{
@@ -344,7 +344,7 @@ func TestWhatGoesOnWhilePaused(t *testing.T) {
 }
 
 func TestNothingChangedWritesNothing(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	registry := prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", registry)
 	if err != nil {
@@ -378,7 +378,7 @@ test_reconcile_writes_total{kind="Widget",what="status"} 1
 }
 
 func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var meddled atomic.Bool
 	registry := prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", registry)
@@ -407,7 +407,7 @@ func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
 
 // A run that follows a write at once must see what that write recorded.
 func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	var r *operatorkit.Reconciler[*Widget]
 	started := make(chan struct{})
 	r = w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
@@ -435,7 +435,7 @@ func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
 }
 
 func TestReadyStaysThroughAFailedLook(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	var ill atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("look", func(context.Context, *Widget) operatorkit.Outcome {
@@ -459,7 +459,7 @@ func TestReadyStaysThroughAFailedLook(t *testing.T) {
 
 func TestEditOvertakesABacklog(t *testing.T) {
 	const crowd = 20
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	var block atomic.Pointer[chan struct{}]
 	w.operate(operatorkit.Options[*Widget]{MaxConcurrentReconciles: 1, Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
@@ -493,7 +493,7 @@ func TestEditOvertakesABacklog(t *testing.T) {
 }
 
 func TestUnknownReleaseStalls(t *testing.T) {
-	w, seen := newWorld(t), &diary{}
+	w, seen := newSuite(t), &diary{}
 	router, err := operatorkit.NewRouter(func(widget *Widget) string { return widget.Spec.Release },
 		operatorkit.Route[*Widget]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: operatorkit.NewPipeline(seen.step("one"))},
 		operatorkit.Route[*Widget]{Releases: "^2", Pipeline: operatorkit.NewPipeline(seen.step("two"))})
@@ -518,7 +518,7 @@ func TestUnknownReleaseStalls(t *testing.T) {
 // What a step recorded is written although the process is being stopped, and
 // the cancelled call is not told as a failure of the object.
 func TestStopKeepsWhatTheStepsRecorded(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	ctx, stop := context.WithCancel(t.Context())
 	r, err := operatorkit.NewReconciler(operatorkit.Options[*Widget]{
 		Client: w.c, Finalizer: finalizer,

@@ -13,7 +13,7 @@ import (
 )
 
 func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	writer, err := operatorkit.NewFieldsWriter[*Widget](w.mgr.GetClient(), "output")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestFieldsWriterRefusesWhatIsNotAnOperatorsToWrite(t *testing.T) {
 }
 
 func TestWritersErrWhenSomeoneElseWrote(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	fields, err := operatorkit.NewFieldsWriter[*Widget](w.c, "output")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWritersErrWhenSomeoneElseWrote(t *testing.T) {
 }
 
 func TestWriterLeavesTheServersAnswer(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	writer, err := operatorkit.NewFieldsWriter[*Widget](w.c, "output")
 	if err != nil {
 		t.Fatal(err)

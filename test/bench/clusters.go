@@ -26,7 +26,7 @@ var (
 // are Ready; and what they cost when nobody touches them.
 func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	progress(fmt.Sprintf("%d clusters of 3 + 5 played machines", n))
-	w, err := newWorld(ctx, b.binary, fleetOptions(n), clusterKind, groupKind)
+	w, err := newSuite(ctx, b.binary, fleetOptions(n), clusterKind, groupKind)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func fleetOptions(n int) simulator.Options {
 }
 
 // idleClusters measures what clusters cost that nobody touches.
-func (b *bench) idleClusters(ctx context.Context, w *world, n int) error {
+func (b *bench) idleClusters(ctx context.Context, w *suite, n int) error {
 	// It looks three times a minute whether there is memory to return.
 	if err := pause(ctx, 30*time.Second); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (b *bench) idleClusters(ctx context.Context, w *world, n int) error {
 }
 
 // createClusters applies clusters and their groups, four at a time.
-func (w *world) createClusters(ctx context.Context, n int) error {
+func (w *suite) createClusters(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
 	return parallel(n, func(i int) error {
 		name := fmt.Sprintf("c%04d", i)

@@ -34,7 +34,7 @@ func (o *operator) calls(ctx context.Context) (counts, error) {
 }
 
 // serverRequests returns the requests that the management cluster's API server has had, by "VERB resource/subresource".
-func (w *world) serverRequests(ctx context.Context) (counts, error) {
+func (w *suite) serverRequests(ctx context.Context) (counts, error) {
 	client, err := kubernetes.NewForConfig(w.plane.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)

@@ -89,14 +89,14 @@ func (b *bench) run(ctx context.Context) error {
 
 func (b *bench) zeroLatency(ctx context.Context) error {
 	progress("starting a control plane, a simulator without latency and the operator")
-	w, err := newWorld(ctx, b.binary, simulator.Options{}, queues)
+	w, err := newSuite(ctx, b.binary, simulator.Options{}, queues)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	for _, step := range []struct {
 		name string
-		run  func(context.Context, *world) error
+		run  func(context.Context, *suite) error
 	}{
 		{"create", b.create}, // The others need its objects.
 		{"edit", b.edit},
@@ -116,7 +116,7 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 }
 
 // create measures a burst of new objects.
-func (b *bench) create(ctx context.Context, w *world) error {
+func (b *bench) create(ctx context.Context, w *suite) error {
 	before, beforeQueue := w.calls()
 	requests, err := w.serverRequests(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func (b *bench) create(ctx context.Context, w *world) error {
 }
 
 // edit measures from a user's edit to the UpdateStack call, idle and beside a burst.
-func (b *bench) edit(ctx context.Context, w *world) error {
+func (b *bench) edit(ctx context.Context, w *suite) error {
 	before, beforeQueue := w.calls()
 	quiet, err := b.edits(ctx, w, 200, 31)
 	if err != nil {
@@ -191,7 +191,7 @@ func (b *bench) edit(ctx context.Context, w *world) error {
 }
 
 // edits changes n queues one after another and returns how long each change took to reach AWS.
-func (b *bench) edits(ctx context.Context, w *world, n, value int) ([]time.Duration, error) {
+func (b *bench) edits(ctx context.Context, w *suite, n, value int) ([]time.Duration, error) {
 	arrived := make(chan time.Time, 4*n)
 	remove := w.onUpdate(func() { arrived <- now() })
 	defer remove()
@@ -212,7 +212,7 @@ func (b *bench) edits(ctx context.Context, w *world, n, value int) ([]time.Durat
 }
 
 // idle measures what objects cost that nobody touches, and a reconcile that finds nothing to do.
-func (b *bench) idle(ctx context.Context, w *world) error {
+func (b *bench) idle(ctx context.Context, w *suite) error {
 	const window = 60 * time.Second
 	before, _ := w.calls()
 	cpu, err := w.operator.cpu()
@@ -265,7 +265,7 @@ func (b *bench) idle(ctx context.Context, w *world) error {
 }
 
 // restart measures what a restarted operator asks of AWS.
-func (b *bench) restart(ctx context.Context, w *world) error {
+func (b *bench) restart(ctx context.Context, w *suite) error {
 	if err := w.operator.stop(15); err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (b *bench) restart(ctx context.Context, w *world) error {
 }
 
 // memory measures the operator with many idle objects.
-func (b *bench) memory(ctx context.Context, w *world) error {
+func (b *bench) memory(ctx context.Context, w *suite) error {
 	if missing := b.many - len(w.ready); missing > 0 {
 		progress(fmt.Sprintf("making %d more queues", missing))
 		if err := w.create(ctx, "idle", missing); err != nil {
@@ -347,7 +347,7 @@ func (b *bench) memory(ctx context.Context, w *world) error {
 // realisticLatency measures how long after its stack is complete an object is ready.
 func (b *bench) realisticLatency(ctx context.Context) error {
 	progress("starting again with the latency of AWS")
-	w, err := newWorld(ctx, b.binary, simulator.Options{Latency: likeAWS}, queues)
+	w, err := newSuite(ctx, b.binary, simulator.Options{Latency: likeAWS}, queues)
 	if err != nil {
 		return err
 	}

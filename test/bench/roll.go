@@ -38,7 +38,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	progress(fmt.Sprintf("%d groups of %d played machines, to be rolled", n, m))
 	t := newTrace(m)
 	host := fake.New(fake.Options{BootTime: b.boot, PodStart: podStart, PodStop: podStop, Observe: t.observe})
-	w, err := newWorld(ctx, b.binary, simulator.Options{
+	w, err := newSuite(ctx, b.binary, simulator.Options{
 		Machines: host, Patience: time.Second, Events: t.hear,
 		Quotas: map[vpc.Quota]int{vpc.VPCs: 1, vpc.InternetGateways: 1, vpc.ElasticAddresses: 3, vpc.NATGateways: 1, elbv2.LoadBalancers: 1},
 	}, clusterKind, groupKind)
@@ -94,7 +94,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 }
 
 // unready says of one group that is not ready why.
-func (w *world) unready(ctx context.Context) string {
+func (w *suite) unready(ctx context.Context) string {
 	list, err := w.dynamic.Resource(groupKind).Namespace("default").List(context.WithoutCancel(ctx), metav1.ListOptions{})
 	if err != nil {
 		return err.Error()
@@ -110,7 +110,7 @@ func (w *world) unready(ctx context.Context) string {
 }
 
 // createGroups applies a cluster with n groups of m nodes.
-func (w *world) createGroups(ctx context.Context, n, m int) error {
+func (w *suite) createGroups(ctx context.Context, n, m int) error {
 	_, err := w.client.Create(ctx, object(clusterKind, "Cluster", "c", map[string]any{
 		"release": "v1.36.3",
 		"region":  region,
@@ -139,7 +139,7 @@ func (w *world) createGroups(ctx context.Context, n, m int) error {
 func groupName(i int) string { return fmt.Sprintf("g%04d", i) }
 
 // relabel changes what labels the nodes of n groups have.
-func (w *world) relabel(ctx context.Context, n int) error {
+func (w *suite) relabel(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
 	return parallel(n, func(i int) error {
 		patch := fmt.Appendf(nil, `{"spec":{"labels":{%q:"yes"}}}`, rolled)
@@ -149,7 +149,7 @@ func (w *world) relabel(ctx context.Context, n int) error {
 }
 
 // count is how many objects are ready.
-func (w *world) count() int {
+func (w *suite) count() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return len(w.ready)

@@ -71,7 +71,7 @@ func number(t *testing.T, variable string, otherwise int) int {
 
 // run is one scenario in its world.
 type run struct {
-	*world
+	*suite
 
 	scenario *scenario
 	began    time.Time
@@ -92,7 +92,7 @@ type deferred struct {
 
 func simulate(t *testing.T, seed uint64, nodeup string) {
 	t.Helper()
-	r := &run{world: newWorld(t, nodeup), scenario: draw(seed), struck: map[string]bool{}}
+	r := &run{suite: newSuite(t, nodeup), scenario: draw(seed), struck: map[string]bool{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("SIMULATION_SEED=%d go test ./test/simulation -run TestSimulation runs this alone:\n%s\n%s", seed, r.scenario, r.story())

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSimulatedLife(t *testing.T) {
-	o := newLab(t).object(queueTemplate(1))
+	o := newSuite(t).object(queueTemplate(1))
 	if calls := o.calls(func() { o.is(stack.Ready) }); !slices.Equal(calls, []string{"CreateStack", "DescribeStacks"}) {
 		t.Errorf("creating called %q", calls)
 	}
@@ -46,7 +46,7 @@ func TestSimulatedLife(t *testing.T) {
 }
 
 func TestSimulatedFailedCreation(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Create", Code: "AlreadyExists", Message: "jobs already exists"})
 	o := l.object(queueTemplate(1))
 	result := o.is(stack.Waiting)
@@ -69,7 +69,7 @@ func TestSimulatedFailedCreation(t *testing.T) {
 }
 
 func TestSimulatedCreationSucceedsAtTheSecondAttempt(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Create", Code: "InternalFailure", Message: "oops", Times: 1})
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
@@ -80,7 +80,7 @@ func TestSimulatedCreationSucceedsAtTheSecondAttempt(t *testing.T) {
 }
 
 func TestSimulatedFailedRollbackOfACreation(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: table, Operation: "Create", Code: "InvalidRequest", Message: "no", Times: 1})
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "in use", Times: 1})
 	o := l.object(`
@@ -103,7 +103,7 @@ Resources:
 }
 
 func TestSimulatedHalfMadeStackIsAdoptedAndMadeAnew(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Create", Code: "InvalidRequest", Message: "no", Times: 1})
 	o := l.object(queueTemplate(1))
 	if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -118,7 +118,7 @@ func TestSimulatedHalfMadeStackIsAdoptedAndMadeAnew(t *testing.T) {
 }
 
 func TestSimulatedFailedUpdate(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	remove := l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Update", Code: "InvalidRequest", Message: "DelaySeconds is out of bounds", Times: 1})
@@ -158,7 +158,7 @@ Resources:
 		refuses int // how often the first queue refuses to be rolled back
 	}{{"is continued", 1}, {"is continued without what refuses", 2}} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLab(t)
+			l := newSuite(t)
 			o := l.object(chain(1))
 			o.desired.Allow.Skip = true
 			o.is(stack.Ready)
@@ -180,7 +180,7 @@ Resources:
 }
 
 func TestSimulatedUpdateLeftFailedBySomebodyElse(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	remove := l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Update", Code: "InvalidRequest", Message: "not now", Times: 1})
@@ -199,7 +199,7 @@ func TestSimulatedUpdateLeftFailedBySomebodyElse(t *testing.T) {
 }
 
 func TestSimulatedChangeByHandIsTakenBack(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	if _, err := l.console.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{
@@ -221,7 +221,7 @@ func TestSimulatedChangeByHandIsTakenBack(t *testing.T) {
 }
 
 func TestSimulatedFailedDeletion(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "still in use", Times: 3})
@@ -232,7 +232,7 @@ func TestSimulatedFailedDeletion(t *testing.T) {
 }
 
 func TestSimulatedDeletionRetainsWhatMayStay(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "never"})
@@ -240,7 +240,7 @@ func TestSimulatedDeletionRetainsWhatMayStay(t *testing.T) {
 }
 
 func TestSimulatedDeletionCleansFirst(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	remove := l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "not empty"})
@@ -256,7 +256,7 @@ func TestSimulatedDeletionCleansFirst(t *testing.T) {
 }
 
 func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	if _, err := l.console.CreateChangeSet(t.Context(), &cloudformation.CreateChangeSetInput{
 		StackName: aws.String("jobs"), ChangeSetName: aws.String("first"), ChangeSetType: types.ChangeSetTypeCreate,
@@ -295,7 +295,7 @@ Resources:
       BillingMode: PAY_PER_REQUEST
 `, key)
 	}
-	o := newLab(t).object(keyed("id"))
+	o := newSuite(t).object(keyed("id"))
 	o.is(stack.Ready)
 	o.edit(keyed("name"))
 	var result stack.Result
@@ -311,7 +311,7 @@ Resources:
 }
 
 func TestSimulatedDenial(t *testing.T) {
-	l := newLab(t)
+	l := newSuite(t)
 	remove := l.faults.Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Deny: true})
 	o := l.object(queueTemplate(1))
 	result := o.is(stack.Waiting)
@@ -325,7 +325,7 @@ func TestSimulatedDenial(t *testing.T) {
 func TestSimulatedAnswersThatAreLost(t *testing.T) {
 	for _, operation := range []string{"CreateStack", "UpdateStack", "DescribeStacks", "DeleteStack"} {
 		t.Run(operation, func(t *testing.T) {
-			l := newLab(t)
+			l := newSuite(t)
 			l.faults.Add(fault.Rule{Service: "cloudformation", Operation: operation, HangUp: true, AfterEffect: true, Times: 1})
 			o := l.object(queueTemplate(1))
 			o.is(stack.Ready)
@@ -388,9 +388,9 @@ func TestSimulatedImportByHand(t *testing.T) {
       QueueName: imported
 `
 	both := strings.Replace(queueTemplate(1), "Outputs:", strings.TrimPrefix(imported, "\n")+"Outputs:", 1)
-	setUp := func(t *testing.T) (*lab, *object) {
+	setUp := func(t *testing.T) (*suite, *object) {
 		t.Helper()
-		l := newLab(t)
+		l := newSuite(t)
 		o := l.object(queueTemplate(1))
 		o.is(stack.Ready)
 		if _, err := l.console.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("other"), TemplateBody: aws.String("Resources:" + imported)}); err != nil {
@@ -424,7 +424,7 @@ func TestSimulatedImportByHand(t *testing.T) {
 		})
 		return l, o
 	}
-	execute := func(t *testing.T, l *lab) {
+	execute := func(t *testing.T, l *suite) {
 		t.Helper()
 		if _, err := l.console.ExecuteChangeSet(t.Context(), &cloudformation.ExecuteChangeSetInput{StackName: aws.String("jobs"), ChangeSetName: aws.String("import")}); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 )
 
 // guarded runs an app on a cluster of which no pod may go, and returns who can change that.
-func guarded(t *testing.T, w *livetest.World) kubernetes.Interface {
+func guarded(t *testing.T, w *livetest.Suite) kubernetes.Interface {
 	t.Helper()
 	s := w.Session()
 	found, err := s.Find(t.Context())

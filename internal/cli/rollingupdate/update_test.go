@@ -48,7 +48,7 @@ func (l *log) String() string {
 }
 
 // newUpdate is a run of the command by somebody who has just started it.
-func newUpdate(w *livetest.World, c choice) (*update, *log) {
+func newUpdate(w *livetest.Suite, c choice) (*update, *log) {
 	out := &log{}
 	return &update{
 		cluster: w.Cluster, groups: w.Groups, clients: w.Clients, session: w.Session(), clock: clock.RealClock{},
@@ -57,7 +57,7 @@ func newUpdate(w *livetest.World, c choice) (*update, *log) {
 	}, out
 }
 
-func machinesOf(w *livetest.World, names ...string) (ids []string) {
+func machinesOf(w *livetest.Suite, names ...string) (ids []string) {
 	for _, name := range names {
 		for _, one := range w.Group(name).Instances {
 			ids = append(ids, one.ID)
@@ -68,7 +68,7 @@ func machinesOf(w *livetest.World, names ...string) (ids []string) {
 }
 
 // renewed complains unless every machine of the groups is another one than before, and up to date.
-func renewed(t *testing.T, w *livetest.World, before []string, names ...string) {
+func renewed(t *testing.T, w *livetest.Suite, before []string, names ...string) {
 	t.Helper()
 	w.WaitValid()
 	for _, name := range names {

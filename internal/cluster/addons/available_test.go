@@ -26,7 +26,7 @@ spec:
 `
 
 func TestAddonsAreReadyWhenTheirWorkloadsAreAvailable(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	clock := testingclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w.clock = clock
 	w.restart()
@@ -76,7 +76,7 @@ func TestAddonsAreReadyWhenTheirWorkloadsAreAvailable(t *testing.T) {
 }
 
 // podOfGreeter creates a pod of the Deployment that waits for a reason.
-func (w *world) podOfGreeter(reason string) {
+func (w *suite) podOfGreeter(reason string) {
 	w.t.Helper()
 	core := w.clients.CoreV1()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}} // A controller makes it, and none runs here.
@@ -97,7 +97,7 @@ func (w *world) podOfGreeter(reason string) {
 }
 
 // availableGreeters writes the Deployment's status, as kube-controller-manager does.
-func (w *world) availableGreeters(pods int32) {
+func (w *suite) availableGreeters(pods int32) {
 	w.t.Helper()
 	apps := w.clients.AppsV1().Deployments(w.cluster.Name)
 	made, err := apps.Get(w.t.Context(), "greeter", metav1.GetOptions{})
@@ -112,7 +112,7 @@ func (w *world) availableGreeters(pods int32) {
 }
 
 // settleAsked lets the workloads be observed, which is due, and waits until they are.
-func (w *world) settleAsked() operatorkit.Outcome {
+func (w *suite) settleAsked() operatorkit.Outcome {
 	w.t.Helper()
 	for len(w.woken) > 0 {
 		<-w.woken
@@ -123,7 +123,7 @@ func (w *world) settleAsked() operatorkit.Outcome {
 }
 
 func TestObjectsWithoutANamespaceAreInTheReleases(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.charts.template.Store("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: placed}\n")
 	w.settle(operatorkit.KindDone)
 	if _, err := w.clients.CoreV1().ConfigMaps(w.cluster.Name).Get(t.Context(), "placed", metav1.GetOptions{}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-func (w *world) addonsReady() (status, reason, message string) {
+func (w *suite) addonsReady() (status, reason, message string) {
 	w.t.Helper()
 	c := operatorkit.FindCondition(w.cluster, addons.ConditionAddonsReady)
 	if c == nil {
@@ -21,7 +21,7 @@ func (w *world) addonsReady() (status, reason, message string) {
 }
 
 func TestAnArchiveOfAnotherDigestIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.release.Spec.Addons[0].Digest = strings.Repeat("0", 64)
 	w.settle(operatorkit.KindWait)
 	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonDigest || !strings.Contains(message, "greeter 1.0.0") {
@@ -40,7 +40,7 @@ func TestAnArchiveOfAnotherDigestIsRefused(t *testing.T) {
 }
 
 func TestTheFirstArchiveOfAVersionIsPinned(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.settle(operatorkit.KindDone)
 	sum := sha256.Sum256(w.charts.archive("1.0.0"))
 	want := v1alpha1.AddonStatus{
@@ -71,7 +71,7 @@ func TestTheFirstArchiveOfAVersionIsPinned(t *testing.T) {
 }
 
 func TestAChartThatCannotBeRenderedIsRefusedWithTheReason(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.charts.template.Store(`x: {{ env "HOME" }}`)
 	w.settle(operatorkit.KindWait)
 	if status, reason, message := w.addonsReady(); status != "False" || reason != addons.ReasonRefused || !strings.Contains(message, `function "env" not defined`) {

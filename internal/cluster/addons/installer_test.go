@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	controlplanetest.Main(m)
 }
 
-// world is a workload cluster, a chart repository and an installer.
-type world struct {
+// suite is a workload cluster, a chart repository and an installer.
+type suite struct {
 	t         *testing.T
 	clients   kubernetes.Interface
 	to        *workload.Cluster
@@ -58,7 +58,7 @@ type world struct {
 	release   *v1alpha1.Release
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	config := controlplanetest.Shared(t).RESTConfig()
 	clusters := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) { return rest.CopyConfig(config), nil }})
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { clusters.Close(key) })
-	w := &world{
+	w := &suite{
 		t: t, clients: kubernetes.NewForConfigOrDie(config), to: to, folder: t.TempDir(), charts: &charts{}, woken: make(chan struct{}, 16),
 		cluster: &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "u"}},
 	}
@@ -87,12 +87,12 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) restart() {
+func (w *suite) restart() {
 	w.installer = addons.New(addons.Options{Folder: w.folder, Clock: w.clock, Transport: w.transport})
 }
 
 // settle looks at the cluster until the installer has nothing under way.
-func (w *world) settle(want operatorkit.Kind) operatorkit.Outcome {
+func (w *suite) settle(want operatorkit.Kind) operatorkit.Outcome {
 	w.t.Helper()
 	for {
 		outcome := w.installer.Ensure(w.t.Context(), w.cluster, w.release, w.to, func() { w.woken <- struct{}{} })
@@ -111,7 +111,7 @@ func (w *world) settle(want operatorkit.Kind) operatorkit.Outcome {
 }
 
 // greeting is what the chart's ConfigMap says; "" when it is not there.
-func (w *world) greeting() string {
+func (w *suite) greeting() string {
 	w.t.Helper()
 	made, err := w.clients.CoreV1().ConfigMaps(w.cluster.Name).Get(w.t.Context(), "greeter", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -124,7 +124,7 @@ func (w *world) greeting() string {
 }
 
 func TestInstallUpgradePinConfigureLeaveOut(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	steps := []struct {
 		what   string
 		change func()
@@ -159,7 +159,7 @@ func TestInstallUpgradePinConfigureLeaveOut(t *testing.T) {
 }
 
 func TestNothingIsDoneTwiceAndARestartChangesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.settle(operatorkit.KindDone)
 	before := w.revisions()
 	w.restart()
@@ -170,7 +170,7 @@ func TestNothingIsDoneTwiceAndARestartChangesNothing(t *testing.T) {
 	}
 }
 
-func (w *world) revisions() int {
+func (w *suite) revisions() int {
 	w.t.Helper()
 	list, err := w.clients.CoreV1().Secrets(w.cluster.Name).List(w.t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
 	if err != nil {
@@ -181,7 +181,7 @@ func (w *world) revisions() int {
 
 // An upgrade that the operator was killed at stays "pending" in the cluster; Helm itself refuses to go on from there.
 func TestAnInterruptedUpgradeIsTakenUp(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.settle(operatorkit.KindDone)
 	releases := storage.Init(driver.NewSecrets(w.clients.CoreV1().Secrets(w.cluster.Name)))
 	last, err := releases.Last("greeter")
@@ -206,7 +206,7 @@ func TestAnInterruptedUpgradeIsTakenUp(t *testing.T) {
 }
 
 func TestAChartThatCannotBeFetchedIsNamedAndTriedAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.charts.broken.Store(true)
 	outcome := w.settle(operatorkit.KindWait)
 	if !strings.Contains(outcome.Message(), "greeter 1.0.0") || outcome.Reason() != "AddonFailed" {
@@ -225,7 +225,7 @@ type panicking struct{}
 func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("out of range") }
 
 func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.transport = panicking{}
 	w.restart()
 	outcome := w.settle(operatorkit.KindWait)
@@ -241,7 +241,7 @@ func TestAPanicFailsTheAddonAndNotTheProcess(t *testing.T) {
 }
 
 func TestAPersonsReleaseOfThatNameIsLeftAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	if _, err := w.clients.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.cluster.Name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

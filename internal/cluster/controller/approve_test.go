@@ -19,7 +19,7 @@ import (
 // TestApproval has the changes of a whole cluster wait for a person: base, then all slots at once, and the group, which its Cluster's
 // policy counts for. What is approved is carried out, and nothing else, also by an operator that was killed meanwhile.
 func TestApproval(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
 	cluster.Spec.UpdatePolicy = v1alpha1.UpdateManual
@@ -71,7 +71,7 @@ func TestApproval(t *testing.T) {
 // TestApprovalOfAGroup says how many machines a change replaces, asks anew after an edit, and leaves nothing when the edit is undone
 // or the group deleted.
 func TestApprovalOfAGroup(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
 	cluster.Spec.ControlPlane.Replicas, group.Spec.UpdatePolicy = 1, v1alpha1.UpdateManual
@@ -154,7 +154,7 @@ func digests(pending []v1alpha1.PendingChange) []string {
 }
 
 // pending waits until just the changes of these stacks wait for approval.
-func (w *world) pending(obj conditioned, stacks ...string) {
+func (w *suite) pending(obj conditioned, stacks ...string) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("changes of %q wait", stacks), func() error {
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -181,12 +181,12 @@ func (w *world) pending(obj conditioned, stacks ...string) {
 	})
 }
 
-func (w *world) approve(obj client.Object, digests ...string) {
+func (w *suite) approve(obj client.Object, digests ...string) {
 	w.t.Helper()
 	w.patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{"aws-operator/approve":%q}}}`, strings.Join(digests, ",")))
 }
 
-func (w *world) patch(obj client.Object, patch string) {
+func (w *suite) patch(obj client.Object, patch string) {
 	w.t.Helper()
 	if err := w.client.Patch(w.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 		w.t.Fatal(err)
@@ -194,7 +194,7 @@ func (w *world) patch(obj client.Object, patch string) {
 }
 
 // all returns the cluster's stacks.
-func (w *world) all() map[string]types.Stack {
+func (w *suite) all() map[string]types.Stack {
 	w.t.Helper()
 	out, err := w.cloudFormation().DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	if err != nil {
@@ -210,7 +210,7 @@ func (w *world) all() map[string]types.Stack {
 }
 
 // deployed tells all that an update of the cluster's stacks would change.
-func (w *world) deployed() string {
+func (w *suite) deployed() string {
 	w.t.Helper()
 	var lines []string
 	for name, stack := range w.all() {
@@ -239,7 +239,7 @@ func tagsOf(stack types.Stack) []string {
 }
 
 // changeSets returns the names of a stack's change sets.
-func (w *world) changeSets(stack string) []string {
+func (w *suite) changeSets(stack string) []string {
 	w.t.Helper()
 	out, err := w.cloudFormation().ListChangeSets(w.t.Context(), &cloudformation.ListChangeSetsInput{StackName: aws.String(stack)})
 	if err != nil {
@@ -252,12 +252,12 @@ func (w *world) changeSets(stack string) []string {
 	return names
 }
 
-func (w *world) cloudFormation() *cloudformation.Client {
+func (w *suite) cloudFormation() *cloudformation.Client {
 	return cloudformation.NewFromConfig(w.awsConfig(account, region))
 }
 
 // events returns the notes of an object's events of a reason.
-func (w *world) events(obj client.Object, reason string) []string {
+func (w *suite) events(obj client.Object, reason string) []string {
 	w.t.Helper()
 	list := &corev1.EventList{}
 	if err := w.client.List(w.t.Context(), list, client.InNamespace(w.namespace)); err != nil {

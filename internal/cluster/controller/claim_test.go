@@ -14,7 +14,7 @@ import (
 // TestAnotherCAIsNotOverwritten has the bucket hold the certificate of another CA before the cluster's is stored: it stays, and the
 // Cluster says which object is in the way.
 func TestAnotherCAIsNotOverwritten(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1

@@ -24,7 +24,7 @@ var demoStacks = []string{"demo", "demo-control-plane-0", "demo-control-plane-1"
 
 // TestCluster follows a cluster and its instance group from their manifests to their end.
 func TestCluster(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(group, cluster) // The group waits for its cluster.
@@ -63,7 +63,7 @@ func TestCluster(t *testing.T) {
 }
 
 // inside returns a client of a workload cluster, by the kubeconfig that people get.
-func (w *world) inside(cluster string) client.Client {
+func (w *suite) inside(cluster string) client.Client {
 	w.t.Helper()
 	secret, err := w.secret(cluster + "-kubeconfig")
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *world) inside(cluster string) client.Client {
 }
 
 // replaced terminates a worker and waits until another has joined in its place.
-func (w *world) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
+func (w *suite) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 	w.t.Helper()
 	workers := func() []string {
 		list := &corev1.NodeList{}
@@ -108,7 +108,7 @@ func (w *world) replaced(cluster *v1alpha1.Cluster, inside client.Client) {
 }
 
 // bucketHolds checks what is in the bucket.
-func (w *world) bucketHolds(cluster *v1alpha1.Cluster) {
+func (w *suite) bucketHolds(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	want := []string{"bundles/", "bundles/", "bundles/", "bundles/", "nodeup/", "pki/ca.crt", "pki/ca.key", "pki/etcd/ca.crt", "pki/etcd/ca.key", "pki/front-proxy-ca.crt", "pki/front-proxy-ca.key", "pki/sa.key", "pki/sa.pub"}
 	got := w.objects(account, region, cluster.Status.Outputs["Bucket"])
@@ -122,7 +122,7 @@ func (w *world) bucketHolds(cluster *v1alpha1.Cluster) {
 	}
 }
 
-func (w *world) labelled(inside client.Client) {
+func (w *suite) labelled(inside client.Client) {
 	w.t.Helper()
 	w.eventually("nodes have the labels of their roles", func() error {
 		list := &corev1.NodeList{}
@@ -142,7 +142,7 @@ func (w *world) labelled(inside client.Client) {
 }
 
 // tokenIsThere checks that the parameter and the Secret in the cluster hold the same token.
-func (w *world) tokenIsThere(inside client.Client) {
+func (w *suite) tokenIsThere(inside client.Client) {
 	w.t.Helper()
 	out, err := ssm.NewFromConfig(w.awsConfig(account, region)).GetParameter(w.t.Context(), &ssm.GetParameterInput{
 		Name: aws.String("/cluster-operator/demo/bootstrap-token"), WithDecryption: aws.Bool(true),
@@ -162,7 +162,7 @@ func (w *world) tokenIsThere(inside client.Client) {
 
 // nothingCosts has the operator look at a cluster for which nothing changed: nothing is asked of AWS,
 // also after a restart, and the look is quick.
-func (w *world) nothingCosts(cluster *v1alpha1.Cluster) {
+func (w *suite) nothingCosts(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	const marks = 20
 	calls := w.calls()
@@ -210,7 +210,7 @@ func (w *world) nothingCosts(cluster *v1alpha1.Cluster) {
 }
 
 // nothingIsLeft checks that AWS and the namespace are as before.
-func (w *world) nothingIsLeft(account, region string) {
+func (w *suite) nothingIsLeft(account, region string) {
 	w.t.Helper()
 	if stacks := w.stacks(account, region); len(stacks) != 0 {
 		w.t.Errorf("stacks are left: %v", stacks)

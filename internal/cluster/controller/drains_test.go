@@ -22,7 +22,7 @@ import (
 
 // running is a cluster of one slot with a group of workers, and a way into it.
 type running struct {
-	*world
+	*suite
 
 	host    *fake.Host
 	cluster *v1alpha1.Cluster
@@ -34,8 +34,8 @@ type running struct {
 func runs(t *testing.T, slots int32, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) *running {
 	t.Helper()
 	host := fake.New(fake.Options{})
-	w := newWorld(t, host, nil)
-	r := &running{world: w, host: host, cluster: w.aCluster("demo"), group: w.aGroup("demo-workers", "demo")}
+	w := newSuite(t, host, nil)
+	r := &running{suite: w, host: host, cluster: w.aCluster("demo"), group: w.aGroup("demo-workers", "demo")}
 	r.cluster.Spec.ControlPlane.Replicas = slots
 	change(r.cluster, r.group)
 	w.start()

@@ -27,7 +27,7 @@ import (
 
 // rolling is a cluster with one slot and a group that is ready, whose nodes are watched.
 type rolling struct {
-	*world
+	*suite
 	host   *fake.Host
 	group  *v1alpha1.InstanceGroup
 	name   string // the group's, for those who watch while the group is read
@@ -42,7 +42,7 @@ func newRolling(t *testing.T, change func(*v1alpha1.InstanceGroup)) *rolling {
 	t.Helper()
 	t.Parallel() // Most of it is waiting.
 	host := fake.New(fake.Options{})
-	w := newWorld(t, host, nil)
+	w := newSuite(t, host, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -53,7 +53,7 @@ func newRolling(t *testing.T, change func(*v1alpha1.InstanceGroup)) *rolling {
 	w.create(cluster, group)
 	w.condition(cluster, "Ready", metav1.ConditionTrue, "")
 	w.condition(group, "Ready", metav1.ConditionTrue, "")
-	r := &rolling{world: w, host: host, group: group, name: group.Name, inside: w.inside("demo")}
+	r := &rolling{suite: w, host: host, group: group, name: group.Name, inside: w.inside("demo")}
 	r.watch()
 	return r
 }
@@ -466,7 +466,7 @@ func TestGroupsOfEverySize(t *testing.T) {
 	}
 	for group, count := range map[*v1alpha1.InstanceGroup]int{r.group: 1, empty: 0, spot: 2} {
 		r.patch(group, `{"spec":{"labels":{"team":"new"}}}`)
-		of := &rolling{world: r.world, group: group, name: group.Name, inside: r.inside}
+		of := &rolling{suite: r.suite, group: group, name: group.Name, inside: r.inside}
 		of.ended(v1alpha1.RolloutDone)
 		of.only(count, "new")
 		r.condition(group, "NodesUpdated", metav1.ConditionTrue, "AllUpdated")

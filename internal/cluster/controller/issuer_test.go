@@ -18,7 +18,7 @@ import (
 )
 
 // blockPublicAccess turns on or off that the account blocks public policies of buckets, by S3 Control.
-func (w *world) blockPublicAccess(on bool) {
+func (w *suite) blockPublicAccess(on bool) {
 	w.t.Helper()
 	method, body := http.MethodDelete, ""
 	if on {
@@ -48,7 +48,7 @@ func (w *world) blockPublicAccess(on bool) {
 }
 
 // policy returns the policy of a bucket.
-func (w *world) policy(bucket string) string {
+func (w *suite) policy(bucket string) string {
 	w.t.Helper()
 	out, err := w.s3(account, region).GetBucketPolicy(w.t.Context(), &s3.GetBucketPolicyInput{Bucket: &bucket})
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *world) policy(bucket string) string {
 }
 
 // loseStatus takes a Cluster's status away while no operator runs, as a backup of the management cluster without statuses does.
-func (w *world) loseStatus(cluster *v1alpha1.Cluster) {
+func (w *suite) loseStatus(cluster *v1alpha1.Cluster) {
 	w.t.Helper()
 	w.eventually("the status is lost", func() error {
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
@@ -72,7 +72,7 @@ func (w *world) loseStatus(cluster *v1alpha1.Cluster) {
 // TestIssuerHasABucketOfItsOwn makes a cluster in an account that blocks public policies, which says what to do, and after that was done
 // publishes the issuer's documents, and nothing else, from a bucket of their own.
 func TestIssuerHasABucketOfItsOwn(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.blockPublicAccess(true)
 	w.start()
 	cluster := w.aCluster("demo")
@@ -115,7 +115,7 @@ func TestIssuerHasABucketOfItsOwn(t *testing.T) {
 // TestIssuerKeepsItsURL moves a cluster that publishes its issuer's documents from its own bucket to a resource set with a bucket for them,
 // and takes its status away. The URL is in all tokens of the cluster, so it stays.
 func TestIssuerKeepsItsURL(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -143,7 +143,7 @@ func TestIssuerKeepsItsURL(t *testing.T) {
 // TestReplacedVolumesOutliveTheStatus replaces an etcd volume that is lost, and none that a status merely calls lost, and keeps the new
 // one when the status is taken away.
 func TestReplacedVolumesOutliveTheStatus(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Release = w.releaseOf("1.2.0")

@@ -33,7 +33,7 @@ func TestDeletionWhileItIsMade(t *testing.T) {
 		"while the group is made":      "cloudformation/CreateStack:6",
 	} {
 		t.Run(moment, func(t *testing.T) {
-			w := newWorld(t, nil, func(resourceType, _ string) time.Duration {
+			w := newSuite(t, nil, func(resourceType, _ string) time.Duration {
 				if resourceType == "AWS::S3::Bucket" || strings.HasPrefix(resourceType, "AWS::AutoScaling::") {
 					return 100 * time.Millisecond
 				}
@@ -66,7 +66,7 @@ func TestDeletionWhileItIsMade(t *testing.T) {
 }
 
 // seen returns a channel that is closed when a call was made for the nth time, "service/Operation:n".
-func (w *world) seen(call string) <-chan struct{} {
+func (w *suite) seen(call string) <-chan struct{} {
 	done := make(chan struct{})
 	operation, nth, _ := strings.Cut(call, ":")
 	n, _ := strconv.Atoi(nth) // no number is the first time
@@ -81,7 +81,7 @@ func (w *world) seen(call string) <-chan struct{} {
 
 // TestRestart stops the operator again and again while it makes and deletes a cluster.
 func TestRestart(t *testing.T) {
-	w := newWorld(t, played(), func(string, string) time.Duration { return 20 * time.Millisecond })
+	w := newSuite(t, played(), func(string, string) time.Duration { return 20 * time.Millisecond })
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	w.create(cluster, group)
 	const restarts = 6
@@ -125,7 +125,7 @@ func pause(t *testing.T, duration time.Duration) {
 
 // TestBadRelease has a cluster wait for its release.
 func TestBadRelease(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Release = "v9.9.9"
@@ -155,7 +155,7 @@ func TestBadRelease(t *testing.T) {
 // TestTwoAccounts makes clusters of one name in two accounts and regions at once.
 func TestTwoAccounts(t *testing.T) {
 	const other = "210987654321"
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	role, err := iam.NewFromConfig(w.awsConfig(other, region)).CreateRole(t.Context(), &iam.CreateRoleInput{
 		RoleName: aws.String("operator"), AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::` + account + `:root"},"Action":"sts:AssumeRole","Condition":{"StringEquals":{"sts:ExternalId":"4711"}}}]}`),
@@ -189,7 +189,7 @@ func TestTwoAccounts(t *testing.T) {
 
 // TestARoleThatWasNotGrantedIsNotAssumed holds a Cluster's author to the roles that an administrator granted the namespace.
 func TestARoleThatWasNotGrantedIsNotAssumed(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.Role = &v1alpha1.AssumedRole{ARN: "arn:aws:iam::333333333333:role/of-others"}
@@ -211,7 +211,7 @@ func TestARoleThatWasNotGrantedIsNotAssumed(t *testing.T) {
 // TestRoleThatIsNotTo says why a cluster cannot be made in an account that the operator is not let into. Its deletion stalls, since
 // nobody knows what is there, until a person abandons it.
 func TestRoleThatIsNotTo(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.sim.Faults().Add(fault.Rule{Service: "sts", Operation: "AssumeRole", Deny: true})
 	w.start()
 	cluster := w.aCluster("demo")
@@ -246,7 +246,7 @@ func TestRoleThatIsNotTo(t *testing.T) {
 
 // TestPaused leaves a paused cluster and its group alone, also when they are to be deleted.
 func TestPaused(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.Paused = true
@@ -265,7 +265,7 @@ func TestPaused(t *testing.T) {
 
 // TestPausedGroupHoldsUpTheDeletion says which group a deletion waits for, and why.
 func TestPausedGroupHoldsUpTheDeletion(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -285,7 +285,7 @@ func TestPausedGroupHoldsUpTheDeletion(t *testing.T) {
 
 // TestRefusalsOfAWS shows AWS's own words where something is lacking there, and goes on when it is not.
 func TestRefusalsOfAWS(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	const words = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to."
 	lift := w.sim.Faults().Add(fault.Rule{
 		ResourceType: "AWS::AutoScaling::AutoScalingGroup", Operation: "Create",
@@ -312,7 +312,7 @@ func TestRefusalsOfAWS(t *testing.T) {
 
 // TestExistingVPC adopts a VPC: it gets our tags, and keeps those that were there when the cluster goes.
 func TestExistingVPC(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	client := ec2.NewFromConfig(w.awsConfig(account, region))
 	vpc, err := client.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16")})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // TestGroupsOfOneStackName refuses the newer of two groups whose stacks would have one name, and makes it when
 // the older is gone.
 func TestGroupsOfOneStackName(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1

@@ -19,7 +19,7 @@ import (
 )
 
 // victim makes a protected stack that is nobody's here, and returns its ARN.
-func (w *world) victim() string {
+func (w *suite) victim() string {
 	w.t.Helper()
 	out, err := w.cloudFormation().CreateStack(w.t.Context(), &cloudformation.CreateStackInput{
 		StackName: aws.String("victim"), EnableTerminationProtection: aws.Bool(true),
@@ -38,7 +38,7 @@ func (w *world) victim() string {
 }
 
 // untouched checks that the victim is as it was made.
-func (w *world) untouched(id string) {
+func (w *suite) untouched(id string) {
 	w.t.Helper()
 	out, err := w.cloudFormation().DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{StackName: &id})
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *world) untouched(id string) {
 }
 
 // forge replaces what a status remembers of a stack.
-func (w *world) forge(obj conditioned, stacks func() *v1alpha1.StackStatus, record map[string]any) {
+func (w *suite) forge(obj conditioned, stacks func() *v1alpha1.StackStatus, record map[string]any) {
 	w.t.Helper()
 	w.eventually("the status is forged", func() error {
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -70,7 +70,7 @@ func (w *world) forge(obj conditioned, stacks func() *v1alpha1.StackStatus, reco
 }
 
 // notOwned waits until an object says, by its conditions and an Event, that its record names another's stack.
-func (w *world) notOwned(obj conditioned) {
+func (w *suite) notOwned(obj conditioned) {
 	w.t.Helper()
 	stalled := w.condition(obj, "Stalled", metav1.ConditionTrue, "StackNotOwned")
 	if !strings.Contains(stalled.Message, "victim") || !strings.Contains(stalled.Message, "kubectl edit --subresource=status") {
@@ -87,7 +87,7 @@ func (w *world) notOwned(obj conditioned) {
 // TestAForgedStatusReachesNothingOfOthers writes another stack, and another bucket, into the statuses of a Cluster and an InstanceGroup,
 // and changes and deletes both: nothing of the others' is touched, and the objects say why they stall.
 func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("workers", "demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -168,7 +168,7 @@ func TestAForgedStatusReachesNothingOfOthers(t *testing.T) {
 }
 
 // touch has an object reconciled.
-func (w *world) touch(obj client.Object) {
+func (w *suite) touch(obj client.Object) {
 	w.t.Helper()
 	w.patch(obj, fmt.Sprintf(`{"metadata":{"annotations":{"touched":%q}}}`, obj.GetResourceVersion()))
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-func (w *world) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }
+func (w *suite) ec2() *ec2.Client { return ec2.NewFromConfig(w.awsConfig(account, region)) }
 
 // backups returns the snapshots that the operator made.
-func (w *world) backups() []types.Snapshot {
+func (w *suite) backups() []types.Snapshot {
 	w.t.Helper()
 	out, err := w.ec2().DescribeSnapshots(w.t.Context(), &ec2.DescribeSnapshotsInput{
 		OwnerIds: []string{"self"}, Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/backup"}}},
@@ -39,7 +39,7 @@ func (w *world) backups() []types.Snapshot {
 }
 
 // etcdVolumes returns the volumes of etcd, by their IDs.
-func (w *world) etcdVolumes() map[string]types.Volume {
+func (w *suite) etcdVolumes() map[string]types.Volume {
 	w.t.Helper()
 	out, err := w.ec2().DescribeVolumes(w.t.Context(), &ec2.DescribeVolumesInput{
 		Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/etcd-slot"}}},
@@ -55,7 +55,7 @@ func (w *world) etcdVolumes() map[string]types.Volume {
 }
 
 // deleteVolume deletes a volume that no machine has.
-func (w *world) deleteVolume(id string) {
+func (w *suite) deleteVolume(id string) {
 	w.t.Helper()
 	if _, err := w.ec2().DeleteVolume(w.t.Context(), &ec2.DeleteVolumeInput{VolumeId: &id}); err != nil {
 		w.t.Fatal(err)
@@ -63,7 +63,7 @@ func (w *world) deleteVolume(id string) {
 }
 
 // slots returns the machines that have volumes of etcd.
-func (w *world) slots() []string {
+func (w *suite) slots() []string {
 	w.t.Helper()
 	var machines []string
 	for _, volume := range w.etcdVolumes() {
@@ -75,7 +75,7 @@ func (w *world) slots() []string {
 }
 
 // withRestore gives the operator what restores etcd, of which played machines have no use.
-func (w *world) withRestore() *world {
+func (w *suite) withRestore() *suite {
 	w.t.Helper()
 	for _, architecture := range []string{"amd64", "arm64"} {
 		if err := os.WriteFile(filepath.Join(w.nodeup, "etcd-restore-linux-"+architecture), []byte("etcd-restore"), 0o600); err != nil {
@@ -86,7 +86,7 @@ func (w *world) withRestore() *world {
 }
 
 // edit changes a Cluster as a person does.
-func (w *world) edit(cluster *v1alpha1.Cluster, change func()) {
+func (w *suite) edit(cluster *v1alpha1.Cluster, change func()) {
 	w.t.Helper()
 	w.eventually("the cluster is edited", func() error {
 		if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(cluster), cluster); err != nil {
@@ -99,7 +99,7 @@ func (w *world) edit(cluster *v1alpha1.Cluster, change func()) {
 
 // TestBackups are taken of a cluster that is up, once, are told in the status, and go with the cluster.
 func TestBackups(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	cluster := w.aCluster("demo")
 	cluster.Spec.Tags = map[string]string{"cost": "center"}
 	w.start()
@@ -145,7 +145,7 @@ func TestBackups(t *testing.T) {
 // TestBackupsThatAreLost are not taken twice: what the status does not know, tags tell. Others' are none of ours, and what is too much
 // goes.
 func TestBackupsThatAreLost(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	cluster := w.aCluster("demo")
 	cluster.Spec.Backup.Keep = 2
 	w.start()
@@ -193,7 +193,7 @@ func TestBackupsThatAreLost(t *testing.T) {
 
 // TestBackupsThatFail are told, by the condition and an Event, and leave the cluster Ready.
 func TestBackupsThatFail(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	end := w.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "CreateSnapshot", Code: "SnapshotLimitExceeded", Message: "You have too many."})
 	cluster := w.aCluster("demo")
 	w.start()
@@ -220,7 +220,7 @@ func TestBackupsThatFail(t *testing.T) {
 }
 
 // restoreFrom asks for a restore.
-func (w *world) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
+func (w *suite) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
 	w.t.Helper()
 	w.edit(cluster, func() {
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, "cluster-operator.aws/allow", "remove")
@@ -230,9 +230,9 @@ func (w *world) restoreFrom(cluster *v1alpha1.Cluster, snapshot string) {
 
 // TestRestore makes all volumes anew from one backup: of a cluster that runs, and of one of which nothing is left but its stacks.
 func TestRestore(t *testing.T) {
-	for name, disaster := range map[string]func(w *world){
-		"of a cluster that runs": func(*world) {},
-		"of a cluster whose machines and volumes were destroyed": func(w *world) {
+	for name, disaster := range map[string]func(w *suite){
+		"of a cluster that runs": func(*suite) {},
+		"of a cluster whose machines and volumes were destroyed": func(w *suite) {
 			for volume := range w.etcdVolumes() {
 				w.eventually("the volume is destroyed", func() error {
 					for _, v := range w.etcdVolumes() {
@@ -247,7 +247,7 @@ func TestRestore(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, played(), nil).withRestore()
+			w := newSuite(t, played(), nil).withRestore()
 			cluster := w.aCluster("demo")
 			w.start()
 			w.create(cluster)
@@ -284,7 +284,7 @@ func TestRestore(t *testing.T) {
 // of machines that are gone.
 func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
 	host := fake.New(fake.Options{})
-	w := newWorld(t, host, nil).withRestore()
+	w := newSuite(t, host, nil).withRestore()
 	cluster := w.aCluster("demo")
 	w.start()
 	w.create(cluster)
@@ -339,7 +339,7 @@ func TestARestoredClusterIsNotReadyByNodesOfBefore(t *testing.T) {
 
 // TestRestoreThatCannotBe changes nothing, and says what to do. What was restored stays named.
 func TestRestoreThatCannotBe(t *testing.T) {
-	w := newWorld(t, played(), nil).withRestore()
+	w := newSuite(t, played(), nil).withRestore()
 	cluster := w.aCluster("demo")
 	cluster.Spec.ControlPlane.Replicas = 1
 	w.start()

@@ -24,7 +24,7 @@ import (
 
 // watched is a cluster that is up and whose nodes are watched.
 type watched struct {
-	*world
+	*suite
 	cluster *v1alpha1.Cluster
 	inside  client.Client
 
@@ -39,7 +39,7 @@ const formerRelease = "v1.35.9"
 // newWatched makes a cluster of some slots with the former release, and groups, and waits for all nodes.
 func newWatched(t *testing.T, replicas int32, machines machine.Host, change func(*v1alpha1.Cluster), groups ...string) *watched {
 	t.Helper()
-	w := newWorld(t, machines, nil)
+	w := newSuite(t, machines, nil)
 	w.start()
 	former := aRelease(formerRelease)
 	former.Spec.Kubernetes = formerRelease
@@ -59,7 +59,7 @@ func newWatched(t *testing.T, replicas int32, machines machine.Host, change func
 	for _, name := range groups {
 		w.condition(w.aGroup(name, "demo"), "Ready", metav1.ConditionTrue, "")
 	}
-	v := &watched{world: w, cluster: cluster, inside: w.inside("demo"), fewest: int(replicas)}
+	v := &watched{suite: w, cluster: cluster, inside: w.inside("demo"), fewest: int(replicas)}
 	v.watch()
 	return v
 }

@@ -12,7 +12,7 @@ import (
 
 // releaseOf makes a Release of a resource set, for as long as the test runs, and returns its name. Releases are in no namespace, and other
 // tests make their own.
-func (w *world) releaseOf(set string) string {
+func (w *suite) releaseOf(set string) string {
 	w.t.Helper()
 	release := aRelease("v1.36.3-" + w.namespace)
 	release.Spec.ResourceSet = set
@@ -24,7 +24,7 @@ func (w *world) releaseOf(set string) string {
 // TestWorkersJoinWithATokenThatSlotsKeep makes a cluster of a resource set whose slots keep the token: machines join, and the operator
 // makes no token, neither then nor when half of a token's life is over.
 func TestWorkersJoinWithATokenThatSlotsKeep(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("kept"), w.aGroup("kept-workers", "kept")
 	cluster.Spec.Release = w.releaseOf("1.2.0")

@@ -10,7 +10,7 @@ import (
 
 // TestUpkeepOfAStalledCluster looks after the nodes of a cluster though a change of its network failed for good.
 func TestUpkeepOfAStalledCluster(t *testing.T) {
-	w := newWorld(t, played(), nil)
+	w := newSuite(t, played(), nil)
 	w.start()
 	cluster, group := w.aCluster("demo"), w.aGroup("demo-workers", "demo")
 	cluster.Spec.ControlPlane.Replicas = 1
@@ -31,7 +31,7 @@ func TestUpkeepOfAStalledCluster(t *testing.T) {
 // TestBaseStackThatFails recovers, once its object is edited, a cluster whose base stack could not be made, and deletes it
 // as it stands.
 func TestBaseStackThatFails(t *testing.T) {
-	w := newWorld(t, nil, nil)
+	w := newSuite(t, nil, nil)
 	lift := w.refuseGateways()
 	w.start()
 	cluster := w.aCluster("demo")
@@ -54,6 +54,6 @@ func TestBaseStackThatFails(t *testing.T) {
 }
 
 // refuseGateways has every NAT gateway fail for a reason that does not pass by itself.
-func (w *world) refuseGateways() (lift func()) {
+func (w *suite) refuseGateways() (lift func()) {
 	return w.sim.Faults().Add(fault.Rule{ResourceType: "AWS::EC2::NatGateway", Operation: "Create", Code: "InvalidRequest", Message: "The gateway cannot be made."})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.pod("slow", instance, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = aws.Int64(3600) })
@@ -59,7 +59,7 @@ func TestANodeIsEmptiedBeforeItsMachineGoes(t *testing.T) {
 }
 
 // ofDaemonSet has a pod belong to a DaemonSet that exists.
-func (w *world) ofDaemonSet() func(*corev1.Pod) {
+func (w *suite) ofDaemonSet() func(*corev1.Pod) {
 	w.t.Helper()
 	labels := map[string]string{"app": "agent"}
 	set, err := w.kube.AppsV1().DaemonSets(w.namespace).Create(w.t.Context(), &appsv1.DaemonSet{
@@ -77,7 +77,7 @@ func (w *world) ofDaemonSet() func(*corev1.Pod) {
 }
 
 func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
@@ -106,7 +106,7 @@ func TestABudgetThatBlocksIsNamedUntilItAllowsMore(t *testing.T) {
 }
 
 func TestTwoBudgetsOfOnePodAreBothNamed(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("one", "web", 1)
@@ -119,7 +119,7 @@ func TestTwoBudgetsOfOnePodAreBothNamed(t *testing.T) {
 }
 
 func TestAfterTheTimeoutTheMachineGoes(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
@@ -135,7 +135,7 @@ func TestAfterTheTimeoutTheMachineGoes(t *testing.T) {
 }
 
 func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, true)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
@@ -182,7 +182,7 @@ func TestAMachineIsKeptUntilItsPodsCanGo(t *testing.T) {
 }
 
 func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
@@ -204,7 +204,7 @@ func TestAnOperatorThatTakesOverKeepsToTheDeadline(t *testing.T) {
 }
 
 func TestDoubledOrdersAreOne(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.terminate("g", instance)
@@ -225,7 +225,7 @@ func TestDoubledOrdersAreOne(t *testing.T) {
 }
 
 func TestAnInstanceWithoutANodeGoesAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	if err := w.kube.CoreV1().Nodes().Delete(t.Context(), w.nodeName(instance), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestAnInstanceWithoutANodeGoesAtOnce(t *testing.T) {
 }
 
 func TestASpotInstanceHasTwoMinutesWhateverThePolicy(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, true)[0]
 	w.pod("web", instance)
 	w.pod("db", instance)
@@ -254,7 +254,7 @@ func TestASpotInstanceHasTwoMinutesWhateverThePolicy(t *testing.T) {
 }
 
 func TestAMachineThatStaysIsOpenAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	instance := w.group("g", 1, false)[0]
 	w.pod("web", instance)
 	w.budget("web-budget", "web", 0)
@@ -272,7 +272,7 @@ func TestAMachineThatStaysIsOpenAgain(t *testing.T) {
 }
 
 func TestManyNodesOfManyGroupsAtOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	for g := range 5 {
 		group := fmt.Sprintf("g%d", g)
 		for i, instance := range w.group(group, 4, false) {

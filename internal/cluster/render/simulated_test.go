@@ -32,7 +32,7 @@ func TestSimulatedStacks(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			f := read(t, path)
 			spec := &f.cluster.Spec
-			region := newLab(t, spec.Region)
+			region := newSuite(t, spec.Region)
 			// What the manifests name, and is not there.
 			spec.DNS, spec.ControlPlane.Image, spec.IAM.PermissionsBoundary = nil, "", ""
 			spec.API.SecurityGroups, spec.ControlPlane.SecurityGroups = nil, nil
@@ -58,7 +58,7 @@ func TestSimulatedUpdates(t *testing.T) {
 			change(spec)
 		})
 	}
-	region := newLab(t, "eu-central-1")
+	region := newSuite(t, "eu-central-1")
 	old := changed(func(spec *v1alpha1.ClusterSpec) { spec.Release = "set-" + release.Set100 })
 	region.make(t, old)
 	next := region.make(t, changed(func(spec *v1alpha1.ClusterSpec) {
@@ -77,7 +77,7 @@ func TestSimulatedUpdates(t *testing.T) {
 }
 
 // network makes a VPC for a cluster to stand in.
-func (l *lab) network(t *testing.T, n *v1alpha1.Network) {
+func (l *suite) network(t *testing.T, n *v1alpha1.Network) {
 	t.Helper()
 	text := "Resources:\n  VPC: {Type: AWS::EC2::VPC, Properties: {CidrBlock: 10.9.0.0/16, EnableDnsHostnames: true, EnableDnsSupport: true}}\n"
 	ids := "Outputs:\n  VPC: {Value: !Ref VPC}\n"
@@ -97,7 +97,7 @@ func (l *lab) network(t *testing.T, n *v1alpha1.Network) {
 }
 
 // cluster makes all stacks of a cluster.
-func (l *lab) cluster(t *testing.T, f fixture) {
+func (l *suite) cluster(t *testing.T, f fixture) {
 	t.Helper()
 	c, groups := f.resolve(t, setRelease(strings.TrimPrefix(f.cluster.Spec.Release, "set-")))
 	s, err := render.Base(c)
@@ -121,8 +121,8 @@ func (l *lab) cluster(t *testing.T, f fixture) {
 	}
 }
 
-// lab is a simulated region and the stacks that were made there.
-type lab struct {
+// suite is a simulated region and the stacks that were made there.
+type suite struct {
 	engine  *stack.Engine
 	scaling awsapi.AutoScaling
 	made    []made
@@ -134,7 +134,7 @@ type made struct {
 	outputs map[string]string
 }
 
-func newLab(t *testing.T, region string) *lab {
+func newSuite(t *testing.T, region string) *suite {
 	t.Helper()
 	simulated := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(simulated.Handler())
@@ -145,14 +145,14 @@ func newLab(t *testing.T, region string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lab{
+	return &suite{
 		engine:  stack.New(stack.Options{Clients: clients, PollInterval: 20 * time.Millisecond}),
 		scaling: clients.AutoScaling(awsapi.Target{}),
 	}
 }
 
 // make makes a stack, or updates the one of that name, and returns its outputs.
-func (l *lab) make(t *testing.T, s *render.Stack) map[string]string {
+func (l *suite) make(t *testing.T, s *render.Stack) map[string]string {
 	t.Helper()
 	i := slices.IndexFunc(l.made, func(m made) bool { return m.desired.Name == s.Name })
 	if i < 0 {
@@ -178,7 +178,7 @@ func (l *lab) make(t *testing.T, s *render.Stack) map[string]string {
 }
 
 // removeAll deletes the stacks, the last first.
-func (l *lab) removeAll(t *testing.T) {
+func (l *suite) removeAll(t *testing.T) {
 	t.Helper()
 	for i := len(l.made) - 1; i >= 0; i-- {
 		m := &l.made[i]
@@ -192,7 +192,7 @@ func (l *lab) removeAll(t *testing.T) {
 }
 
 // letGo ends the wait of machines that hooks hold: nobody drains them here.
-func (l *lab) letGo(t *testing.T) {
+func (l *suite) letGo(t *testing.T) {
 	t.Helper()
 	out, err := l.scaling.DescribeAutoScalingInstances(t.Context(), &autoscaling.DescribeAutoScalingInstancesInput{})
 	if err != nil {
@@ -213,7 +213,7 @@ func (l *lab) letGo(t *testing.T) {
 }
 
 // follow goes on until the stack is as wanted.
-func (l *lab) follow(t *testing.T, want stack.State, step func() (stack.Result, error)) {
+func (l *suite) follow(t *testing.T, want stack.State, step func() (stack.Result, error)) {
 	t.Helper()
 	deadline := time.NewTimer(patience.Left(t))
 	defer deadline.Stop()

@@ -76,8 +76,8 @@ const (
 )
 
 // Decide decides what to do next with a group. It does not change the world.
-func Decide(world *World, settings *Settings, now time.Time) Decision {
-	p := newPlanner(world, settings, now)
+func Decide(suite *Suite, settings *Settings, now time.Time) Decision {
+	p := newPlanner(suite, settings, now)
 	if d := p.begin(); d != nil {
 		return *d
 	}
@@ -93,7 +93,7 @@ func Decide(world *World, settings *Settings, now time.Time) Decision {
 
 // planner is a look at a group.
 type planner struct {
-	*World
+	*Suite
 	settings Settings
 	now      time.Time
 	// old machines are active and to be replaced, coming ones are new and not yet settled, settled ones count.
@@ -103,11 +103,11 @@ type planner struct {
 	missing          int
 }
 
-func newPlanner(world *World, settings *Settings, now time.Time) *planner {
-	p := &planner{World: world, settings: *settings, now: now}
+func newPlanner(suite *Suite, settings *Settings, now time.Time) *planner {
+	p := &planner{Suite: suite, settings: *settings, now: now}
 	active := 0
-	for n := range world.Instances {
-		i := &world.Instances[n]
+	for n := range suite.Instances {
+		i := &suite.Instances[n]
 		if i.Lifecycle == Leaving || i.active() && i.Drain != "" {
 			p.going++
 		}
@@ -127,7 +127,7 @@ func newPlanner(world *World, settings *Settings, now time.Time) *planner {
 			p.settled = append(p.settled, i)
 		}
 	}
-	p.missing = max(0, world.Desired-active)
+	p.missing = max(0, suite.Desired-active)
 	return p
 }
 

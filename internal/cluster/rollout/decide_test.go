@@ -56,9 +56,9 @@ func TestRollsByTheNumbers(t *testing.T) {
 			p.pass(0)
 			grown, fewest, mostGone := 0, p.serving(), 0
 			p.each = func() {
-				grown, fewest = max(grown, p.world.Desired), min(fewest, p.serving())
+				grown, fewest = max(grown, p.suite.Desired), min(fewest, p.serving())
 				gone := 0
-				for _, i := range p.world.Instances {
+				for _, i := range p.suite.Instances {
 					if i.Lifecycle == rollout.Leaving || i.Drain != "" {
 						gone++
 					}
@@ -95,12 +95,12 @@ func TestNewMachinesThatAreNeverReadyStopTheRoll(t *testing.T) {
 			one.settings.Attempt, one.settings.ReadyTimeout = "1", 10*time.Minute
 			p := newPlay(rand.New(rand.NewPCG(1, 1)), 1, 4, 6, &one.settings)
 			p.broken = 2
-			p.world.Autoscaled = true
+			p.suite.Autoscaled = true
 			p.pass(0)
 			d := p.until(t, rollout.Stopped)
 			p.pass(time.Hour)
-			if p.serving() != one.old || p.active() != one.machines || p.world.Desired != one.machines || !p.world.Autoscaled || !strings.Contains(d.Why, "was not Ready within 10m") {
-				t.Errorf("%d of %d serve: %s", p.serving(), p.world.Desired, d.Why)
+			if p.serving() != one.old || p.active() != one.machines || p.suite.Desired != one.machines || !p.suite.Autoscaled || !strings.Contains(d.Why, "was not Ready within 10m") {
+				t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
 			}
 			p.template, p.settings.Attempt = 3, "2"
 			p.pass(0)
@@ -118,8 +118,8 @@ func TestMachinesThatCannotBeLaunchedStopTheRoll(t *testing.T) {
 	p.scarce = true
 	p.pass(0)
 	d := p.until(t, rollout.Stopped)
-	if p.serving() != 3 || p.world.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 machines") {
-		t.Errorf("%d of %d serve: %s", p.serving(), p.world.Desired, d.Why)
+	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 machines") {
+		t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
 	}
 }
 
@@ -219,13 +219,13 @@ func TestWhoGoesFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			size := len(c.instances)
-			world := &rollout.World{
+			suite := &rollout.Suite{
 				Min: 0, Max: size, Desired: size, Instances: c.instances, Validation: rollout.Validation{Passed: 1},
 				Memory: &rollout.Memory{Attempt: "1", Started: began, Desired: size},
 			}
 			settings := rollout.Settings{Attempt: "1", BatchSize: c.batch, ReadyTimeout: time.Hour, DrainTimeout: time.Hour}
 			var taken []string
-			for _, action := range rollout.Decide(world, &settings, began.Add(time.Hour)).Actions {
+			for _, action := range rollout.Decide(suite, &settings, began.Add(time.Hour)).Actions {
 				if action.Kind == rollout.Drain || action.Kind == rollout.Terminate {
 					taken = append(taken, action.Instance)
 				}

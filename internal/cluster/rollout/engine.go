@@ -149,7 +149,7 @@ func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		d := Decide(&w.World, &group.Settings, e.options.Clock.Now())
+		d := Decide(&w.Suite, &group.Settings, e.options.Clock.Now())
 		result := resultOf(w, group, &d)
 		result.Did = did
 		if whole := e.recent(group).stopped; result.State == Stopped && strings.HasPrefix(whole, strings.TrimSuffix(result.Why, cutMark)) {
@@ -177,7 +177,7 @@ func (e *Engine) Step(ctx context.Context, group *Group) (Result, error) {
 
 // resultOf says where a group is.
 func resultOf(w *seen, group *Group, d *Decision) Result {
-	p := newPlanner(&w.World, &group.Settings, time.Time{})
+	p := newPlanner(&w.Suite, &group.Settings, time.Time{})
 	r := Result{State: d.State, Why: d.Why, Again: d.Again, Total: w.Desired, Draining: w.drain}
 	for _, i := range append(p.coming, p.settled...) {
 		if p.well(i) {

@@ -24,7 +24,7 @@ func settings() *rollout.Settings {
 
 func TestFiveNodesAreReplacedWithASurgeUnderABudget(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(2, 5, 6)
 	w.app(5)
 	version := w.edit()
@@ -45,7 +45,7 @@ func TestFiveNodesAreReplacedWithASurgeUnderABudget(t *testing.T) {
 
 func TestACanaryThatIsNeverReadyStopsTheRoll(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(2, 3, 4)
 	before := w.ready("1")
 	w.broken[w.edit()] = true
@@ -118,7 +118,7 @@ func (f failing) TerminateInstanceInAutoScalingGroup(ctx context.Context, in *au
 // Each engine gets one change of AWS further than the one before left it, and is killed.
 func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 2, 3)
 	w.app(2)
 	version := w.edit()
@@ -156,7 +156,7 @@ func TestARollThatIsKilledAfterEachChangeEndsTheSame(t *testing.T) {
 
 func TestADrainThatIsAbandonedStopsTheRollAndOpensTheNode(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 2, 2)
 	w.app(2)
 	zero := w.forbid()
@@ -172,7 +172,7 @@ func TestADrainThatIsAbandonedStopsTheRollAndOpensTheNode(t *testing.T) {
 
 func TestANodeThatIsNotWellHoldsTheRollBack(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 2, 2)
 	w.edit()
 	s := settings()

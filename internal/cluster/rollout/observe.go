@@ -25,7 +25,7 @@ const endsWithin = 30 * time.Second
 
 // seen is what was observed of a group.
 type seen struct {
-	World
+	Suite
 	tags  Tags
 	drain []drain.Progress
 }

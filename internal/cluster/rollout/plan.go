@@ -38,7 +38,7 @@ func (e *Engine) Plan(ctx context.Context, groups []Group) ([]Row, error) {
 }
 
 func rowOf(w *seen, group *Group) Row {
-	p := newPlanner(&w.World, &group.Settings, time.Time{})
+	p := newPlanner(&w.Suite, &group.Settings, time.Time{})
 	r := Row{Name: group.Name, Role: group.Role, NeedUpdate: len(p.old), Ready: p.available, Min: w.Min, Target: w.Desired, Max: w.Max}
 	for i := range w.Instances {
 		if w.Instances[i].Node != "" {

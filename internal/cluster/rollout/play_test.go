@@ -16,7 +16,7 @@ import (
 type play struct {
 	rand     *rand.Rand
 	now      time.Time
-	world    rollout.World
+	suite    rollout.Suite
 	settings rollout.Settings
 	changed  time.Time // the desired capacity
 	machines map[string]*played
@@ -46,7 +46,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newPlay(r *rand.Rand, least, desired, most int, settings *rollout.Settings) *play {
 	p := &play{rand: r, now: start, settings: *settings, machines: map[string]*played{}, template: 1, slowest: 3 * time.Minute, broken: -1, changed: start.Add(-time.Hour)}
-	p.world.Min, p.world.Desired, p.world.Max = least, desired, most
+	p.suite.Min, p.suite.Desired, p.suite.Max = least, desired, most
 	for range desired {
 		p.launch()
 	}
@@ -73,20 +73,20 @@ func (p *play) launch() {
 		m.ready = time.Time{}
 	}
 	p.machines[id] = m
-	p.world.Instances = append(p.world.Instances, rollout.Instance{ID: id, Launched: p.now, Since: p.now})
+	p.suite.Instances = append(p.suite.Instances, rollout.Instance{ID: id, Launched: p.now, Since: p.now})
 	p.say("launched %s from %d", id, p.template)
 }
 
 func (p *play) find(id string) *rollout.Instance {
-	at := slices.IndexFunc(p.world.Instances, func(i rollout.Instance) bool { return i.ID == id })
+	at := slices.IndexFunc(p.suite.Instances, func(i rollout.Instance) bool { return i.ID == id })
 	if at < 0 {
 		return nil
 	}
-	return &p.world.Instances[at]
+	return &p.suite.Instances[at]
 }
 
 func (p *play) active() (n int) {
-	for _, i := range p.world.Instances {
+	for _, i := range p.suite.Instances {
 		if i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService {
 			n++
 		}
@@ -95,8 +95,8 @@ func (p *play) active() (n int) {
 }
 
 func (p *play) serving() (count int) {
-	for n := range p.world.Instances {
-		if p.serves(&p.world.Instances[n]) {
+	for n := range p.suite.Instances {
+		if p.serves(&p.suite.Instances[n]) {
 			count++
 		}
 	}
@@ -110,23 +110,23 @@ func (p *play) serves(i *rollout.Instance) bool {
 // pass lets time pass, and what happens in it.
 func (p *play) pass(d time.Duration) {
 	p.now = p.now.Add(d)
-	p.world.Instances = slices.DeleteFunc(p.world.Instances, func(i rollout.Instance) bool {
+	p.suite.Instances = slices.DeleteFunc(p.suite.Instances, func(i rollout.Instance) bool {
 		gone := p.machines[i.ID].gone
 		return !gone.IsZero() && !p.now.Before(gone)
 	})
-	for n := range p.world.Instances {
-		p.age(&p.world.Instances[n])
+	for n := range p.suite.Instances {
+		p.age(&p.suite.Instances[n])
 	}
-	for !p.scarce && p.active() < p.world.Desired {
+	for !p.scarce && p.active() < p.suite.Desired {
 		p.launch()
 	}
-	for p.active() > p.world.Desired { // Auto Scaling takes the oldest.
-		at := slices.IndexFunc(p.world.Instances, func(i rollout.Instance) bool {
+	for p.active() > p.suite.Desired { // Auto Scaling takes the oldest.
+		at := slices.IndexFunc(p.suite.Instances, func(i rollout.Instance) bool {
 			return i.Lifecycle == rollout.Starting || i.Lifecycle == rollout.InService
 		})
-		p.end(&p.world.Instances[at], "Auto Scaling")
+		p.end(&p.suite.Instances[at], "Auto Scaling")
 	}
-	p.world.Steady = p.now.Sub(p.changed)
+	p.suite.Steady = p.now.Sub(p.changed)
 	if p.each != nil {
 		p.each()
 	}
@@ -165,17 +165,17 @@ func (p *play) end(i *rollout.Instance, by string) {
 
 func (p *play) resize(to int, by string) {
 	p.say("%s makes the capacity %d", by, to)
-	p.world.Desired, p.changed, p.world.Steady = to, p.now, 0
+	p.suite.Desired, p.changed, p.suite.Steady = to, p.now, 0
 }
 
 // floor is how many must stay in service, by what the settings say.
 func (p *play) floor() int {
-	return min(p.settings.MinInService, p.world.Max-1, p.world.Memory.Desired)
+	return min(p.settings.MinInService, p.suite.Max-1, p.suite.Memory.Desired)
 }
 
 // step decides and carries out what was decided, up to a number of actions: then it is killed.
 func (p *play) step(actions int) rollout.Decision {
-	d := rollout.Decide(&p.world, &p.settings, p.now)
+	d := rollout.Decide(&p.suite, &p.settings, p.now)
 	for _, a := range d.Actions {
 		if actions == 0 {
 			p.say("killed before %s %s", a.Kind, a.Instance)
@@ -204,23 +204,23 @@ func (p *play) do(a *rollout.Action) {
 		if err != nil {
 			p.problem("%v", err)
 		}
-		p.world.Memory = m
+		p.suite.Memory = m
 	case rollout.Forget:
-		p.world.Memory = nil
+		p.suite.Memory = nil
 	case rollout.KeepOff:
-		p.world.Held, p.world.Autoscaled, p.world.Suspended = p.world.Held || p.world.Autoscaled, false, p.world.Memory.Suspended
+		p.suite.Held, p.suite.Autoscaled, p.suite.Suspended = p.suite.Held || p.suite.Autoscaled, false, p.suite.Memory.Suspended
 	case rollout.LetBack:
-		p.world.Autoscaled, p.world.Held, p.world.Suspended = p.world.Held || p.world.Autoscaled, false, nil
+		p.suite.Autoscaled, p.suite.Held, p.suite.Suspended = p.suite.Held || p.suite.Autoscaled, false, nil
 	case rollout.SetCapacity:
-		if a.Capacity < p.world.Min || a.Capacity > p.world.Max {
+		if a.Capacity < p.suite.Min || a.Capacity > p.suite.Max {
 			p.problem("a capacity of %d was asked for", a.Capacity)
 			return
 		}
 		p.resize(a.Capacity, "the roll")
 	case rollout.Validate:
-		p.world.Validation = rollout.Validation{Passed: p.world.Validation.Passed + 1, At: p.now}
+		p.suite.Validation = rollout.Validation{Passed: p.suite.Validation.Passed + 1, At: p.now}
 		if p.rand.IntN(8) == 0 {
-			p.world.Validation = rollout.Validation{Problem: "Node other is not Ready.", At: p.now}
+			p.suite.Validation = rollout.Validation{Problem: "Node other is not Ready.", At: p.now}
 		}
 	case rollout.Drain, rollout.Terminate:
 		p.take(a)
@@ -241,11 +241,11 @@ func (p *play) do(a *rollout.Action) {
 func (p *play) take(a *rollout.Action) {
 	i := p.find(a.Instance)
 	served := p.serves(i)
-	p.world.Validation = rollout.Validation{}
-	left := slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool {
+	p.suite.Validation = rollout.Validation{}
+	left := slices.ContainsFunc(p.suite.Instances, func(i rollout.Instance) bool {
 		return i.Outdated && i.Lifecycle == rollout.InService
 	})
-	if !i.Launched.Before(p.settings.Before) && !i.Outdated && (p.world.Memory.Surge == 0 && !a.Shrink || left && p.world.Memory.Stopped == "") {
+	if !i.Launched.Before(p.settings.Before) && !i.Outdated && (p.suite.Memory.Surge == 0 && !a.Shrink || left && p.suite.Memory.Stopped == "") {
 		p.problem("%s needs no update and is taken", i.ID)
 	}
 	if a.Kind == rollout.Drain {
@@ -254,7 +254,7 @@ func (p *play) take(a *rollout.Action) {
 		p.terminate(i, a.Shrink)
 	}
 	going := 0
-	for _, other := range p.world.Instances {
+	for _, other := range p.suite.Instances {
 		if other.Lifecycle == rollout.Leaving || other.Drain != "" {
 			going++
 		}
@@ -280,11 +280,11 @@ func (p *play) terminate(i *rollout.Instance, shrink bool) {
 		p.problem("%s ends undrained", i.ID)
 	}
 	i.Drain = ""
-	if shrink && p.world.Desired == p.world.Min {
+	if shrink && p.suite.Desired == p.suite.Min {
 		p.problem("the capacity would be below the least size")
 	}
 	if shrink {
-		p.resize(p.world.Desired-1, "the roll")
+		p.resize(p.suite.Desired-1, "the roll")
 	}
 	p.end(i, "the roll")
 }

@@ -42,13 +42,13 @@ func weather(seed uint64) *play {
 	most := max(1, least+r.IntN(6))
 	desired := least + r.IntN(most-least+1)
 	p := newPlay(r, least, desired, most, someSettings(r, most))
-	p.world.Autoscaled = r.IntN(2) == 0
-	autoscaled := p.world.Autoscaled
+	p.suite.Autoscaled = r.IntN(2) == 0
+	autoscaled := p.suite.Autoscaled
 	wish := desired
 	quiet := p.now.Add(time.Duration(r.Int64N(int64(3 * time.Hour))))
 	deadline := quiet.Add(48 * time.Hour)
 	for p.now.Before(deadline) && len(p.problems) == 0 {
-		if p.now.Before(quiet) && p.world.Memory != nil {
+		if p.now.Before(quiet) && p.suite.Memory != nil {
 			wish = p.disturb(wish)
 		}
 		actions := 100
@@ -56,7 +56,7 @@ func weather(seed uint64) *play {
 			actions = r.IntN(3)
 		}
 		d := p.step(actions)
-		if d.State == rollout.Done && p.world.Memory == nil && !p.now.Before(quiet) {
+		if d.State == rollout.Done && p.suite.Memory == nil && !p.now.Before(quiet) {
 			p.check(wish, autoscaled)
 			return p
 		}
@@ -64,7 +64,7 @@ func weather(seed uint64) *play {
 			p.pass(max(d.Again, time.Second) + time.Duration(r.IntN(20))*time.Second)
 		}
 	}
-	p.problem("it never ends: %s", rollout.Decide(&p.world, &p.settings, p.now).Why)
+	p.problem("it never ends: %s", rollout.Decide(&p.suite, &p.settings, p.now).Why)
 	return p
 }
 
@@ -97,9 +97,9 @@ func (p *play) disturb(wish int) int {
 		}
 	case 1: // somebody resizes the group
 		// While the group is bigger than it was, nobody can tell whose change it is, nor what it should be in the end.
-		m := p.world.Memory
+		m := p.suite.Memory
 		p.unsure = p.unsure || m.From != 0 || m.Surge != 0 || len(m.Ending) > 0
-		wish = p.world.Min + p.rand.IntN(p.world.Max-p.world.Min+1)
+		wish = p.suite.Min + p.rand.IntN(p.suite.Max-p.suite.Min+1)
 		p.resize(wish, "somebody")
 	case 2: // another edit
 		p.template++
@@ -121,8 +121,8 @@ func (p *play) disturb(wish int) int {
 
 func (p *play) anyActive() *rollout.Instance {
 	var of []*rollout.Instance
-	for n := range p.world.Instances {
-		if i := &p.world.Instances[n]; i.Lifecycle == rollout.InService {
+	for n := range p.suite.Instances {
+		if i := &p.suite.Instances[n]; i.Lifecycle == rollout.InService {
 			of = append(of, i)
 		}
 	}
@@ -136,17 +136,17 @@ func (p *play) anyActive() *rollout.Instance {
 func (p *play) check(wish int, autoscaled bool) {
 	p.pass(10 * time.Minute)
 	if p.unsure {
-		wish = min(max(p.world.Desired, p.world.Min), p.world.Max)
+		wish = min(max(p.suite.Desired, p.suite.Min), p.suite.Max)
 	}
-	if p.world.Desired != wish || p.active() != wish {
-		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.world.Desired, wish)
+	if p.suite.Desired != wish || p.active() != wish {
+		p.problem("%d machines of %d are there in the end, and %d should be", p.active(), p.suite.Desired, wish)
 	}
-	if slices.ContainsFunc(p.world.Instances, func(i rollout.Instance) bool {
+	if slices.ContainsFunc(p.suite.Instances, func(i rollout.Instance) bool {
 		return i.Outdated || i.Drain != "" || i.Launched.Before(p.settings.Before)
 	}) {
 		p.problem("a machine is left over")
 	}
-	if p.world.Autoscaled != autoscaled || p.world.Held || len(p.world.Suspended) > 0 {
+	if p.suite.Autoscaled != autoscaled || p.suite.Held || len(p.suite.Suspended) > 0 {
 		p.problem("the autoscaler is not as it was")
 	}
 }

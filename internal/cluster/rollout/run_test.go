@@ -14,7 +14,7 @@ import (
 )
 
 // alive has machines live until stop is called.
-func (w *world) alive() (stop func()) {
+func (w *suite) alive() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -34,7 +34,7 @@ func (w *world) alive() (stop func()) {
 
 func TestARunRollsAndReports(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 2, 3)
 	version := w.edit()
 	s := settings()
@@ -61,7 +61,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	}
 }
 
-func (w *world) row(group *rollout.Group) rollout.Row {
+func (w *suite) row(group *rollout.Group) rollout.Row {
 	w.t.Helper()
 	rows, err := w.engine.Plan(w.t.Context(), []rollout.Group{*group})
 	must(w.t, err)
@@ -70,7 +70,7 @@ func (w *world) row(group *rollout.Group) rollout.Row {
 
 func TestARunThatStopsSaysWhy(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 1, 2)
 	w.broken[w.edit()] = true
 	defer w.alive()()
@@ -86,7 +86,7 @@ func TestARunThatStopsSaysWhy(t *testing.T) {
 
 func TestASlotIsReplacedAndTheOthersAreAskedBetween(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	w := newWorld(t)
+	w := newSuite(t)
 	w.group(1, 1, 1)
 	version := w.edit()
 	defer w.alive()()

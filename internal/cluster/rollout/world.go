@@ -109,8 +109,8 @@ type Validation struct {
 	At time.Time
 }
 
-// World is what was observed of a group and its cluster.
-type World struct {
+// Suite is what was observed of a group and its cluster.
+type Suite struct {
 	// Min, Max and Desired are the group's sizes.
 	Min, Max, Desired int
 	// Steady is how long the desired capacity has been seen as it is.

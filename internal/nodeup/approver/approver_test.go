@@ -82,8 +82,8 @@ var (
 	ofNoGroup = map[string]string{"kubernetes.io/cluster/demo": "owned"}
 )
 
-// world is an API server, STS and EC2, and an approver for them.
-type world struct {
+// suite is an API server, STS and EC2, and an approver for them.
+type suite struct {
 	api       *kubernetes.Clientset
 	config    *rest.Config
 	keys      *wire.Keys
@@ -92,9 +92,9 @@ type world struct {
 	log       *bytes.Buffer
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *suite {
 	t.Helper()
-	w := &world{keys: &wire.Keys{}, log: &bytes.Buffer{}, config: controlplanetest.Shared(t).RESTConfig()}
+	w := &suite{keys: &wire.Keys{}, log: &bytes.Buffer{}, config: controlplanetest.Shared(t).RESTConfig()}
 	service := sts.New(&resource.Env{Clock: clock.RealClock{}}, w.keys)
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service()}, nil, clock.RealClock{}, wire.WithKeys(w.keys)))
 	t.Cleanup(server.Close)
@@ -122,7 +122,7 @@ func start(t *testing.T) *world {
 }
 
 // run has the approver decide until the test ends.
-func (w *world) run(t *testing.T) {
+func (w *suite) run(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -147,12 +147,12 @@ type request struct {
 }
 
 // newRequest is that of the instance own, with a proof of a session.
-func (w *world) newRequest(t *testing.T, node, session string) *request {
+func (w *suite) newRequest(t *testing.T, node, session string) *request {
 	t.Helper()
 	return w.newRequestOf(t, node, session, "arn:aws:sts::"+account+":assumed-role/"+role, account, time.Now())
 }
 
-func (w *world) newRequestOf(t *testing.T, node, session, of, account string, now time.Time) *request {
+func (w *suite) newRequestOf(t *testing.T, node, session, of, account string, now time.Time) *request {
 	t.Helper()
 	id, secret := w.keys.Issue("ASIA", wire.Principal{Account: account, ARN: of + "/" + session, UserID: "AROA:" + session})
 	r := &request{
@@ -184,7 +184,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // client returns a client with the rights of a bootstrap token.
-func (w *world) client(t *testing.T, groups []string) *kubernetes.Clientset {
+func (w *suite) client(t *testing.T, groups []string) *kubernetes.Clientset {
 	t.Helper()
 	config := rest.CopyConfig(w.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:bootstrap:abcdef", Groups: groups}
@@ -196,7 +196,7 @@ func (w *world) client(t *testing.T, groups []string) *kubernetes.Clientset {
 }
 
 // make makes the request with the rights that its token has.
-func (r *request) make(t *testing.T, w *world) string {
+func (r *request) make(t *testing.T, w *suite) string {
 	t.Helper()
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: r.subject, DNSNames: r.names}, r.key)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *request) make(t *testing.T, w *world) string {
 }
 
 // decision waits until a request is decided, and returns the decision and its message.
-func (w *world) decision(t *testing.T, name string) (kind, message string) {
+func (w *suite) decision(t *testing.T, name string) (kind, message string) {
 	t.Helper()
 	patience.UntilTrue(t, "the request is decided", func() bool {
 		got, err := w.api.CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{})
@@ -232,7 +232,7 @@ func (w *world) decision(t *testing.T, name string) (kind, message string) {
 	return kind, message
 }
 
-func (w *world) node(t *testing.T, name, instance string) {
+func (w *suite) node(t *testing.T, name, instance string) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "aws:///eu-central-1a/" + instance}}
 	if _, err := w.api.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -243,105 +243,105 @@ func (w *world) node(t *testing.T, name, instance string) {
 
 func TestOnlyTheInstanceOfANodeGetsItsCertificate(t *testing.T) {
 	tests := map[string]struct {
-		request func(*testing.T, *world) *request
+		request func(*testing.T, *suite) *request
 		want    string // Approved, or a part of the denial
 	}{
-		"its own name": {func(t *testing.T, w *world) *request {
+		"its own name": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
-		"its own name in the domain of the VPC": {func(t *testing.T, w *world) *request {
+		"its own name in the domain of the VPC": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, "ip-10-0-1-2.example.com", own)
 		}, "Approved"},
-		"its own Node, which is there already": {func(t *testing.T, w *world) *request {
+		"its own Node, which is there already": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			w.node(t, ownNode, own)
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
-		"the Node of a terminated instance that had its address": {func(t *testing.T, w *world) *request {
+		"the Node of a terminated instance that had its address": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			w.node(t, ownNode, "i-terminated")
 			return w.newRequest(t, ownNode, own)
 		}, "Approved"},
-		"another worker's name": {func(t *testing.T, w *world) *request {
+		"another worker's name": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, victimNode, own)
 		}, "for Node " + victimNode + ", and the proof is of instance " + own},
-		"a slot's name": {func(t *testing.T, w *world) *request {
+		"a slot's name": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, "ip-10-0-9-9.eu-central-1.compute.internal", own)
 		}, "and the proof is of instance " + own},
-		"the Node of another instance that runs": {func(t *testing.T, w *world) *request {
+		"the Node of another instance that runs": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			w.node(t, ownNode, victim)
 			return w.newRequest(t, ownNode, own)
 		}, "is that of instance " + victim},
-		"no proof": {func(t *testing.T, w *world) *request {
+		"no proof": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, victimNode, own)
 			r.object.Annotations = nil
 			return r
 		}, "no proof"},
-		"the proof that another instance made for its key": {func(t *testing.T, w *world) *request {
+		"the proof that another instance made for its key": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, victimNode, victim)
 			r.key = newKey(t)
 			return r
 		}, "SignatureDoesNotMatch"},
-		"an old proof": {func(t *testing.T, w *world) *request {
+		"an old proof": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/"+role, account, time.Now().Add(-6*time.Minute))
 		}, "is good for 5m0s"},
-		"a proof of another role": {func(t *testing.T, w *world) *request {
+		"a proof of another role": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::"+account+":assumed-role/admin", account, time.Now())
 		}, "not of the workers' role"},
-		"a proof of another account": {func(t *testing.T, w *world) *request {
+		"a proof of another account": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequestOf(t, ownNode, own, "arn:aws:sts::999999999999:assumed-role/"+role, "999999999999", time.Now())
 		}, "not of the workers' role"},
-		"a proof of a session that is no instance's": {func(t *testing.T, w *world) *request {
+		"a proof of a session that is no instance's": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "role-session")
 		}, "no such instance running"},
-		"a terminated instance": {func(t *testing.T, w *world) *request {
+		"a terminated instance": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "i-terminated")
 		}, "no such instance running"},
-		"an instance of another cluster": {func(t *testing.T, w *world) *request {
+		"an instance of another cluster": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "i-other")
 		}, "not one of the cluster's"},
-		"an instance of no Auto Scaling group": {func(t *testing.T, w *world) *request {
+		"an instance of no Auto Scaling group": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			return w.newRequest(t, ownNode, "i-alone")
 		}, "in no Auto Scaling group"},
-		"a user that is no node": {func(t *testing.T, w *world) *request {
+		"a user that is no node": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.subject.CommonName = "kubernetes-admin"
 			return r
 		}, "common name"},
-		"the group of administrators": {func(t *testing.T, w *world) *request {
+		"the group of administrators": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.subject.Organization = []string{"system:nodes", "system:masters"}
 			return r
 		}, "organizations"},
-		"a name for a server": {func(t *testing.T, w *world) *request {
+		"a name for a server": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.names = []string{"kubernetes.default"}
 			return r
 		}, "subject alternative names"},
-		"a server's certificate": {func(t *testing.T, w *world) *request {
+		"a server's certificate": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.object.Spec.Usages = append(r.object.Spec.Usages, certificatesv1.UsageServerAuth)
 			return r
 		}, "usages"},
-		"a certificate for a year": {func(t *testing.T, w *world) *request {
+		"a certificate for a year": {func(t *testing.T, w *suite) *request {
 			t.Helper()
 			r := w.newRequest(t, ownNode, own)
 			r.object.Spec.ExpirationSeconds = nil
@@ -395,7 +395,7 @@ func TestRequestsOfOthersAreLeftAlone(t *testing.T) {
 }
 
 // letAsk lets groups make requests, as kubeadm does.
-func (w *world) letAsk(t *testing.T, groups ...string) {
+func (w *suite) letAsk(t *testing.T, groups ...string) {
 	t.Helper()
 	bound := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "others"},

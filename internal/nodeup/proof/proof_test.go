@@ -27,8 +27,8 @@ const (
 	session = "arn:aws:sts::123456789012:assumed-role/demo-WorkerRole-X/i-0123456789abcdef0"
 )
 
-// world is a simulated STS with the credentials of one instance's role.
-type world struct {
+// suite is a simulated STS with the credentials of one instance's role.
+type suite struct {
 	keys        *wire.Keys
 	clock       *testclock.FakeClock
 	server      *httptest.Server
@@ -36,9 +36,9 @@ type world struct {
 	key         *ecdsa.PrivateKey
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *suite {
 	t.Helper()
-	w := &world{keys: &wire.Keys{}, clock: testclock.NewFakeClock(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)), key: newKey(t)}
+	w := &suite{keys: &wire.Keys{}, clock: testclock.NewFakeClock(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)), key: newKey(t)}
 	service := sts.New(&resource.Env{Clock: w.clock}, w.keys)
 	w.server = httptest.NewServer(wire.NewRouter([]*wire.Service{service.Service()}, nil, w.clock, wire.WithKeys(w.keys)))
 	t.Cleanup(w.server.Close)
@@ -47,7 +47,7 @@ func start(t *testing.T) *world {
 }
 
 // issue returns the keys of a principal.
-func (w *world) issue(prefix, arn string) aws.Credentials {
+func (w *suite) issue(prefix, arn string) aws.Credentials {
 	id, secret := w.keys.Issue(prefix, wire.Principal{Account: "123456789012", ARN: arn, UserID: "AROA:i"})
 	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: "token+/="}
 }
@@ -61,17 +61,17 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func (w *world) verifier() *proof.Verifier {
+func (w *suite) verifier() *proof.Verifier {
 	return &proof.Verifier{Client: w.server.Client(), Host: host, Endpoint: w.server.URL}
 }
 
 // sign signs a proof with the instance's credentials.
-func (w *world) sign(t *testing.T) string {
+func (w *suite) sign(t *testing.T) string {
 	t.Helper()
 	return w.signWith(t, w.credentials, host)
 }
 
-func (w *world) signWith(t *testing.T, credentials aws.Credentials, host string) string {
+func (w *suite) signWith(t *testing.T, credentials aws.Credentials, host string) string {
 	t.Helper()
 	made, err := proof.Sign(t.Context(), credentials, region, host, w.key.Public(), w.clock.Now())
 	if err != nil {
@@ -106,74 +106,74 @@ func TestAProofNamesTheInstanceThatSignedIt(t *testing.T) {
 
 func TestProofsAreRefused(t *testing.T) {
 	tests := map[string]struct {
-		proof  func(*testing.T, *world) string
+		proof  func(*testing.T, *suite) string
 		reason string
 	}{
-		"for another public key": {func(t *testing.T, w *world) string {
+		"for another public key": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			made := w.sign(t)
 			w.key = newKey(t)
 			return made
 		}, "SignatureDoesNotMatch"},
-		"signed with another secret": {func(t *testing.T, w *world) string {
+		"signed with another secret": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			forged := w.credentials
 			forged.SecretAccessKey = "guessed"
 			return w.signWith(t, forged, host)
 		}, "SignatureDoesNotMatch"},
-		"signed with a key that STS does not know": {func(t *testing.T, w *world) string {
+		"signed with a key that STS does not know": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return w.signWith(t, aws.Credentials{AccessKeyID: "ASIAUNKNOWN", SecretAccessKey: "s", SessionToken: "t"}, host)
 		}, "InvalidClientTokenId"},
-		"signed for another host": {func(t *testing.T, w *world) string {
+		"signed for another host": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return w.signWith(t, w.credentials, "sts.example.com")
 		}, "SignatureDoesNotMatch"},
-		"of a user": {func(t *testing.T, w *world) string {
+		"of a user": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return w.signWith(t, w.issue("AKIA", "arn:aws:iam::123456789012:user/assumed-role/demo-WorkerRole-X/i-0123456789abcdef0"), host)
 		}, "not a session of a role"},
-		"older than five minutes": {func(t *testing.T, w *world) string {
+		"older than five minutes": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			made := w.sign(t)
 			w.clock.Step(6 * time.Minute)
 			return made
 		}, "is good for 5m0s"},
-		"signed in the future": {func(t *testing.T, w *world) string {
+		"signed in the future": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			w.clock.Step(time.Hour)
 			made := w.sign(t)
 			w.clock.SetTime(w.clock.Now().Add(-time.Hour))
 			return made
 		}, "is good for 5m0s"},
-		"with a later date than was signed": {func(t *testing.T, w *world) string {
+		"with a later date than was signed": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			made := w.sign(t)
 			w.clock.Step(10 * time.Minute)
 			return with(made, "X-Amz-Date", w.clock.Now().Format("20060102T150405Z"))
 		}, "SignatureDoesNotMatch"},
-		"with a longer validity": {func(t *testing.T, w *world) string {
+		"with a longer validity": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "X-Amz-Expires", "604800")
 		}, "another validity"},
-		"of another operation": {func(t *testing.T, w *world) string {
+		"of another operation": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "Action", "GetSessionToken")
 		}, "not a request of GetCallerIdentity"},
-		"that does not sign the key": {func(t *testing.T, w *world) string {
+		"that does not sign the key": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return with(w.sign(t), "X-Amz-SignedHeaders", "host")
 		}, "signs the headers"},
-		"with a parameter of its own": {func(t *testing.T, w *world) string {
+		"with a parameter of its own": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return w.sign(t) + "&RoleArn=x"
 		}, `the parameter "RoleArn"`},
-		"with a parameter twice": {func(t *testing.T, w *world) string {
+		"with a parameter twice": {func(t *testing.T, w *suite) string {
 			t.Helper()
 			return w.sign(t) + "&Action=GetSessionToken"
 		}, `the parameter "Action"`},
-		"that is none":  {func(*testing.T, *world) string { return "%" }, "not a query"},
-		"that is empty": {func(*testing.T, *world) string { return "" }, "not a request of GetCallerIdentity"},
+		"that is none":  {func(*testing.T, *suite) string { return "%" }, "not a query"},
+		"that is empty": {func(*testing.T, *suite) string { return "" }, "not a request of GetCallerIdentity"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // TestApprovalOfAReplacedTable says in plain words what is lost, and asks for both consents: to the loss, and to the change.
 func TestApprovalOfAReplacedTable(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(strings.Replace(dynamoTable, "spec:\n", "spec:\n  updatePolicy: Manual\n", 1))
 	w.ready("DynamoDB", "dynamo-table") // Making it needs no approval.
 	before := w.deployed("DynamoDB", "dynamo-table")
@@ -47,7 +47,7 @@ func TestApprovalOfAReplacedTable(t *testing.T) {
 // TestApprovalOfAQueue carries out just what was approved: not what was edited since, and not by an operator that was killed in between
 // any differently.
 func TestApprovalOfAQueue(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {updatePolicy: Manual, delaySeconds: 1}}")
 	w.ready("SQSQueue", "jobs")
 	before := w.deployed("SQSQueue", "jobs")
@@ -89,7 +89,7 @@ func TestApprovalOfAQueue(t *testing.T) {
 
 // TestApprovalOfAUsersKind holds for what a ModelDefinition defines, and a stack that is left to itself keeps no change set.
 func TestApprovalOfAUsersKind(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: approvedtopics}, spec: {kind: ApprovedTopic, resourceType: 'AWS::SNS::Topic'}}")
 	w.condition("ModelDefinition", "approvedtopics", "Ready", "True", "Served")
 	w.apply("{kind: ApprovedTopic, metadata: {name: news, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {updatePolicy: Manual, displayName: one}}")
@@ -106,7 +106,7 @@ func TestApprovalOfAUsersKind(t *testing.T) {
 	}
 }
 
-func (w *world) object(kind, name string) *v1alpha1.Object {
+func (w *suite) object(kind, name string) *v1alpha1.Object {
 	w.t.Helper()
 	obj, err := w.get(kind, name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *world) object(kind, name string) *v1alpha1.Object {
 }
 
 // pending returns the one change that waits.
-func (w *world) pending(kind, name string) v1alpha1.PendingChange {
+func (w *suite) pending(kind, name string) v1alpha1.PendingChange {
 	w.t.Helper()
 	obj := w.object(kind, name)
 	if len(obj.Status.PendingChanges) != 1 || obj.Status.PendingChanges[0].Stack != obj.Status.StackName {
@@ -134,7 +134,7 @@ func (w *world) pending(kind, name string) v1alpha1.PendingChange {
 }
 
 // deployed tells all that an update of the object's stack would change.
-func (w *world) deployed(kind, name string) string {
+func (w *suite) deployed(kind, name string) string {
 	w.t.Helper()
 	stack := aws.String(w.object(kind, name).Status.StackName)
 	c := cloudformation.NewFromConfig(w.awsConfig())
@@ -157,7 +157,7 @@ func (w *world) deployed(kind, name string) string {
 	return string(shown) + aws.ToString(template.TemplateBody)
 }
 
-func (w *world) changeSets(stack string) []string {
+func (w *suite) changeSets(stack string) []string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.awsConfig()).ListChangeSets(w.t.Context(), &cloudformation.ListChangeSetsInput{StackName: aws.String(stack)})
 	if err != nil {

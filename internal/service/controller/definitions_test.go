@@ -17,7 +17,7 @@ import (
 // TestModelDefinitionAtRunTime proves that a kind comes and goes with its definition, without a
 // restart, and never goes while it has objects.
 func TestModelDefinitionAtRunTime(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}")
 	w.condition("ModelDefinition", "streams", "Ready", "True", "Served")
 	w.apply("{kind: KinesisStream, metadata: {name: clicks}, spec: {shardCount: 2}}")
@@ -55,7 +55,7 @@ func TestModelDefinitionAtRunTime(t *testing.T) {
 // TestModelDefinitionWithTemplate proves that a user's own template, references and additional
 // resources work, and that a change of the definition reaches its objects.
 func TestModelDefinitionWithTemplate(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	definition := `
 kind: ModelDefinition
 metadata: {name: mailboxes}
@@ -98,7 +98,7 @@ spec:
 
 // TestBadModelDefinitions proves that a person is told what to correct.
 func TestBadModelDefinitions(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	for _, c := range []struct{ reason, name, spec, want string }{
 		{"a type that does not exist", "bad-type", "{kind: BadType, resourceType: 'AWS::Kinesis::Steam'}", "did you mean AWS::Kinesis::Stream?"},
 		{"a kind that is built in", "bad-kind", "{kind: DynamoDB, resourceType: 'AWS::DynamoDB::Table'}", "DynamoDB is built in"},
@@ -142,7 +142,7 @@ data:
 // TestCloudFormationTemplate proves that an object may bring its own template, gets its parameters,
 // waits for a template that is missing, follows its changes and is not updated for ever.
 func TestCloudFormationTemplate(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 4, cloudFormationTemplateName: queue-template}}")
 	w.condition("SQSQueue", "jobs", "ReferencesResolved", "False", "TemplateNotFound")
 	w.apply(queueTemplate)
@@ -168,7 +168,7 @@ func TestCloudFormationTemplate(t *testing.T) {
 // TestBadTemplates proves that no stack is made from a template with a mistake, and that the mistake
 // is shown with its place.
 func TestBadTemplates(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	for _, c := range []struct{ reason, name, resources, want string }{
 		{"an unknown property", "property", "Queue: {Type: AWS::SQS::Queue, Properties: {VisibiltyTimeout: 3}}", "did you mean VisibilityTimeout?"},
 		{"a wrong type", "type", "Queue: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: [3]}}", "DelaySeconds"},
@@ -209,7 +209,7 @@ data:
 // a CustomResourceDefinition that was there before and a built-in kind are neither changed nor removed,
 // also not while an operator starts.
 func TestModelDefinitionsKeepTheirKind(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: zz-first}, spec: {kind: Shard, resourceType: 'AWS::Kinesis::Stream'}}")
 	w.condition("ModelDefinition", "zz-first", "Ready", "True", "Served")
 	w.apply(`
@@ -258,7 +258,7 @@ spec:
 }
 
 // crdUID returns the UID of a CustomResourceDefinition of the group, by plural.
-func (w *world) crdUID(plural string) types.UID {
+func (w *suite) crdUID(plural string) types.UID {
 	w.t.Helper()
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
@@ -275,7 +275,7 @@ func (w *world) crdUID(plural string) types.UID {
 // TestModelDefinitionMadeAnew proves that a kind whose definition is deleted and applied again at once
 // is served: the old CustomResourceDefinition, which is on its way out, is not taken for the new one.
 func TestModelDefinitionMadeAnew(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	const definition = "{kind: ModelDefinition, metadata: {name: phoenixes}, spec: {kind: Phoenix, resourceType: 'AWS::SQS::Queue'}}"
 	for range 3 {
 		w.apply(definition)
@@ -290,7 +290,7 @@ func TestModelDefinitionMadeAnew(t *testing.T) {
 // TestTwoOfOneName proves that a definition that asks for two ConfigMaps of one name is told so: they
 // would overwrite each other for ever.
 func TestTwoOfOneName(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 kind: ModelDefinition
 metadata: {name: twins}

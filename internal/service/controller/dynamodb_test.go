@@ -29,7 +29,7 @@ spec:
 
 // TestDynamoDB follows a table from its manifest to its end.
 func TestDynamoDB(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	tables := dynamodb.NewFromConfig(w.awsConfig())
 	w.apply(dynamoTable)
 	obj := w.ready("DynamoDB", "dynamo-table")

@@ -23,14 +23,14 @@ import (
 )
 
 // configMap reads a ConfigMap of the test's namespace.
-func (w *world) configMap(name string) (map[string]string, error) {
+func (w *suite) configMap(name string) (map[string]string, error) {
 	c := &corev1.ConfigMap{}
 	err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, c)
 	return c.Data, err
 }
 
 // template returns the template of the stack of an object.
-func (w *world) template(kind, name string) string {
+func (w *suite) template(kind, name string) string {
 	w.t.Helper()
 	obj, err := w.get(kind, name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *world) template(kind, name string) string {
 
 // TestSQSQueue follows a queue with a dead-letter queue from its manifest to its end.
 func TestSQSQueue(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	queues := sqs.NewFromConfig(w.awsConfig())
 	w.apply(`
 kind: SQSQueue
@@ -92,7 +92,7 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 
 // TestFIFOQueueName proves that a FIFO queue gets the ending that AWS demands.
 func TestFIFOQueueName(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: ordered}, spec: {fifoQueue: true, contentBasedDeduplication: true}}")
 	obj := w.ready("SQSQueue", "ordered")
 	if got := nested(obj, "output", "queueName"); got != "ordered.fifo" {
@@ -103,7 +103,7 @@ func TestFIFOQueueName(t *testing.T) {
 // TestHashAttributeTypeIsHonoured proves that the key's type is the manifest's, also for an N without
 // quotes, and that the sort key may be left out.
 func TestHashAttributeTypeIsHonoured(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 kind: DynamoDB
 metadata: {name: numbers}
@@ -118,7 +118,7 @@ spec: {hashAttribute: {name: id, type: N}}
 
 // TestS3Bucket follows a bucket from its manifest to its end.
 func TestS3Bucket(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	buckets := s3.NewFromConfig(w.awsConfig(), func(o *s3.Options) { o.UsePathStyle = true })
 	w.apply(`
 kind: S3Bucket
@@ -182,7 +182,7 @@ spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefi
 
 // TestECRRepository follows a repository from its manifest to its end.
 func TestECRRepository(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: ECRRepository, metadata: {name: images}}")
 	obj := w.ready("ECRRepository", "images")
 	out, err := ecr.NewFromConfig(w.awsConfig()).DescribeRepositories(t.Context(), &ecr.DescribeRepositoriesInput{RepositoryNames: []string{"images"}})
@@ -202,7 +202,7 @@ func TestECRRepository(t *testing.T) {
 // TestSNSToSQS proves that a subscription waits for the topic and the queue that it names and then
 // delivers, also when two topics deliver to one queue.
 func TestSNSToSQS(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 kind: SNSSubscription
 metadata: {name: one-to-jobs}
@@ -242,7 +242,7 @@ spec: {topicName: one, protocol: sqs, endpoint: jobs}
 }
 
 // delivers publishes to a topic until a message arrives in the queue: its policy may be on its way.
-func (w *world) delivers(topic, queueURL string) {
+func (w *suite) delivers(topic, queueURL string) {
 	w.t.Helper()
 	obj, err := w.get("SNSTopic", topic)
 	if err != nil {
@@ -270,7 +270,7 @@ func (w *world) delivers(topic, queueURL string) {
 
 // TestSubscriptionsByEmailAndHTTP proves that endpoints that are addresses need no queue.
 func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 {kind: SNSTopic, metadata: {name: news}}
 ---
@@ -288,7 +288,7 @@ func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 
 // TestElastiCache proves that comma-separated lists become lists and that ports are numbers.
 func TestElastiCache(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 kind: ElastiCache
 metadata: {name: sessions}
@@ -323,7 +323,7 @@ spec:
 
 // TestManifestsThatBreakTheSchema proves that the API server refuses what AWS would, and names the field.
 func TestManifestsThatBreakTheSchema(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	for _, c := range []struct{ reason, manifest, want string }{
 		{"no partition key", "{kind: DynamoDB, metadata: {name: abc}, spec: {readCapacityUnits: 1}}", "spec.hashAttribute"},
 		{"an unknown key type", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: X}}}", "spec.hashAttribute.type"},
@@ -347,7 +347,7 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 // TestOldManifestsApplyUnchanged applies manifests as the old operator's users have them, with the
 // sections that it used to write.
 func TestOldManifestsApplyUnchanged(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 additionalResources: {configMaps: null}
 kind: DynamoDB

@@ -24,7 +24,7 @@ import (
 const queueJobs = "{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 1}}"
 
 // delay waits until the queue has a delay.
-func (w *world) delay(name, seconds string) {
+func (w *suite) delay(name, seconds string) {
 	w.t.Helper()
 	queues := sqs.NewFromConfig(w.awsConfig())
 	w.eventually("the queue's delay is "+seconds, func() error {
@@ -42,7 +42,7 @@ func (w *world) delay(name, seconds string) {
 
 // TestEditWhileAnOperationRuns proves that an edit during creation is not lost.
 func TestEditWhileAnOperationRuns(t *testing.T) {
-	w := newWorld(t, slow)
+	w := newSuite(t, slow)
 	w.apply(queueJobs)
 	w.eventually("creation has begun", func() error {
 		obj, err := w.get("SQSQueue", "jobs")
@@ -59,7 +59,7 @@ func TestEditWhileAnOperationRuns(t *testing.T) {
 // TestEditWhileTheOperatorIsDown proves that an edit that nobody saw is not lost, and that a restart
 // with nothing to do asks AWS nothing.
 func TestEditWhileTheOperatorIsDown(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(queueJobs + "\n---\n" + dynamoTable)
 	w.ready("SQSQueue", "jobs")
 	w.ready("DynamoDB", "dynamo-table")
@@ -76,7 +76,7 @@ func TestEditWhileTheOperatorIsDown(t *testing.T) {
 
 // count counts the calls of CloudFormation from now on that are about objects' stacks: not the
 // sweeps, and not the operator's own stack.
-func (w *world) count() func() map[string]int {
+func (w *suite) count() func() map[string]int {
 	var mu sync.Mutex
 	calls := map[string]int{}
 	w.sim.Faults().OnCall(func(c fault.CallInfo) {
@@ -106,7 +106,7 @@ func within(calls, allowed map[string]int) bool {
 
 // TestIdleObjectsCostNothing proves that a reconcile without a change makes no call of AWS.
 func TestIdleObjectsCostNothing(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(queueJobs)
 	w.ready("SQSQueue", "jobs")
 	calls := w.count()
@@ -121,7 +121,7 @@ func TestIdleObjectsCostNothing(t *testing.T) {
 // TestConfigMapsAreOwned proves that what is made from outputs is refreshed when somebody edits or
 // deletes it, and that it belongs to its object.
 func TestConfigMapsAreOwned(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(queueJobs)
 	obj := w.ready("SQSQueue", "jobs")
 	c := &corev1.ConfigMap{}
@@ -153,7 +153,7 @@ func TestConfigMapsAreOwned(t *testing.T) {
 }
 
 // loses takes a label off an object and waits until it is back, without which nobody would see edits.
-func (w *world) loses(obj client.Object, label string) {
+func (w *suite) loses(obj client.Object, label string) {
 	w.t.Helper()
 	if err := w.client.Patch(w.t.Context(), obj, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label))); err != nil {
 		w.t.Fatal(err)
@@ -168,7 +168,7 @@ func (w *world) loses(obj client.Object, label string) {
 
 // TestNamesThatCollide proves that a ConfigMap that is somebody else's is never touched.
 func TestNamesThatCollide(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "jobs"}, Data: map[string]string{"a": "b"}}
 	if err := w.client.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestNamesThatCollide(t *testing.T) {
 // TestFailingStackIsTriedABoundedNumberOfTimes proves that rollbackCount bounds the attempts, that
 // they are visible, and that the first failed resource's own reason is shown.
 func TestFailingStackIsTriedABoundedNumberOfTimes(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{
 		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::DynamoDB::Table", Code: "Conflict", Message: "A table named dynamo-table was deleted just now", Status: 400,
 	})
@@ -215,7 +215,7 @@ func TestFailingStackIsTriedABoundedNumberOfTimes(t *testing.T) {
 
 // TestDeniedActionIsNamed proves that a missing permission is said as such.
 func TestDeniedActionIsNamed(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Name: "test-*", Deny: true})
 	w.apply(queueJobs)
 	c := w.condition("SQSQueue", "jobs", "Ready", "False", "AccessDenied")
@@ -229,7 +229,7 @@ func TestDeniedActionIsNamed(t *testing.T) {
 
 // TestRetainKeepsTheStack proves that the deletion policy is honoured.
 func TestRetainKeepsTheStack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {}}`)
 	w.ready("SQSQueue", "jobs")
 	w.delete("SQSQueue", "jobs")
@@ -248,7 +248,7 @@ func TestRetainKeepsTheStack(t *testing.T) {
 // TestUnknownDeletionPolicyKeepsTheStack proves that nothing is deleted on a misunderstanding: retain may
 // be written as CloudFormation does, and what is not known is asked about.
 func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 {kind: SQSQueue, metadata: {name: jobs, annotations: {service-operator.aws/deletion-policy: Retain}}, spec: {}}
 ---
@@ -273,7 +273,7 @@ func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
 
 // TestPausedObjectIsLeftAlone proves that the annotation stops all work, and taking it off resumes it.
 func TestPausedObjectIsLeftAlone(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {aws-operator/paused: "true"}}, spec: {}}`)
 	w.condition("SQSQueue", "jobs", "Synced", "Unknown", "Paused")
 	if stacks := w.stacks(); len(stacks) != 0 {
@@ -285,7 +285,7 @@ func TestPausedObjectIsLeftAlone(t *testing.T) {
 
 // TestSpecIsTheUsers proves that the operator writes nothing into a spec.
 func TestSpecIsTheUsers(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(dynamoTable)
 	obj := w.ready("DynamoDB", "dynamo-table")
 	got, err := json.Marshal(obj.Object["spec"])

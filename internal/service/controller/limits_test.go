@@ -40,7 +40,7 @@ func TestTemplatesOfUsersAreRefusedUnlessAllowed(t *testing.T) {
 		{"with all allowed", "TemplateNotAllowed", "AWS::IAM::Role", render.Limits{TemplateTypes: []string{"*"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newLimitedWorld(t, nil, c.limits)
+			w := newLimitedSuite(t, nil, c.limits)
 			w.apply(takeover)
 			for kind, name := range map[string]string{"CloudFormationTemplate": "takeover", "SQSQueue": "jobs"} {
 				if got := w.condition(kind, name, "Stalled", "True", c.reason); !strings.Contains(got.Message, c.message) {
@@ -55,7 +55,7 @@ func TestTemplatesOfUsersAreRefusedUnlessAllowed(t *testing.T) {
 }
 
 func TestTemplatesOfOtherNamespacesAreRefusedUnlessShared(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {cloudFormationTemplateName: theirs, cloudFormationTemplateNamespace: default}}")
 	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", "TemplateNotShared"); !strings.Contains(got.Message, "--user-templates-namespaces") {
 		t.Errorf("the message is %q", got.Message)
@@ -64,7 +64,7 @@ func TestTemplatesOfOtherNamespacesAreRefusedUnlessShared(t *testing.T) {
 
 // An allowed type of a template gives no capability: those are the model's.
 func TestCapabilitiesAreTheModelsOnly(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::IAM::Role"}})
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::IAM::Role"}})
 	w.apply(takeover)
 	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", ""); !strings.Contains(got.Message, "spec.capabilities") {
 		t.Errorf("the message is %q, want it to name where capabilities come from", got.Message)
@@ -75,7 +75,7 @@ func TestCapabilitiesAreTheModelsOnly(t *testing.T) {
 }
 
 func TestDynamicReferencesInASpecAreRefused(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply(`
 {kind: SNSTopic, metadata: {name: news}, spec: {}}
 ---
@@ -89,7 +89,7 @@ func TestDynamicReferencesInASpecAreRefused(t *testing.T) {
 }
 
 // queueOfOthers makes a queue that no object made, with a policy, and returns its URL.
-func (w *world) queueOfOthers(name, policy string) string {
+func (w *suite) queueOfOthers(name, policy string) string {
 	w.t.Helper()
 	queue, err := sqs.NewFromConfig(w.awsConfig()).CreateQueue(w.t.Context(), &sqs.CreateQueueInput{
 		QueueName: &name, Attributes: map[string]string{string(types.QueueAttributeNamePolicy): policy},
@@ -100,7 +100,7 @@ func (w *world) queueOfOthers(name, policy string) string {
 	return aws.ToString(queue.QueueUrl)
 }
 
-func (w *world) policyOf(url string) string {
+func (w *suite) policyOf(url string) string {
 	w.t.Helper()
 	out, err := sqs.NewFromConfig(w.awsConfig()).GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNamePolicy},
@@ -122,7 +122,7 @@ func subscribeARN(name, topic, queue, url string) string {
 }
 
 func TestTheQueueOfAnotherTenantIsLeftAlone(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("steal", "mine", "theirs", url))
 	if got := w.condition("SNSSubscription", "steal", "Stalled", "True", "ForeignResource"); !strings.Contains(got.Message, "--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs") {
@@ -134,7 +134,7 @@ func TestTheQueueOfAnotherTenantIsLeftAlone(t *testing.T) {
 }
 
 func TestTheOperatorsOwnQueueIsNeverForeign(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
+	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
 	w.apply(subscribeARN("steal", "mine", "aws-operator-events-test", "https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test"))
 	w.condition("SNSSubscription", "steal", "Stalled", "True", "OperatorsOwn")
 }
@@ -142,7 +142,7 @@ func TestTheOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 // The policy of a queue that an administrator granted is the same in the stacks of all subscriptions, and is the one of
 // the endpoint, whatever queueURL says.
 func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
+	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
 	shared, theirs := w.queueOfOthers("shared", theirPolicy), w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("sub-0", "topic-0", "shared", shared))
 	w.apply(subscribeARN("sub-1", "topic-1", "shared", theirs))
@@ -167,7 +167,7 @@ func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
 
 // What an object claims to have made is not believed: its author chose the output.
 func TestAQueueThatAnOutputClaimsIsLeftAlone(t *testing.T) {
-	w := newLimitedWorld(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::Queue"}})
+	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::Queue"}})
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(fmt.Sprintf(`
 kind: CloudFormationTemplate

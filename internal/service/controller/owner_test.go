@@ -16,7 +16,7 @@ import (
 // TestAForgedStatusReachesNoOtherStack writes another stack into an object's status, and changes and deletes the object: the other
 // stack stays as it is, and the object says why it stalls.
 func TestAForgedStatusReachesNoOtherStack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	console := cloudformation.NewFromConfig(w.awsConfig())
 	out, err := console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: aws.String("victim"), EnableTerminationProtection: aws.Bool(true),

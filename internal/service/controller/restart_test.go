@@ -10,7 +10,7 @@ import (
 // share a queue before it looks at the first: the queue's policy is not narrowed and widened again,
 // with messages lost in between.
 func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
 	w.ready("SQSQueue", "jobs")
 	const many = 6
@@ -49,7 +49,7 @@ func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
 }
 
 // namesTopics errs unless the policy in the stack of a subscription names so many topics.
-func (w *world) namesTopics(subscription string, many int) error {
+func (w *suite) namesTopics(subscription string, many int) error {
 	template := w.template("SNSSubscription", subscription)
 	for i := range many {
 		if want := fmt.Sprintf(":topic-%d", i); !strings.Contains(template, want) {

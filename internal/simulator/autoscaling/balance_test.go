@@ -13,7 +13,7 @@ import (
 )
 
 // zonesOf counts the instances in service of a group by zone.
-func (w *world) zonesOf(name string) map[string]int {
+func (w *suite) zonesOf(name string) map[string]int {
 	w.t.Helper()
 	count := map[string]int{}
 	for _, i := range w.get(name).Instances {
@@ -72,7 +72,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 }
 
 // spotGroup makes a group of spot instances.
-func (w *world) spotGroup(size int32, rebalance bool) []string {
+func (w *suite) spotGroup(size int32, rebalance bool) []string {
 	w.t.Helper()
 	in := w.group("g", size, size)
 	in.MixedInstancesPolicy = &types.MixedInstancesPolicy{

@@ -46,7 +46,7 @@ Outputs:
   Group: {Value: !Ref Group}
 `
 
-func (w *world) parameters(values map[string]string) []cfntypes.Parameter {
+func (w *suite) parameters(values map[string]string) []cfntypes.Parameter {
 	list := []cfntypes.Parameter{{ParameterKey: aws.String("Subnets"), ParameterValue: aws.String(strings.Join(w.subnets, ","))}}
 	if values["Image"] == "" {
 		list = append(list, cfntypes.Parameter{ParameterKey: aws.String("Image"), ParameterValue: aws.String(w.image())})
@@ -57,7 +57,7 @@ func (w *world) parameters(values map[string]string) []cfntypes.Parameter {
 	return list
 }
 
-func (w *world) createStack(name string, values map[string]string) {
+func (w *suite) createStack(name string, values map[string]string) {
 	w.t.Helper()
 	_, err := w.cfn.CreateStack(w.t.Context(), &awscfn.CreateStackInput{
 		StackName: &name, TemplateBody: aws.String(groupStack), Parameters: w.parameters(values),
@@ -69,7 +69,7 @@ func (w *world) createStack(name string, values map[string]string) {
 }
 
 // settled waits until a stack is not in progress any more and wants its status.
-func (w *world) settled(name string, want cfntypes.StackStatus) cfntypes.Stack {
+func (w *suite) settled(name string, want cfntypes.StackStatus) cfntypes.Stack {
 	w.t.Helper()
 	var s cfntypes.Stack
 	w.eventually("stack "+name, func() bool {

@@ -41,9 +41,9 @@ const (
 	region  = "eu-central-1"
 )
 
-// world is Auto Scaling with EC2, load balancers and CloudFormation, and clients
+// suite is Auto Scaling with EC2, load balancers and CloudFormation, and clients
 // of them, in an account that has a VPC with three subnets and a launch template.
-type world struct {
+type suite struct {
 	*awsas.Client
 
 	t        *testing.T
@@ -66,12 +66,12 @@ type event struct {
 	detail     map[string]any
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *suite {
 	t.Helper()
 	return startWith(t, clock.RealClock{})
 }
 
-func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *world {
+func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *suite {
 	t.Helper()
 	return startOn(t, clk, machine.Absent{})
 }
@@ -80,9 +80,9 @@ func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *world {
 type deaf struct{ machine.Absent }
 
 // startOn starts a world whose load balancers reach the machines of a host.
-func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine.Host) *world {
+func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine.Host) *suite {
 	t.Helper()
-	w := &world{t: t}
+	w := &suite{t: t}
 	w.clock, _ = clk.(*testclock.FakeClock)
 	env := &resource.Env{Clock: clk}
 	publish := func(_ context.Context, _, _, source, detailType string, resources []string, detail any) {
@@ -124,7 +124,7 @@ func must[T any](t *testing.T, out T, err error) T {
 }
 
 // furnish makes the VPC, the subnets and the launch template.
-func (w *world) furnish() {
+func (w *suite) furnish() {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
 	made, err := w.ec2.CreateVpc(ctx, &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -143,7 +143,7 @@ func (w *world) furnish() {
 	w.template = *must(t, template, err).LaunchTemplate.LaunchTemplateId
 }
 
-func (w *world) image() string {
+func (w *suite) image() string {
 	w.t.Helper()
 	id, ok := w.compute.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id")
 	if !ok {
@@ -153,21 +153,21 @@ func (w *world) image() string {
 }
 
 // group asks for a group of a size in all subnets.
-func (w *world) group(name string, least, most int32) *awsas.CreateAutoScalingGroupInput {
+func (w *suite) group(name string, least, most int32) *awsas.CreateAutoScalingGroupInput {
 	return &awsas.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &name, MinSize: &least, MaxSize: &most, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
 		LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateId: &w.template, Version: aws.String("$Latest")},
 	}
 }
 
-func (w *world) create(in *awsas.CreateAutoScalingGroupInput) {
+func (w *suite) create(in *awsas.CreateAutoScalingGroupInput) {
 	w.t.Helper()
 	if _, err := w.CreateAutoScalingGroup(w.t.Context(), in); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) get(name string) types.AutoScalingGroup {
+func (w *suite) get(name string) types.AutoScalingGroup {
 	w.t.Helper()
 	out, err := w.DescribeAutoScalingGroups(w.t.Context(), &awsas.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *world) get(name string) types.AutoScalingGroup {
 	return out.AutoScalingGroups[0]
 }
 
-func (w *world) activities(name string) []types.Activity {
+func (w *suite) activities(name string) []types.Activity {
 	w.t.Helper()
 	in := &awsas.DescribeScalingActivitiesInput{} // of all groups without a name
 	if name != "" {
@@ -190,9 +190,9 @@ func (w *world) activities(name string) []types.Activity {
 }
 
 // inService lists the ids of the instances in service, sorted.
-func (w *world) inService(name string) []string { return w.in(name, types.LifecycleStateInService) }
+func (w *suite) inService(name string) []string { return w.in(name, types.LifecycleStateInService) }
 
-func (w *world) in(name string, state types.LifecycleState) []string {
+func (w *suite) in(name string, state types.LifecycleState) []string {
 	w.t.Helper()
 	var ids []string
 	for _, i := range w.get(name).Instances {
@@ -205,7 +205,7 @@ func (w *world) in(name string, state types.LifecycleState) []string {
 }
 
 // until waits until exactly n instances are in service and no others remain.
-func (w *world) until(name string, n int) []string {
+func (w *suite) until(name string, n int) []string {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("group %s of %d", name, n), func() bool {
 		return len(w.inService(name)) == n && len(w.get(name).Instances) == n
@@ -214,12 +214,12 @@ func (w *world) until(name string, n int) []string {
 }
 
 // eventually waits until a condition holds.
-func (w *world) eventually(what string, holds func() bool) {
+func (w *suite) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	patience.UntilTrue(w.t, what, holds)
 }
 
-func (w *world) published(detailType string) (found []event) {
+func (w *suite) published(detailType string) (found []event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events {
@@ -232,7 +232,7 @@ func (w *world) published(detailType string) (found []event) {
 
 // targetGroup makes a load balancer with a listener and returns the ARN of its
 // target group.
-func (w *world) targetGroup() string {
+func (w *suite) targetGroup() string {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
 	group, err := w.elb.CreateTargetGroup(ctx, &awselb.CreateTargetGroupInput{
@@ -253,7 +253,7 @@ func (w *world) targetGroup() string {
 }
 
 // targets lists the healthy targets of a target group, sorted.
-func (w *world) targets(arn string) []string {
+func (w *suite) targets(arn string) []string {
 	w.t.Helper()
 	out, err := w.elb.DescribeTargetHealth(w.t.Context(), &awselb.DescribeTargetHealthInput{TargetGroupArn: &arn})
 	var ids []string
@@ -266,13 +266,13 @@ func (w *world) targets(arn string) []string {
 	return ids
 }
 
-func (w *world) stack(name string) cfntypes.Stack {
+func (w *suite) stack(name string) cfntypes.Stack {
 	w.t.Helper()
 	out, err := w.cfn.DescribeStacks(w.t.Context(), &awscfn.DescribeStacksInput{StackName: &name})
 	return must(w.t, out, err).Stacks[0]
 }
 
-func (w *world) reasons(name string) string {
+func (w *suite) reasons(name string) string {
 	w.t.Helper()
 	out, err := w.cfn.DescribeStackEvents(w.t.Context(), &awscfn.DescribeStackEventsInput{StackName: &name})
 	var lines []string

@@ -16,7 +16,7 @@ import (
 )
 
 // secondVersion makes another version of the launch template.
-func (w *world) secondVersion() {
+func (w *suite) secondVersion() {
 	w.t.Helper()
 	if _, err := w.ec2.CreateLaunchTemplateVersion(w.t.Context(), &awsec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: &w.template, SourceVersion: aws.String("1"),
@@ -27,7 +27,7 @@ func (w *world) secondVersion() {
 }
 
 // refresh begins a refresh to a version of the launch template.
-func (w *world) refresh(version string, p *types.RefreshPreferences) (string, error) {
+func (w *suite) refresh(version string, p *types.RefreshPreferences) (string, error) {
 	in := &awsas.StartInstanceRefreshInput{AutoScalingGroupName: aws.String("g"), Preferences: p}
 	if version != "" {
 		in.DesiredConfiguration = &types.DesiredConfiguration{LaunchTemplate: &types.LaunchTemplateSpecification{
@@ -41,7 +41,7 @@ func (w *world) refresh(version string, p *types.RefreshPreferences) (string, er
 	return *out.InstanceRefreshId, nil
 }
 
-func (w *world) latestRefresh() types.InstanceRefresh {
+func (w *suite) latestRefresh() types.InstanceRefresh {
 	w.t.Helper()
 	out, err := w.DescribeInstanceRefreshes(w.t.Context(), &awsas.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String("g")})
 	return must(w.t, out, err).InstanceRefreshes[0]
@@ -49,7 +49,7 @@ func (w *world) latestRefresh() types.InstanceRefresh {
 
 // refreshed waits until the latest refresh has a status while time goes by, and
 // returns the fewest and the most instances that were in service and warm or not.
-func (w *world) refreshed(want types.InstanceRefreshStatus, size int) (fewest, most int) {
+func (w *suite) refreshed(want types.InstanceRefreshStatus, size int) (fewest, most int) {
 	w.t.Helper()
 	fewest, most = size, size
 	w.eventually("the refresh to be "+string(want), func() bool {
@@ -61,7 +61,7 @@ func (w *world) refreshed(want types.InstanceRefreshStatus, size int) (fewest, m
 	return fewest, most
 }
 
-func startRefresh(t *testing.T, size int32) (*world, []string) {
+func startRefresh(t *testing.T, size int32) (*suite, []string) {
 	t.Helper()
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", size, size)

@@ -15,7 +15,7 @@ import (
 )
 
 // complete ends the hold of an instance.
-func (w *world) complete(id, result string) {
+func (w *suite) complete(id, result string) {
 	w.t.Helper()
 	if _, err := w.CompleteLifecycleAction(w.t.Context(), &awsas.CompleteLifecycleActionInput{
 		AutoScalingGroupName: aws.String("g"), LifecycleHookName: aws.String("drain"), InstanceId: &id, LifecycleActionResult: &result,
@@ -25,7 +25,7 @@ func (w *world) complete(id, result string) {
 }
 
 // terminate asks for the end of an instance.
-func (w *world) terminate(id string, decrement bool) error {
+func (w *suite) terminate(id string, decrement bool) error {
 	_, err := w.TerminateInstanceInAutoScalingGroup(w.t.Context(), &awsas.TerminateInstanceInAutoScalingGroupInput{
 		InstanceId: &id, ShouldDecrementDesiredCapacity: &decrement,
 	})
@@ -33,7 +33,7 @@ func (w *world) terminate(id string, decrement bool) error {
 }
 
 // drained makes a group of one whose instances a hook holds on their way out.
-func drained(t *testing.T, retain bool) (w *world, id string) {
+func drained(t *testing.T, retain bool) (w *suite, id string) {
 	t.Helper()
 	w = startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)

@@ -52,7 +52,7 @@ Resources:
 
 // startRolling starts a world with a clock that stands still and a stack of the
 // template, and returns the instances of the group.
-func startRolling(t *testing.T, body string, values map[string]string) (*world, []string) {
+func startRolling(t *testing.T, body string, values map[string]string) (*suite, []string) {
 	t.Helper()
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	_, err := w.cfn.CreateStack(t.Context(), &awscfn.CreateStackInput{
@@ -66,7 +66,7 @@ func startRolling(t *testing.T, body string, values map[string]string) (*world, 
 }
 
 // update changes parameters of the stack.
-func (w *world) update(body string, values map[string]string) {
+func (w *suite) update(body string, values map[string]string) {
 	w.t.Helper()
 	_, err := w.cfn.UpdateStack(w.t.Context(), &awscfn.UpdateStackInput{
 		StackName: aws.String("rolling"), TemplateBody: &body, Parameters: w.parameters(values),
@@ -77,7 +77,7 @@ func (w *world) update(body string, values map[string]string) {
 }
 
 // signal tells CloudFormation that an instance is ready, or is not.
-func (w *world) signal(id string, status cfntypes.ResourceSignalStatus) error {
+func (w *suite) signal(id string, status cfntypes.ResourceSignalStatus) error {
 	_, err := w.cfn.SignalResource(w.t.Context(), &awscfn.SignalResourceInput{
 		StackName: aws.String("rolling"), LogicalResourceId: aws.String("Group"), UniqueId: &id, Status: status,
 	})
@@ -86,7 +86,7 @@ func (w *world) signal(id string, status cfntypes.ResourceSignalStatus) error {
 
 // said returns the texts of the group's events since the last update began, oldest
 // first.
-func (w *world) said() []string {
+func (w *suite) said() []string {
 	w.t.Helper()
 	var lines []string
 	p := awscfn.NewDescribeStackEventsPaginator(w.cfn, &awscfn.DescribeStackEventsInput{StackName: aws.String("rolling")})
@@ -106,7 +106,7 @@ func (w *world) said() []string {
 }
 
 // waitsFor waits until the group's events say something as often as given.
-func (w *world) waitsFor(text string, times int) {
+func (w *suite) waitsFor(text string, times int) {
 	w.t.Helper()
 	w.eventually(text+"\n"+strings.Join(w.said(), "\n"), func() bool {
 		n := 0
@@ -120,7 +120,7 @@ func (w *world) waitsFor(text string, times int) {
 }
 
 // others are the instances of a group that are in service, but for some.
-func (w *world) others(group string, but ...string) []string {
+func (w *suite) others(group string, but ...string) []string {
 	w.t.Helper()
 	return slices.DeleteFunc(w.inService(group), func(id string) bool { return slices.Contains(but, id) })
 }
@@ -187,7 +187,7 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 
 // answer signals for every instance that the group gets, until the stack is no
 // longer in progress, and wants a status of it.
-func (w *world) answer(known []string, status cfntypes.ResourceSignalStatus, want cfntypes.StackStatus) {
+func (w *suite) answer(known []string, status cfntypes.ResourceSignalStatus, want cfntypes.StackStatus) {
 	w.t.Helper()
 	w.eventually("the end of the roll", func() bool {
 		for _, id := range w.others("workers", known...) {
@@ -201,7 +201,7 @@ func (w *world) answer(known []string, status cfntypes.ResourceSignalStatus, wan
 	w.settled("rolling", want)
 }
 
-func (w *world) version(id string) string {
+func (w *suite) version(id string) string {
 	w.t.Helper()
 	for _, i := range w.get("workers").Instances {
 		if *i.InstanceId == id {
@@ -212,7 +212,7 @@ func (w *world) version(id string) string {
 }
 
 // sayInOrder checks that the group's events say texts in an order, among others.
-func (w *world) sayInOrder(texts ...string) {
+func (w *suite) sayInOrder(texts ...string) {
 	w.t.Helper()
 	said := w.said()
 	for _, line := range said {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func (w *world) schedule(in awsas.PutScheduledUpdateGroupActionInput) error {
+func (w *suite) schedule(in awsas.PutScheduledUpdateGroupActionInput) error {
 	in.AutoScalingGroupName = aws.String("g")
 	_, err := w.PutScheduledUpdateGroupAction(w.t.Context(), &in)
 	return err
@@ -21,7 +21,7 @@ func (w *world) schedule(in awsas.PutScheduledUpdateGroupActionInput) error {
 
 // soon waits until a condition holds while a little time goes by: a group may be
 // about to set a timer for what has just become due.
-func (w *world) soon(what string, holds func() bool) {
+func (w *suite) soon(what string, holds func() bool) {
 	w.t.Helper()
 	w.eventually(what, func() bool {
 		w.clock.Step(time.Millisecond)
@@ -29,7 +29,7 @@ func (w *world) soon(what string, holds func() bool) {
 	})
 }
 
-func (w *world) scheduled() []types.ScheduledUpdateGroupAction {
+func (w *suite) scheduled() []types.ScheduledUpdateGroupAction {
 	w.t.Helper()
 	out, err := w.DescribeScheduledActions(w.t.Context(), &awsas.DescribeScheduledActionsInput{AutoScalingGroupName: aws.String("g")})
 	return must(w.t, out, err).ScheduledUpdateGroupActions

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-func (w *world) changeSet(in *awscfn.CreateChangeSetInput) *awscfn.DescribeChangeSetOutput {
+func (w *suite) changeSet(in *awscfn.CreateChangeSetInput) *awscfn.DescribeChangeSetOutput {
 	w.t.Helper()
 	if _, err := w.CreateChangeSet(w.t.Context(), in); err != nil {
 		w.t.Fatalf("CreateChangeSet: %v", err)
@@ -24,7 +24,7 @@ func (w *world) changeSet(in *awscfn.CreateChangeSetInput) *awscfn.DescribeChang
 	return out
 }
 
-func (w *world) execute(stack, name string) {
+func (w *suite) execute(stack, name string) {
 	w.t.Helper()
 	if _, err := w.ExecuteChangeSet(w.t.Context(), &awscfn.ExecuteChangeSetInput{StackName: aws.String(stack), ChangeSetName: aws.String(name)}); err != nil {
 		w.t.Fatalf("ExecuteChangeSet: %v", err)
@@ -33,7 +33,7 @@ func (w *world) execute(stack, name string) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-changesets.html
 func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	cs := w.changeSet(&awscfn.CreateChangeSetInput{
 		StackName: aws.String("planned"), ChangeSetName: aws.String("first"), ChangeSetType: types.ChangeSetTypeCreate,
 		TemplateBody: aws.String(stream(`"Name": "one", "ShardCount": 1`)),
@@ -74,7 +74,7 @@ func TestChangeSetCreatesAndUpdatesAStack(t *testing.T) {
 }
 
 func TestStackInReviewCanBeDeleted(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.changeSet(&awscfn.CreateChangeSetInput{
 		StackName: aws.String("review"), ChangeSetName: aws.String("first"), ChangeSetType: types.ChangeSetTypeCreate,
 		TemplateBody: aws.String(streamTemplate),
@@ -85,7 +85,7 @@ func TestStackInReviewCanBeDeleted(t *testing.T) {
 }
 
 func TestChangeSetWithoutChanges(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("same", stream(`"ShardCount": 1`))
 	cs := w.changeSet(&awscfn.CreateChangeSetInput{
 		StackName: aws.String("same"), ChangeSetName: aws.String("none"), UsePreviousTemplate: aws.Bool(true),
@@ -104,7 +104,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 }
 
 func TestChangeSetSaysWhatFollowsFromAReplacement(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	template := func(name string) string {
 		return `{"Parameters": {"Name": {"Type": "String", "Default": "` + name + `"}}, "Resources": {
 			"Stream": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": {"Ref": "Name"}}},
@@ -130,7 +130,7 @@ func TestChangeSetSaysWhatFollowsFromAReplacement(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources-manually.html
 func TestImport(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	retained := `{"Resources": {"Stream": {"Type": "AWS::Kinesis::Stream", "DeletionPolicy": "Retain", "Properties": {"Name": "orphan"}}}}`
 	id := *w.createAndWait("old", retained).StackId
 	w.delete("old")
@@ -174,7 +174,7 @@ func replace(text, name string) string {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/detect-drift-stack.html
 func TestDrift(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("drift", `{"Resources": {
 		"A": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": "a", "ShardCount": 1}},
 		"B": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": "b", "ShardCount": 1}},
@@ -216,7 +216,7 @@ func TestDrift(t *testing.T) {
 
 // An update makes what was planned before it obsolete, and a change set that was executed makes room for the next of its name.
 func TestChangeSetsAfterAnUpdate(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("planned", streamTemplate)
 	plan := func(name, shards string) *awscfn.DescribeChangeSetOutput {
 		return w.changeSet(&awscfn.CreateChangeSetInput{

@@ -24,7 +24,7 @@ Outputs:
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
 func TestCreateRunsThroughStatusesAndEvents(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	s := w.createAndWait("events", streamTemplate)
 	expectEvents(t, w.events("events"),
 		"events CREATE_IN_PROGRESS User Initiated",
@@ -50,7 +50,7 @@ func TestCreateRunsThroughStatusesAndEvents(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func TestDeletedStackStaysKnownByID(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	id := aws.ToString(w.createAndWait("gone", streamTemplate).StackId)
 	w.delete("gone")
 	w.waitFor(id, types.StackStatusDeleteComplete)
@@ -78,7 +78,7 @@ Resources:
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/stack-failure-options.html
 func TestFailedCreationRollsBack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.create("bad", failingTemplate)
 	s := w.waitFor("bad", types.StackStatusRollbackComplete)
 	expectEvents(t, w.events("bad"),
@@ -114,7 +114,7 @@ func TestOnFailure(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newSuite(t, nil)
 			name := "fail-" + strings.ToLower(strings.ReplaceAll(string(c.onFailure), "_", "-"))
 			out, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{
 				StackName: aws.String(name), TemplateBody: aws.String(failingTemplate), OnFailure: c.onFailure,
@@ -132,7 +132,7 @@ func TestOnFailure(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func TestRequestToken(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	in := &awscfn.CreateStackInput{
 		StackName: aws.String("token"), TemplateBody: aws.String(streamTemplate), ClientRequestToken: aws.String("once"),
 	}
@@ -150,7 +150,7 @@ func TestRequestToken(t *testing.T) {
 }
 
 func TestAlreadyExists(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	named := `{"Resources": {"Stream": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": "mine", "ShardCount": 1}}}}`
 	w.createAndWait("first", named)
 	w.create("second", named)

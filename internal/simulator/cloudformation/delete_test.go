@@ -15,7 +15,7 @@ import (
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DeleteStack.html
 func TestDeleteFailureAndRetain(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	id := *w.createAndWait("sticky", two("1", "1", "")).StackId
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Delete", Name: "First", Code: "ResourceConflict", Message: "in use"})
 	w.delete("sticky")
@@ -39,7 +39,7 @@ func TestDeleteFailureAndRetain(t *testing.T) {
 }
 
 func TestRetainNeedsAFailedDeletion(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("fine", two("1", "1", ""))
 	_, err := w.DeleteStack(t.Context(), &awscfn.DeleteStackInput{StackName: aws.String("fine"), RetainResources: []string{"First"}})
 	if err == nil {
@@ -49,7 +49,7 @@ func TestRetainNeedsAFailedDeletion(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-protect-stacks.html
 func TestTerminationProtection(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("safe", streamTemplate)
 	protect := func(on bool) {
 		if _, err := w.UpdateTerminationProtection(t.Context(), &awscfn.UpdateTerminationProtectionInput{
@@ -66,7 +66,7 @@ func TestTerminationProtection(t *testing.T) {
 }
 
 func TestDeletionInterruptsACreation(t *testing.T) {
-	w := newWorld(t, func(w *world, o *cloudformation.Options) {
+	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Latency = func(string, string) time.Duration { return time.Minute }
 	})
@@ -86,7 +86,7 @@ func TestDeletionInterruptsACreation(t *testing.T) {
 }
 
 func TestStackThatIsBeingUpdatedCannotBeDeleted(t *testing.T) {
-	w := newWorld(t, fakeTime)
+	w := newSuite(t, fakeTime)
 	w.createAndWait("busy", two("1", "1", ""))
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Latency: time.Hour})
 	if err := w.update("busy", two("2", "2", "")); err != nil {
@@ -98,7 +98,7 @@ func TestStackThatIsBeingUpdatedCannotBeDeleted(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-exports.html
 func TestExports(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	exporter := func(name, delay string) string {
 		return `{"Resources": {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {"DelaySeconds": ` + delay + `}}},
 			"Outputs": {"O": {"Value": "v` + delay + `", "Export": {"Name": "` + name + `"}}}}`

@@ -18,7 +18,7 @@ import (
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/events-detail-reference.html
 func TestEventsReachEventBridgeAndSNS(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	_, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{
 		StackName: aws.String("loud"), TemplateBody: aws.String(streamTemplate), ClientRequestToken: aws.String("tok"),
 		NotificationARNs: []string{"arn:aws:sns:eu-west-1:123456789012:topic"},
@@ -59,7 +59,7 @@ func TestAccessDeniedNamesTheAction(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newSuite(t, nil)
 			w.faults.Add(c.rule)
 			w.create("denied", `{"Resources": {"Q": {"Type": "AWS::SQS::Queue"}}}`)
 			w.waitFor("denied", types.StackStatusRollbackComplete)
@@ -73,7 +73,7 @@ func TestAccessDeniedNamesTheAction(t *testing.T) {
 }
 
 func TestLatencyIsTheClocks(t *testing.T) {
-	w := newWorld(t, func(w *world, o *cloudformation.Options) {
+	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Latency = func(resourceType, operation string) time.Duration {
 			if resourceType == "AWS::SQS::Queue" && operation == cloudformation.OpCreate {
@@ -93,7 +93,7 @@ func TestLatencyIsTheClocks(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func TestPagination(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	var resources []string
 	for i := range 120 {
 		resources = append(resources, fmt.Sprintf(`"Q%d": {"Type": "AWS::SQS::Queue"}`, i))
@@ -138,7 +138,7 @@ func TestPagination(t *testing.T) {
 }
 
 func TestAccountsAreApart(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("mine", streamTemplate)
 	other := w.client("210987654321")
 	_, err := other.DescribeStacks(t.Context(), &awscfn.DescribeStacksInput{StackName: aws.String("mine")})
@@ -147,7 +147,7 @@ func TestAccountsAreApart(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-elasticache-cachecluster.html
 func TestElastiCacheEndpoints(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	template := func(engine, attribute, more string) string {
 		return `{"Resources": {"C": {"Type": "AWS::ElastiCache::CacheCluster", "Properties": {"Engine": "` + engine + `", "CacheNodeType": "cache.t3.micro", "NumCacheNodes": 1` + more + `}}},
 			"Outputs": {"Address": {"Value": {"Fn::GetAtt": ["C", "` + attribute + `.Address"]}}, "Port": {"Value": {"Fn::GetAtt": ["C", "` + attribute + `.Port"]}}}}`
@@ -183,7 +183,7 @@ func TestElastiCacheEndpoints(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	described, err := w.DescribeType(t.Context(), &awscfn.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: aws.String("AWS::SQS::Queue")})
 	if err != nil || !strings.Contains(*described.Schema, `"QueueUrl"`) {
 		t.Errorf("%v", err)
@@ -199,7 +199,7 @@ func TestTypes(t *testing.T) {
 // A thousand stacks without latency take the engine next to no time: what is
 // measured here is that nothing gets stuck when all go at once.
 func TestThousandStacksAtOnce(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

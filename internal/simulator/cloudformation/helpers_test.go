@@ -30,8 +30,8 @@ const (
 	region  = "eu-west-1"
 )
 
-// world is a simulator with only CloudFormation, and a real SDK client of it.
-type world struct {
+// suite is a simulator with only CloudFormation, and a real SDK client of it.
+type suite struct {
 	*awscfn.Client
 
 	t       *testing.T
@@ -51,11 +51,11 @@ type published struct {
 	detail     any
 }
 
-// newWorld starts a simulator; change may edit its options. With a fake clock
+// newSuite starts a simulator; change may edit its options. With a fake clock
 // given in the options' Env, time stands still until the test steps it.
-func newWorld(t *testing.T, change func(w *world, o *cloudformation.Options)) *world {
+func newSuite(t *testing.T, change func(w *suite, o *cloudformation.Options)) *suite {
 	t.Helper()
-	w := &world{t: t, faults: fault.New(), objects: map[string]string{}}
+	w := &suite{t: t, faults: fault.New(), objects: map[string]string{}}
 	options := cloudformation.Options{
 		Env:    &resource.Env{Clock: clock.RealClock{}},
 		Faults: w.faults,
@@ -98,7 +98,7 @@ func newWorld(t *testing.T, change func(w *world, o *cloudformation.Options)) *w
 }
 
 // fakeTime gives the world a clock that stands still.
-func fakeTime(w *world, o *cloudformation.Options) {
+func fakeTime(w *suite, o *cloudformation.Options) {
 	o.Env.Clock = clocktesting.NewFakeClock(time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
@@ -115,14 +115,14 @@ func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-func (w *world) client(key string) *awscfn.Client {
+func (w *suite) client(key string) *awscfn.Client {
 	return awscfn.New(awscfn.Options{
 		Region: region, BaseEndpoint: aws.String(w.server.URL), RetryMaxAttempts: 1, HTTPClient: steadyClient{awshttp.NewBuildableClient()},
 		Credentials: credentials.NewStaticCredentialsProvider(key, "secret", ""),
 	})
 }
 
-func (w *world) create(name, template string) string {
+func (w *suite) create(name, template string) string {
 	w.t.Helper()
 	out, err := w.CreateStack(w.t.Context(), &awscfn.CreateStackInput{
 		StackName: aws.String(name), TemplateBody: aws.String(template),
@@ -134,25 +134,25 @@ func (w *world) create(name, template string) string {
 	return aws.ToString(out.StackId)
 }
 
-func (w *world) createAndWait(name, template string) types.Stack {
+func (w *suite) createAndWait(name, template string) types.Stack {
 	w.t.Helper()
 	id := w.create(name, template)
 	return w.waitFor(id, types.StackStatusCreateComplete)
 }
 
-func (w *world) update(name, template string) error {
+func (w *suite) update(name, template string) error {
 	_, err := w.UpdateStack(w.t.Context(), &awscfn.UpdateStackInput{StackName: aws.String(name), TemplateBody: aws.String(template)})
 	return err
 }
 
-func (w *world) delete(name string) {
+func (w *suite) delete(name string) {
 	w.t.Helper()
 	if _, err := w.DeleteStack(w.t.Context(), &awscfn.DeleteStackInput{StackName: aws.String(name)}); err != nil {
 		w.t.Fatalf("DeleteStack %s: %v", name, err)
 	}
 }
 
-func (w *world) stack(name string) types.Stack {
+func (w *suite) stack(name string) types.Stack {
 	w.t.Helper()
 	out, err := w.DescribeStacks(w.t.Context(), &awscfn.DescribeStacksInput{StackName: aws.String(name)})
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *world) stack(name string) types.Stack {
 }
 
 // waitFor waits until the stack has the status.
-func (w *world) waitFor(name string, status types.StackStatus) types.Stack {
+func (w *suite) waitFor(name string, status types.StackStatus) types.Stack {
 	w.t.Helper()
 	var last types.Stack
 	w.eventually(func() bool {
@@ -176,7 +176,7 @@ func (w *world) waitFor(name string, status types.StackStatus) types.Stack {
 }
 
 // eventually waits for a condition without a clock of its own.
-func (w *world) eventually(condition func() bool, describe func() string) {
+func (w *suite) eventually(condition func() bool, describe func() string) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)
 	tick := time.NewTicker(time.Millisecond)
@@ -191,7 +191,7 @@ func (w *world) eventually(condition func() bool, describe func() string) {
 }
 
 // events returns the stack's events, oldest first, as "id STATUS reason".
-func (w *world) events(name string) []string {
+func (w *suite) events(name string) []string {
 	w.t.Helper()
 	var out []string
 	p := awscfn.NewDescribeStackEventsPaginator(w.Client, &awscfn.DescribeStackEventsInput{StackName: aws.String(name)})
@@ -207,7 +207,7 @@ func (w *world) events(name string) []string {
 	return out
 }
 
-func (w *world) resource(stack, id string) types.StackResource {
+func (w *suite) resource(stack, id string) types.StackResource {
 	w.t.Helper()
 	out, err := w.DescribeStackResources(w.t.Context(), &awscfn.DescribeStackResourcesInput{StackName: aws.String(stack), LogicalResourceId: aws.String(id)})
 	if err != nil {

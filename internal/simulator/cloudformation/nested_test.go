@@ -26,7 +26,7 @@ func parent(delay string) string {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-nested-stacks.html
 func TestNestedStack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.objects["templates/child.json"] = childTemplate
 	s := w.createAndWait("parent", parent("1"))
 	if got := aws.ToString(s.Outputs[0].OutputValue); !strings.HasPrefix(got, "https://sqs.") {
@@ -53,7 +53,7 @@ func TestNestedStack(t *testing.T) {
 }
 
 func TestNestedStackGoesBackWithItsParent(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.objects["templates/child.json"] = childTemplate
 	template := func(delay, sibling string) string {
 		return strings.Replace(parent(delay), `{"Resources": {`,
@@ -79,7 +79,7 @@ func TestNestedStackGoesBackWithItsParent(t *testing.T) {
 }
 
 func TestChangedTemplateBehindTheSameURL(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.objects["templates/child.json"] = childTemplate
 	w.createAndWait("parent", parent("1"))
 	childID := *w.resource("parent", "Child").PhysicalResourceId
@@ -94,7 +94,7 @@ func TestChangedTemplateBehindTheSameURL(t *testing.T) {
 }
 
 func TestFailedNestedStackFailsItsParent(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.objects["templates/child.json"] = childTemplate
 	w.create("parent", parent("901"))
 	w.waitFor("parent", types.StackStatusRollbackComplete)
@@ -110,7 +110,7 @@ func TestFailedNestedStackFailsItsParent(t *testing.T) {
 const signalled = `{"Resources": {"Group": {"Type": "AWS::Kinesis::Stream",
 	"CreationPolicy": {"ResourceSignal": {"Count": 2, "Timeout": "PT10M"}}}}}`
 
-func (w *world) signal(stack, id string, status types.ResourceSignalStatus) {
+func (w *suite) signal(stack, id string, status types.ResourceSignalStatus) {
 	w.t.Helper()
 	_, err := w.SignalResource(w.t.Context(), &awscfn.SignalResourceInput{
 		StackName: aws.String(stack), LogicalResourceId: aws.String("Group"), UniqueId: aws.String(id), Status: status,
@@ -122,7 +122,7 @@ func (w *world) signal(stack, id string, status types.ResourceSignalStatus) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-creationpolicy.html
 func TestCreationPolicyWaitsForSignals(t *testing.T) {
-	w := newWorld(t, fakeTime)
+	w := newSuite(t, fakeTime)
 	w.create("signals", signalled)
 	w.eventually(func() bool { return len(w.events("signals")) == 3 }, func() string { return "not begun" })
 	w.signal("signals", "i-1", types.ResourceSignalStatusSuccess)
@@ -137,14 +137,14 @@ func TestCreationPolicyWaitsForSignals(t *testing.T) {
 
 func TestCreationPolicyFails(t *testing.T) {
 	t.Run("a failure signal cannot be made up for", func(t *testing.T) {
-		w := newWorld(t, fakeTime)
+		w := newSuite(t, fakeTime)
 		w.create("signals", signalled)
 		w.eventually(func() bool { return len(w.events("signals")) == 3 }, func() string { return "not begun" })
 		w.signal("signals", "i-1", types.ResourceSignalStatusFailure)
 		w.waitFor("signals", types.StackStatusRollbackComplete)
 	})
 	t.Run("the timeout passes", func(t *testing.T) {
-		w := newWorld(t, fakeTime)
+		w := newSuite(t, fakeTime)
 		w.create("signals", signalled)
 		w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "nobody waits" })
 		w.clock.Step(10 * time.Minute)
@@ -157,7 +157,7 @@ func TestCreationPolicyFails(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
 func TestWaitCondition(t *testing.T) {
-	w := newWorld(t, fakeTime)
+	w := newSuite(t, fakeTime)
 	w.create("waits", `{"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
 		"Wait": {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "60"}}},
 		"Outputs": {"Data": {"Value": {"Fn::GetAtt": ["Wait", "Data"]}}}}`)
@@ -179,7 +179,7 @@ func TestWaitCondition(t *testing.T) {
 }
 
 func TestCreationTimeout(t *testing.T) {
-	w := newWorld(t, fakeTime)
+	w := newSuite(t, fakeTime)
 	_, err := w.CreateStack(t.Context(), &awscfn.CreateStackInput{
 		StackName: aws.String("slow"), TemplateBody: aws.String(signalled), TimeoutInMinutes: aws.Int32(1),
 	})

@@ -73,7 +73,7 @@ func (p *slow) times() int {
 }
 
 // waited says what a condition was waited for in vain.
-func (w *world) waited() string { return strings.Join(w.events("slow"), "\n") }
+func (w *suite) waited() string { return strings.Join(w.events("slow"), "\n") }
 
 const slowStack = `
 Resources:
@@ -87,10 +87,10 @@ Resources:
     DependsOn: Volume
 `
 
-func slowWorld(t *testing.T) (*world, *slow) {
+func slowSuite(t *testing.T) (*suite, *slow) {
 	t.Helper()
 	p := &slow{}
-	w := newWorld(t, func(w *world, o *cloudformation.Options) {
+	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Providers = map[string]resource.Provider{"AWS::EC2::Volume": p}
 	})
@@ -98,7 +98,7 @@ func slowWorld(t *testing.T) (*world, *slow) {
 }
 
 func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
-	w, p := slowWorld(t)
+	w, p := slowSuite(t)
 	template := strings.ReplaceAll(slowStack, "%SIZE%", "1")
 	id := w.create("slow", template)
 	w.eventually(func() bool { return p.times() == 1 && w.clock.HasWaiters() }, w.waited)
@@ -122,7 +122,7 @@ func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
 }
 
 func TestWhatDoesNotStabilizeFails(t *testing.T) {
-	w, p := slowWorld(t)
+	w, p := slowSuite(t)
 	p.set(false, resource.Errorf(resource.NotStabilized, "Group did not stabilize."))
 	id := w.create("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))
 	w.eventually(func() bool { return w.stack(id).StackStatus != types.StackStatusCreateInProgress }, w.waited)
@@ -135,7 +135,7 @@ func TestWhatDoesNotStabilizeFails(t *testing.T) {
 }
 
 func TestASnapshotIsMadeBeforeTheDeletion(t *testing.T) {
-	w, p := slowWorld(t)
+	w, p := slowSuite(t)
 	p.set(true, nil)
 	w.createAndWait("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))
 	id := *w.stack("slow").StackId

@@ -12,7 +12,7 @@ import (
 
 // outputsOf creates a stack with one resource and the outputs given as YAML
 // values, and returns what they evaluate to.
-func (w *world) outputsOf(name, head, outputs string, parameters ...types.Parameter) map[string]string {
+func (w *suite) outputsOf(name, head, outputs string, parameters ...types.Parameter) map[string]string {
 	w.t.Helper()
 	var body strings.Builder
 	body.WriteString(head + "\nResources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties: {QueueName: q}\nOutputs:\n")
@@ -33,7 +33,7 @@ func (w *world) outputsOf(name, head, outputs string, parameters ...types.Parame
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html
 func TestIntrinsicFunctions(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	head := `
 Transform: AWS::LanguageExtensions
 Parameters:
@@ -88,7 +88,7 @@ Image: !Ref Image
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-foreach.html
 func TestForEach(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("loop", `
 Transform: AWS::LanguageExtensions
 Resources:
@@ -115,7 +115,7 @@ Resources:
 }
 
 func TestRefusedTemplates(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	const queue = `"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}`
 	cases := []struct{ why, template, code, message string }{
 		{"JSON that ends early", `{"Resources": {`, "ValidationError", "Template format error: JSON not well-formed."},
@@ -152,7 +152,7 @@ func TestRefusedTemplates(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
 func TestParameterValidation(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	cases := []struct{ why, declaration, value, message string }{
 		{"not one of the values", `"Type": "String", "AllowedValues": ["a"]`, "b", "Parameter 'P' must be one of AllowedValues"},
 		{"the constraint explained", `"Type": "String", "AllowedValues": ["a"], "ConstraintDescription": "must be a"`, "b", "Parameter P failed to satisfy constraint: must be a"},
@@ -182,7 +182,7 @@ func TestParameterValidation(t *testing.T) {
 }
 
 func TestParametersAreKeptAndMasked(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	template := `{"Parameters": {"Secret": {"Type": "String", "NoEcho": true}, "Delay": {"Type": "Number", "Default": 1}},
 		"Resources": {"Q": {"Type": "AWS::SQS::Queue", "Properties": {"DelaySeconds": {"Ref": "Delay"}}}}}`
 	set := func(key, value string) types.Parameter {
@@ -214,7 +214,7 @@ func TestParametersAreKeptAndMasked(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ValidateTemplate.html
 func TestValidateTemplateAndSummary(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	body := `{"Description": "d", "Parameters": {"P": {"Type": "String", "Default": "x", "Description": "pd"}},
 		"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {}}}}}`
 	valid, err := w.ValidateTemplate(t.Context(), &awscfn.ValidateTemplateInput{TemplateBody: aws.String(body)})

@@ -17,7 +17,7 @@ func stream(properties string) string {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
 func TestUpdateInPlace(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("inplace", stream(`"ShardCount": 1`))
 	before := *w.resource("inplace", "Stream").PhysicalResourceId
 	if err := w.update("inplace", stream(`"ShardCount": 2`)); err != nil {
@@ -47,7 +47,7 @@ func TestUpdateInPlace(t *testing.T) {
 }
 
 func TestUpdateReplacesWhenACreateOnlyPropertyChanges(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("replace", stream(`"Name": "one"`))
 	if err := w.update("replace", stream(`"Name": "two"`)); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func two(first, second, more string) string {
 }
 
 func TestFailedUpdateRollsBack(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("undo", two("1", "1", ""))
 	added := `, "Third": {"Type": "AWS::SQS::Queue"}, "Fourth": {"Type": "AWS::SQS::Queue", "DependsOn": ["Second"]}`
 	if err := w.update("undo", two("2", "901", added)); err != nil {
@@ -119,7 +119,7 @@ func TestFailedUpdateRollsBack(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
 func TestFailedRollbackIsContinued(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("stuck", two("1", "1", ""))
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Name: "First", Skip: 1, Times: 1, Code: "ServiceInternalError", Message: "try again"})
 	if err := w.update("stuck", two("2", "901", "")); err != nil {
@@ -137,7 +137,7 @@ func TestFailedRollbackIsContinued(t *testing.T) {
 }
 
 func TestContinuedRollbackSkipsResources(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("skip", two("1", "1", ""))
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Name: "First", Skip: 1, Code: "ServiceInternalError", Message: "never"})
 	if err := w.update("skip", two("2", "901", "")); err != nil {
@@ -163,7 +163,7 @@ func TestContinuedRollbackSkipsResources(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/stack-failure-options.html
 func TestUpdateWithoutRollback(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("keep", two("1", "1", ""))
 	_, err := w.UpdateStack(t.Context(), &awscfn.UpdateStackInput{
 		StackName: aws.String("keep"), TemplateBody: aws.String(two("2", "901", "")), DisableRollback: aws.Bool(true),
@@ -191,7 +191,7 @@ func TestUpdateWithoutRollback(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CancelUpdateStack.html
 func TestCancelledUpdateRollsBack(t *testing.T) {
-	w := newWorld(t, fakeTime)
+	w := newSuite(t, fakeTime)
 	w.createAndWait("cancel", two("1", "1", ""))
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Name: "First", Times: 1, Latency: 1e12})
 	if err := w.update("cancel", two("2", "2", "")); err != nil {
@@ -212,7 +212,7 @@ func TestCancelledUpdateRollsBack(t *testing.T) {
 }
 
 func TestReplacementIsUndoneByRollback(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	template := func(name, delay string) string {
 		return `{"Resources": {"Stream": {"Type": "AWS::Kinesis::Stream", "Properties": {"Name": "` + name + `"}},
 			"Queue": {"Type": "AWS::SQS::Queue", "DependsOn": "Stream", "Properties": {"DelaySeconds": ` + delay + `}}}}`
@@ -231,7 +231,7 @@ func TestReplacementIsUndoneByRollback(t *testing.T) {
 }
 
 func TestRemovedResourcesGoInCleanUp(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	kept := `, "Kept": {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}, "Gone": {"Type": "AWS::SQS::Queue"}`
 	w.createAndWait("remove", two("1", "1", kept))
 	if err := w.update("remove", two("1", "1", "")); err != nil {
@@ -253,7 +253,7 @@ func TestRemovedResourcesGoInCleanUp(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/protect-stack-resources.html
 func TestStackPolicy(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newSuite(t, nil)
 	w.createAndWait("guarded", two("1", "1", ""))
 	policy := `{"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"},
 		{"Effect": "Deny", "Action": "Update:*", "Principal": "*", "Resource": "LogicalResourceId/First"}]}`

@@ -12,7 +12,7 @@ import (
 // A counter that many clients add to at once loses nothing, while others read
 // and the table changes.
 func TestConcurrentUpdatesAreAtomic(t *testing.T) {
-	c := newWorld(t).simple("", "")
+	c := newSuite(t).simple("", "")
 	name := aws.String("things")
 	var group sync.WaitGroup
 	for range 8 {

@@ -20,35 +20,35 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// world is a DynamoDB behind a real HTTP server.
-type world struct {
+// suite is a DynamoDB behind a real HTTP server.
+type suite struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
 	tables *simulated.Tables
 	url    string
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	tables := simulated.New(&resource.Env{Clock: clock, Partition: "aws"})
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{tables.Service()}, fault.New(), clock))
 	t.Cleanup(server.Close)
-	return &world{t: t, clock: clock, tables: tables, url: server.URL}
+	return &suite{t: t, clock: clock, tables: tables, url: server.URL}
 }
 
 // client calls as an account in a region.
-func (w *world) client(account, region string) *dynamodb.Client {
+func (w *suite) client(account, region string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &w.url, Region: region,
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	})
 }
 
-func (w *world) mine() *dynamodb.Client { return w.client("111111111111", "eu-west-1") }
+func (w *suite) mine() *dynamodb.Client { return w.client("111111111111", "eu-west-1") }
 
 // simple makes a table "things" with partition key id and, if given, sort key.
-func (w *world) simple(sortKey string, kind types.ScalarAttributeType) *dynamodb.Client {
+func (w *suite) simple(sortKey string, kind types.ScalarAttributeType) *dynamodb.Client {
 	w.t.Helper()
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String("things"), BillingMode: types.BillingModePayPerRequest,

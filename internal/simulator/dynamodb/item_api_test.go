@@ -21,7 +21,7 @@ var ignore = cmpopts.IgnoreUnexported(
 )
 
 func TestEveryTypeSurvives(t *testing.T) {
-	c := newWorld(t).simple("", "")
+	c := newSuite(t).simple("", "")
 	want := item{
 		"id": s("a"), "n": n("12.5"), "b": &types.AttributeValueMemberB{Value: []byte{0, 1, 255}},
 		"bool": &types.AttributeValueMemberBOOL{Value: false}, "null": &types.AttributeValueMemberNULL{Value: true},
@@ -89,7 +89,7 @@ func TestUpdateItem(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newWorld(t).simple("", "")
+			c := newSuite(t).simple("", "")
 			put(t, c, start)
 			got, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 				TableName: aws.String("things"), Key: item{"id": s("a")}, UpdateExpression: &tt.expression,
@@ -116,7 +116,7 @@ func TestUpdateItem(t *testing.T) {
 }
 
 func TestUpdateReturnsOnlyWhatChanged(t *testing.T) {
-	c := newWorld(t).simple("", "")
+	c := newSuite(t).simple("", "")
 	put(t, c, item{"id": s("a"), "n": n("1"), "other": s("x")})
 	in := &dynamodb.UpdateItemInput{
 		TableName: aws.String("things"), Key: item{"id": s("a")}, UpdateExpression: aws.String("ADD n :one"),
@@ -166,7 +166,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newWorld(t).simple("", "")
+			c := newSuite(t).simple("", "")
 			put(t, c, stored)
 			used := item{}
 			for k, v := range values {
@@ -212,14 +212,14 @@ func TestPutItemRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newWorld(t).simple("", "").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
+			_, err := newSuite(t).simple("", "").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("things"), Item: tt.item})
 			wantError(t, err, "ValidationException", tt.message)
 		})
 	}
 }
 
 func TestTransactionIsAllOrNothing(t *testing.T) {
-	c := newWorld(t).simple("", "")
+	c := newSuite(t).simple("", "")
 	put(t, c, item{"id": s("a"), "n": n("1")})
 	table := aws.String("things")
 	in := &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
@@ -260,7 +260,7 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
-	c := newWorld(t).simple("", "")
+	c := newSuite(t).simple("", "")
 	var requests []types.WriteRequest
 	var keys []map[string]types.AttributeValue
 	for i := range 25 {

@@ -42,7 +42,7 @@ func wantHandlerError(t *testing.T, err error, code, message string) {
 }
 
 func TestTableProvider(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c, p := w.mine(), w.tables.Providers()["AWS::DynamoDB::Table"]
 	r := request(tableProperties())
 	got, err := p.Create(t.Context(), r)
@@ -111,7 +111,7 @@ func TestTableProviderRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := tableProperties()
 			tt.change(p)
-			_, err := newWorld(t).tables.Providers()["AWS::DynamoDB::Table"].Create(t.Context(), request(p))
+			_, err := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"].Create(t.Context(), request(p))
 			wantHandlerError(t, err, tt.code, tt.message)
 		})
 	}
@@ -120,7 +120,7 @@ func TestTableProviderRefuses(t *testing.T) {
 func TestTableProviderNamesWhatHasNoName(t *testing.T) {
 	p := tableProperties()
 	delete(p, "TableName")
-	provider := newWorld(t).tables.Providers()["AWS::DynamoDB::Table"]
+	provider := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"]
 	one, err := provider.Create(t.Context(), request(maps.Clone(p)))
 	if err != nil || !strings.HasPrefix(one.PhysicalID, "stack-Table-") || len(one.PhysicalID) != len("stack-Table-")+12 {
 		t.Fatalf("got %v %v", one, err)
@@ -130,7 +130,7 @@ func TestTableProviderNamesWhatHasNoName(t *testing.T) {
 func TestProtectedTableOutlivesItsStack(t *testing.T) {
 	p := tableProperties()
 	p["DeletionProtectionEnabled"] = true
-	provider := newWorld(t).tables.Providers()["AWS::DynamoDB::Table"]
+	provider := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"]
 	if _, err := provider.Create(t.Context(), request(p)); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestProtectedTableOutlivesItsStack(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-globaltable.html
 func TestGlobalTableProvider(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	provider := w.tables.Providers()["AWS::DynamoDB::GlobalTable"]
 	p := tableProperties()
 	delete(p, "ProvisionedThroughput")

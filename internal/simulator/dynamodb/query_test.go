@@ -26,7 +26,7 @@ func sortsOf(items []map[string]types.AttributeValue) string {
 
 // Query: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.KeyConditionExpressions.html
 func TestQuery(t *testing.T) {
-	c := newWorld(t).simple("seq", types.ScalarAttributeTypeN)
+	c := newSuite(t).simple("seq", types.ScalarAttributeTypeN)
 	for _, at := range []string{"10", "9", "-1", "2.5", "100"} {
 		put(t, c, item{"id": s("a"), "seq": n(at), "even": n("0")}, item{"id": s("b"), "seq": n(at)})
 	}
@@ -78,7 +78,7 @@ func TestQuery(t *testing.T) {
 
 // Pagination: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 func TestPagesCoverEverythingOnce(t *testing.T) {
-	c := newWorld(t).simple("seq", types.ScalarAttributeTypeS)
+	c := newSuite(t).simple("seq", types.ScalarAttributeTypeS)
 	var want []string
 	for i := range 60 {
 		at := fmt.Sprintf("%03d", i)
@@ -129,7 +129,7 @@ func TestPagesCoverEverythingOnce(t *testing.T) {
 }
 
 func TestSecondaryIndexes(t *testing.T) {
-	c := newWorld(t).mine()
+	c := newSuite(t).mine()
 	attribute := func(name string) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
 	}

@@ -19,7 +19,7 @@ func provisioned(name string) *dynamodb.CreateTableInput {
 }
 
 func TestTableLifecycle(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.mine()
 	made, err := c.CreateTable(t.Context(), provisioned("things"))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestTableLifecycle(t *testing.T) {
 
 // Statuses: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TableDescription.html
 func TestTableTakesItsTimeWhenLatencyIsSet(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.mine()
 	w.tables.SetLatency(10 * time.Second)
 	status := func() types.TableStatus {
@@ -129,14 +129,14 @@ func TestCreateTableRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := provisioned("things")
 			tt.change(in)
-			_, err := newWorld(t).mine().CreateTable(t.Context(), in)
+			_, err := newSuite(t).mine().CreateTable(t.Context(), in)
 			wantError(t, err, "ValidationException", tt.message)
 		})
 	}
 }
 
 func TestSettings(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.simple("", "")
 	name, arn := aws.String("things"), aws.String("arn:aws:dynamodb:eu-west-1:111111111111:table/things")
 	if _, err := c.TagResource(t.Context(), &dynamodb.TagResourceInput{ResourceArn: arn, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}}); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // checks are the two status checks of an instance, and whether the instance's own says since when it fails.
-func (w *world) checks(id string) (system, instance types.SummaryStatus, since bool) {
+func (w *suite) checks(id string) (system, instance types.SummaryStatus, since bool) {
 	w.t.Helper()
 	out, err := w.DescribeInstanceStatus(w.t.Context(), &awsec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
 	if err != nil || len(out.InstanceStatuses) != 1 {

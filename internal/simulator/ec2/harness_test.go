@@ -90,8 +90,8 @@ type event struct {
 	detail     any
 }
 
-// world is EC2 with a network, and an SDK client of it.
-type world struct {
+// suite is EC2 with a network, and an SDK client of it.
+type suite struct {
 	*awsec2.Client
 
 	t       *testing.T
@@ -107,14 +107,14 @@ type world struct {
 	states []string
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *suite {
 	t.Helper()
 	return startWith(t, clock.RealClock{}, nil)
 }
 
-func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency func(string) time.Duration) *world {
+func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency func(string) time.Duration) *suite {
 	t.Helper()
-	w := &world{t: t, host: &host{specs: map[string]machine.Spec{}}, subnets: map[string]string{}}
+	w := &suite{t: t, host: &host{specs: map[string]machine.Spec{}}, subnets: map[string]string{}}
 	w.clock, _ = clk.(*testclock.FakeClock)
 	env := &resource.Env{Clock: clk}
 	keys := &wire.Keys{}
@@ -142,7 +142,7 @@ func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution, latency fu
 	return w
 }
 
-func (w *world) makeNetwork() {
+func (w *suite) makeNetwork() {
 	w.t.Helper()
 	made, err := w.CreateVpc(w.t.Context(), &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *world) makeNetwork() {
 }
 
 // image is the current Ubuntu of an architecture.
-func (w *world) image(architecture string) string {
+func (w *suite) image(architecture string) string {
 	w.t.Helper()
 	id, ok := w.service.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id")
 	if !ok {
@@ -170,7 +170,7 @@ func (w *world) image(architecture string) string {
 }
 
 // request asks for one m6i.large in zone a.
-func (w *world) request() *awsec2.RunInstancesInput {
+func (w *suite) request() *awsec2.RunInstancesInput {
 	return &awsec2.RunInstancesInput{
 		ImageId: aws.String(w.image("amd64")), InstanceType: types.InstanceTypeM6iLarge, SubnetId: aws.String(w.subnets[region+"a"]),
 		MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
@@ -178,7 +178,7 @@ func (w *world) request() *awsec2.RunInstancesInput {
 }
 
 // launch launches one and waits until it runs.
-func (w *world) launch(in *awsec2.RunInstancesInput) types.Instance {
+func (w *suite) launch(in *awsec2.RunInstancesInput) types.Instance {
 	w.t.Helper()
 	out, err := w.RunInstances(w.t.Context(), in)
 	if err != nil {
@@ -188,7 +188,7 @@ func (w *world) launch(in *awsec2.RunInstancesInput) types.Instance {
 }
 
 // until waits until an instance is in a state.
-func (w *world) until(id string, state types.InstanceStateName) (found types.Instance) {
+func (w *suite) until(id string, state types.InstanceStateName) (found types.Instance) {
 	w.t.Helper()
 	w.eventually("instance "+id+" to be "+string(state), func() bool {
 		out, err := w.DescribeInstances(w.t.Context(), &awsec2.DescribeInstancesInput{InstanceIds: []string{id}})
@@ -202,7 +202,7 @@ func (w *world) until(id string, state types.InstanceStateName) (found types.Ins
 }
 
 // eventually waits until a condition holds.
-func (w *world) eventually(what string, holds func() bool) {
+func (w *suite) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.NewTimer(patience.Left(w.t))
 	defer deadline.Stop()
@@ -218,7 +218,7 @@ func (w *world) eventually(what string, holds func() bool) {
 }
 
 // published returns the details of the events of a type, in order.
-func (w *world) published(detailType string) (found []event) {
+func (w *suite) published(detailType string) (found []event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events {
@@ -230,7 +230,7 @@ func (w *world) published(detailType string) (found []event) {
 }
 
 // profile makes an instance profile with a role.
-func (w *world) profile(name string) {
+func (w *suite) profile(name string) {
 	w.t.Helper()
 	client, ctx := awsiam.NewFromConfig(w.config), w.t.Context()
 	_, err1 := client.CreateRole(ctx, &awsiam.CreateRoleInput{RoleName: aws.String(name + "-role"), AssumeRolePolicyDocument: aws.String(`{"Statement":[]}`)})

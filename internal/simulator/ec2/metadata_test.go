@@ -39,8 +39,8 @@ func ask(t *testing.T, method, address string, headers map[string]string) (int, 
 	return resp.StatusCode, string(body)
 }
 
-// imdsWorld is an instance with everything that its metadata may tell.
-func imdsWorld(t *testing.T, tokens types.HttpTokensState) (w *world, id, address string) {
+// imdsSuite is an instance with everything that its metadata may tell.
+func imdsSuite(t *testing.T, tokens types.HttpTokensState) (w *suite, id, address string) {
 	t.Helper()
 	w = startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
 	w.profile("node")
@@ -56,7 +56,7 @@ func imdsWorld(t *testing.T, tokens types.HttpTokensState) (w *world, id, addres
 // The statuses are those of
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-returns.html
 func TestMetadataTokens(t *testing.T) {
-	w, _, address := imdsWorld(t, types.HttpTokensStateRequired)
+	w, _, address := imdsSuite(t, types.HttpTokensStateRequired)
 	const ttl, show = "X-aws-ec2-metadata-token-ttl-seconds", "X-aws-ec2-metadata-token"
 	status, token := ask(t, http.MethodPut, address+"/latest/api/token", map[string]string{ttl: "60"})
 	if status != http.StatusOK || token == "" {
@@ -86,14 +86,14 @@ func TestMetadataTokens(t *testing.T) {
 	if status, _ := ask(t, http.MethodGet, address+"/latest/meta-data/", map[string]string{show: token}); status != http.StatusUnauthorized {
 		t.Errorf("an old token is answered with %d", status)
 	}
-	_, optional, plain := imdsWorld(t, types.HttpTokensStateOptional)
+	_, optional, plain := imdsSuite(t, types.HttpTokensStateOptional)
 	if status, body := ask(t, http.MethodGet, plain+"/latest/meta-data/instance-id", nil); status != http.StatusOK || body != optional {
 		t.Errorf("without a token where none is required: %d %s", status, body)
 	}
 }
 
 func TestMetadataTellsAboutTheInstance(t *testing.T) {
-	w, id, address := imdsWorld(t, types.HttpTokensStateRequired)
+	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	ctx := t.Context()
 	i := w.until(id, types.InstanceStateNameRunning)
@@ -132,7 +132,7 @@ func TestMetadataTellsAboutTheInstance(t *testing.T) {
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
 func TestCredentialsOfTheRoleWorkAndAreRenewed(t *testing.T) {
-	w, id, address := imdsWorld(t, types.HttpTokensStateRequired)
+	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	read := func() aws.Credentials {
 		out, err := client.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "iam/security-credentials/node-role"})

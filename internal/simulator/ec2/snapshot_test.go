@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func (w *world) snapshot(volume string, tags map[string]string) string {
+func (w *suite) snapshot(volume string, tags map[string]string) string {
 	w.t.Helper()
 	var list []types.Tag
 	for key, value := range tags {
@@ -33,7 +33,7 @@ func (w *world) snapshot(volume string, tags map[string]string) string {
 	return *out.SnapshotId
 }
 
-func (w *world) snapshots(filters ...types.Filter) []types.Snapshot {
+func (w *suite) snapshots(filters ...types.Filter) []types.Snapshot {
 	w.t.Helper()
 	var found []types.Snapshot
 	pages := awsec2.NewDescribeSnapshotsPaginator(w.Client, &awsec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters, MaxResults: aws.Int32(5)})

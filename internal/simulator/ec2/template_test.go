@@ -12,7 +12,7 @@ import (
 )
 
 // template makes a launch template of m6i.large and returns its id.
-func (w *world) template(name string) string {
+func (w *suite) template(name string) string {
 	w.t.Helper()
 	out, err := w.CreateLaunchTemplate(w.t.Context(), &awsec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name,

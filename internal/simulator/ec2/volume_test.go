@@ -19,7 +19,7 @@ func decode(t *testing.T, from io.Reader, to any) {
 	}
 }
 
-func (w *world) volume(zone string) string {
+func (w *suite) volume(zone string) string {
 	w.t.Helper()
 	out, err := w.CreateVolume(w.t.Context(), &awsec2.CreateVolumeInput{
 		AvailabilityZone: aws.String(zone), Size: aws.Int32(10), VolumeType: types.VolumeTypeGp3, Encrypted: aws.Bool(true),
@@ -33,17 +33,17 @@ func (w *world) volume(zone string) string {
 	return *out.VolumeId
 }
 
-func (w *world) attach(volume, instance, device string) error {
+func (w *suite) attach(volume, instance, device string) error {
 	_, err := w.AttachVolume(w.t.Context(), &awsec2.AttachVolumeInput{VolumeId: &volume, InstanceId: &instance, Device: &device})
 	return err
 }
 
-func (w *world) detach(volume string) error {
+func (w *suite) detach(volume string) error {
 	_, err := w.DetachVolume(w.t.Context(), &awsec2.DetachVolumeInput{VolumeId: &volume})
 	return err
 }
 
-func (w *world) volumeUntil(id string, state types.VolumeState, attachment types.VolumeAttachmentState) (found types.Volume) {
+func (w *suite) volumeUntil(id string, state types.VolumeState, attachment types.VolumeAttachmentState) (found types.Volume) {
 	w.t.Helper()
 	w.eventually("volume "+id+" to be "+string(state), func() bool {
 		out, err := w.DescribeVolumes(w.t.Context(), &awsec2.DescribeVolumesInput{VolumeIds: []string{id}})

@@ -22,7 +22,7 @@ func sum(data string) string {
 type properties = map[string]any
 
 func TestRepositoryProvider(t *testing.T) {
-	registry, client := newWorld(t)
+	registry, client := newSuite(t)
 	c, p := client("111111111111", "eu-west-1"), registry.Providers()["AWS::ECR::Repository"]
 	r := resource.Request{Account: "111111111111", Region: "eu-west-1", StackName: "My-Stack", LogicalID: "Repo", Properties: properties{}}
 	made, err := p.Create(t.Context(), r)

@@ -22,7 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-func newWorld(t *testing.T) (*simulated.Registry, func(account, region string) *ecr.Client) {
+func newSuite(t *testing.T) (*simulated.Registry, func(account, region string) *ecr.Client) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	registry := simulated.New(&resource.Env{Clock: clock, Partition: "aws"})
@@ -56,7 +56,7 @@ func must[T any](t *testing.T) func(T, error) T {
 
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_CreateRepository.html
 func TestRepositoryLifecycle(t *testing.T) {
-	_, client := newWorld(t)
+	_, client := newSuite(t)
 	c := client("111111111111", "eu-west-1")
 	made := must[*ecr.CreateRepositoryOutput](t)(c.CreateRepository(t.Context(), &ecr.CreateRepositoryInput{
 		RepositoryName: aws.String("team/app"), Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}},
@@ -86,7 +86,7 @@ func TestRepositoryLifecycle(t *testing.T) {
 }
 
 func TestAuthorizationToken(t *testing.T) {
-	_, client := newWorld(t)
+	_, client := newSuite(t)
 	got := must[*ecr.GetAuthorizationTokenOutput](t)(client("111111111111", "eu-west-1").GetAuthorizationToken(t.Context(), &ecr.GetAuthorizationTokenInput{}))
 	data := got.AuthorizationData[0]
 	token, err := base64.StdEncoding.DecodeString(*data.AuthorizationToken)
@@ -109,7 +109,7 @@ func pushLayer(t *testing.T, c *ecr.Client, repository, data string) string {
 }
 
 func TestImages(t *testing.T) {
-	_, client := newWorld(t)
+	_, client := newSuite(t)
 	c, name := client("111111111111", "eu-west-1"), aws.String("app")
 	must[*ecr.CreateRepositoryOutput](t)(c.CreateRepository(t.Context(), &ecr.CreateRepositoryInput{RepositoryName: name, ImageTagMutability: types.ImageTagMutabilityImmutable}))
 	manifest := func(layer string) *string {

@@ -121,9 +121,9 @@ func (h *host) shut(id string) {
 	delete(h.open, id)
 }
 
-// world is Elastic Load Balancing with EC2 and CloudFormation, in an account with
+// suite is Elastic Load Balancing with EC2 and CloudFormation, in an account with
 // a VPC of three subnets.
-type world struct {
+type suite struct {
 	*awselb.Client
 
 	t       *testing.T
@@ -137,7 +137,7 @@ type world struct {
 	balancers *elbv2.Service
 }
 
-func start(t *testing.T, machines bool) *world {
+func start(t *testing.T, machines bool) *suite {
 	t.Helper()
 	if !machines {
 		return startWith(t, elbv2.Options{})
@@ -148,9 +148,9 @@ func start(t *testing.T, machines bool) *world {
 	return w
 }
 
-func startWith(t *testing.T, o elbv2.Options) *world {
+func startWith(t *testing.T, o elbv2.Options) *suite {
 	t.Helper()
-	w := &world{t: t}
+	w := &suite{t: t}
 	env := &resource.Env{Clock: clock.RealClock{}}
 	keys := &wire.Keys{}
 	networks := vpc.New(env)
@@ -183,7 +183,7 @@ func must[T any](t *testing.T, out T, err error) T {
 }
 
 // launch launches an instance into a subnet and waits until it runs.
-func (w *world) launch(subnet int) string {
+func (w *suite) launch(subnet int) string {
 	w.t.Helper()
 	image, _ := w.compute.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/amd64/hvm/ebs-gp3/ami-id")
 	out, err := w.ec2.RunInstances(w.t.Context(), &awsec2.RunInstancesInput{
@@ -197,7 +197,7 @@ func (w *world) launch(subnet int) string {
 	return id
 }
 
-func (w *world) balancer(name string) types.LoadBalancer {
+func (w *suite) balancer(name string) types.LoadBalancer {
 	w.t.Helper()
 	out, err := w.CreateLoadBalancer(w.t.Context(), &awselb.CreateLoadBalancerInput{
 		Name: &name, Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternal, Subnets: w.subnets,
@@ -206,7 +206,7 @@ func (w *world) balancer(name string) types.LoadBalancer {
 	return must(w.t, out, err).LoadBalancers[0]
 }
 
-func (w *world) targetGroup(name string, change func(*awselb.CreateTargetGroupInput)) string {
+func (w *suite) targetGroup(name string, change func(*awselb.CreateTargetGroupInput)) string {
 	w.t.Helper()
 	in := &awselb.CreateTargetGroupInput{
 		Name: &name, Protocol: types.ProtocolEnumTcp, Port: aws.Int32(6443), VpcId: &w.vpcID, TargetType: types.TargetTypeEnumInstance,
@@ -218,7 +218,7 @@ func (w *world) targetGroup(name string, change func(*awselb.CreateTargetGroupIn
 	return *must(w.t, out, err).TargetGroups[0].TargetGroupArn
 }
 
-func (w *world) listener(balancer, group string, port int32) string {
+func (w *suite) listener(balancer, group string, port int32) string {
 	w.t.Helper()
 	out, err := w.CreateListener(w.t.Context(), &awselb.CreateListenerInput{
 		LoadBalancerArn: &balancer, Port: &port, Protocol: types.ProtocolEnumTcp,
@@ -227,7 +227,7 @@ func (w *world) listener(balancer, group string, port int32) string {
 	return *must(w.t, out, err).Listeners[0].ListenerArn
 }
 
-func (w *world) register(group string, ids ...string) {
+func (w *suite) register(group string, ids ...string) {
 	w.t.Helper()
 	in := &awselb.RegisterTargetsInput{TargetGroupArn: &group}
 	for _, id := range ids {
@@ -239,7 +239,7 @@ func (w *world) register(group string, ids ...string) {
 }
 
 // health returns "state reason" of a target.
-func (w *world) health(group, id string) string {
+func (w *suite) health(group, id string) string {
 	w.t.Helper()
 	out, err := w.DescribeTargetHealth(w.t.Context(), &awselb.DescribeTargetHealthInput{
 		TargetGroupArn: &group, Targets: []types.TargetDescription{{Id: &id}},
@@ -251,18 +251,18 @@ func (w *world) health(group, id string) string {
 	return string(h.State) + " " + string(h.Reason)
 }
 
-func (w *world) becomes(group, id, state string) {
+func (w *suite) becomes(group, id, state string) {
 	w.t.Helper()
 	w.eventually(id+" to be "+state, func() bool { return w.health(group, id) == state })
 }
 
-func (w *world) eventually(what string, holds func() bool) {
+func (w *suite) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	patience.UntilTrue(w.t, what, holds)
 }
 
 // interfaces lists the descriptions of the VPC's network interfaces.
-func (w *world) interfaces() []string {
+func (w *suite) interfaces() []string {
 	w.t.Helper()
 	out, err := w.ec2.DescribeNetworkInterfaces(w.t.Context(), &awsec2.DescribeNetworkInterfacesInput{})
 	var list []string
@@ -277,7 +277,7 @@ func (w *world) interfaces() []string {
 
 // visit connects to a load balancer and returns the connection and who answered.
 // visit connects to the load balancer of a name.
-func (w *world) visit(name string, port int32) (net.Conn, string, error) {
+func (w *suite) visit(name string, port int32) (net.Conn, string, error) {
 	addresses := w.balancers.Resolve(name)
 	if len(addresses) != 1 {
 		return nil, "", fmt.Errorf("%s has the addresses %v", name, addresses)
@@ -301,7 +301,7 @@ func (w *world) visit(name string, port int32) (net.Conn, string, error) {
 	}
 }
 
-func (w *world) stack(name string) cfntypes.Stack {
+func (w *suite) stack(name string) cfntypes.Stack {
 	w.t.Helper()
 	out, err := w.cfn.DescribeStacks(w.t.Context(), &awscfn.DescribeStacksInput{StackName: &name})
 	return must(w.t, out, err).Stacks[0]

@@ -30,7 +30,7 @@ func (n networks) VPC(_, _, id string) (vpc.VPC, bool) {
 	return v, ok
 }
 
-type world struct {
+type suite struct {
 	*awsroute53.Client
 
 	t       *testing.T
@@ -39,7 +39,7 @@ type world struct {
 	faults  *fault.Injector
 }
 
-func start(t *testing.T) *world {
+func start(t *testing.T) *suite {
 	t.Helper()
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := route53.New(&resource.Env{Clock: clk}, networks{
@@ -52,10 +52,10 @@ func start(t *testing.T) *world {
 	}))
 	faults := fault.New()
 	config := wiretest.Serve(t, wire.NewRouter([]*wire.Service{s.Service()}, faults, clk))
-	return &world{Client: awsroute53.NewFromConfig(config), t: t, service: s, clock: clk, faults: faults}
+	return &suite{Client: awsroute53.NewFromConfig(config), t: t, service: s, clock: clk, faults: faults}
 }
 
-func (w *world) zone(name, vpcID string) *string {
+func (w *suite) zone(name, vpcID string) *string {
 	w.t.Helper()
 	in := &awsroute53.CreateHostedZoneInput{Name: &name, CallerReference: aws.String(name + vpcID)}
 	if vpcID != "" {
@@ -82,7 +82,7 @@ func alias(name, target, zone string) types.Change {
 	}}
 }
 
-func (w *world) change(zone *string, changes ...types.Change) error {
+func (w *suite) change(zone *string, changes ...types.Change) error {
 	_, err := w.ChangeResourceRecordSets(w.t.Context(), &awsroute53.ChangeResourceRecordSetsInput{HostedZoneId: zone, ChangeBatch: &types.ChangeBatch{Changes: changes}})
 	return err
 }

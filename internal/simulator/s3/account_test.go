@@ -12,7 +12,7 @@ import (
 )
 
 // control sends a request about the block public access settings of an account, as S3 Control takes them.
-func (w *world) control(caller, method, body string) (status int, answer string) {
+func (w *suite) control(caller, method, body string) (status int, answer string) {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, w.url+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body))
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *world) control(caller, method, body string) (status int, answer string)
 // Where the account blocks public policies, S3 refuses them on every bucket, whatever the bucket's own settings are, and keeps those that
 // there are.
 func TestPublicPoliciesAreRefusedWhereTheAccountBlocksThem(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	public := &s3.PutBucketPolicyInput{Bucket: things, Policy: aws.String(
 		`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::things/oidc"}]}`)}

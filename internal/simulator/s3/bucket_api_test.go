@@ -12,7 +12,7 @@ import (
 
 // Names: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 func TestBucketNamesAreGlobal(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	in := &s3.CreateBucketInput{Bucket: things, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region}}
 	_, err := c.CreateBucket(t.Context(), in)
@@ -43,7 +43,7 @@ func TestBucketNamesAreGlobal(t *testing.T) {
 
 // Defaults since April 2023: https://docs.aws.amazon.com/AmazonS3/latest/userguide/create-bucket-faq.html
 func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	ctx := t.Context()
 	block := must[*s3.GetPublicAccessBlockOutput](t)(c.GetPublicAccessBlock(ctx, &s3.GetPublicAccessBlockInput{Bucket: things})).PublicAccessBlockConfiguration
@@ -90,7 +90,7 @@ func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
 }
 
 func TestConfigurationsComeBack(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	ctx := t.Context()
 	must[*s3.PutBucketWebsiteOutput](t)(c.PutBucketWebsite(ctx, &s3.PutBucketWebsiteInput{Bucket: things, WebsiteConfiguration: &types.WebsiteConfiguration{
@@ -134,7 +134,7 @@ func TestConfigurationsComeBack(t *testing.T) {
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/about-object-ownership.html
 func TestPublicAccessNeedsEveryDoorOpen(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	ctx := t.Context()
 	_, err := w.client(account, region).CreateBucket(ctx, &s3.CreateBucketInput{
 		Bucket: things, ACL: types.BucketCannedACLPublicRead, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region},
@@ -169,7 +169,7 @@ func TestPublicAccessNeedsEveryDoorOpen(t *testing.T) {
 }
 
 func TestFaultsNameTheOperation(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	w.faults.Add(fault.Rule{Service: "s3", Operation: "PutBucketVersioning", Name: "things", Code: "AccessDenied", Message: "no", Status: 403})
 	put(t, c, "a", "data")

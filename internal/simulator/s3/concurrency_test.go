@@ -13,7 +13,7 @@ import (
 // Of many conditional writes of one key exactly one wins, while others list and
 // configure the bucket.
 func TestOneConditionalWriteWins(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	var group sync.WaitGroup
 	won := make(chan string, 32)
 	for range 8 {

@@ -21,8 +21,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// world is an S3 behind a real HTTP server.
-type world struct {
+// suite is an S3 behind a real HTTP server.
+type suite struct {
 	t       *testing.T
 	clock   *clocktesting.FakeClock
 	buckets *simulated.Buckets
@@ -30,14 +30,14 @@ type world struct {
 	url     string
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	buckets := simulated.New(&resource.Env{Clock: clock, Partition: "aws"})
 	faults := fault.New()
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{buckets.Service()}, faults, clock))
 	t.Cleanup(server.Close)
-	return &world{t: t, clock: clock, buckets: buckets, faults: faults, url: server.URL}
+	return &suite{t: t, clock: clock, buckets: buckets, faults: faults, url: server.URL}
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 )
 
 // client calls as an account in a region.
-func (w *world) client(account, region string, options ...func(*s3.Options)) *s3.Client {
+func (w *suite) client(account, region string, options ...func(*s3.Options)) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &w.url, Region: region, UsePathStyle: true,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
@@ -55,7 +55,7 @@ func (w *world) client(account, region string, options ...func(*s3.Options)) *s3
 }
 
 // bucket makes the bucket "things" and returns its owner's client.
-func (w *world) bucket(options ...func(*s3.CreateBucketInput)) *s3.Client {
+func (w *suite) bucket(options ...func(*s3.CreateBucketInput)) *s3.Client {
 	w.t.Helper()
 	c := w.client(account, region)
 	in := &s3.CreateBucketInput{

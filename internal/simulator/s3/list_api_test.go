@@ -24,7 +24,7 @@ func shown(contents []types.Object, prefixes []types.CommonPrefix) string {
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-prefixes.html
 func TestListings(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	for _, key := range []string{"a", "b/1", "b/2", "b/c/3", "d", "e/4"} {
 		put(t, c, key, "x")
 	}
@@ -58,7 +58,7 @@ func TestListings(t *testing.T) {
 }
 
 func TestPagesShowEachKeyOnce(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	var want []string
 	for i := range 23 {
 		key := fmt.Sprintf("%c/%02d", 'a'+i%3, i)

@@ -12,7 +12,7 @@ import (
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
 func TestMultipartUpload(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	ctx, key := t.Context(), aws.String("big")
 	for _, algorithm := range []types.ChecksumAlgorithm{"", types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmSha256, types.ChecksumAlgorithmCrc64nvme} {
 		t.Run("checksum "+string(algorithm), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestMultipartUpload(t *testing.T) {
 }
 
 func TestMultipartUploadRefuses(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	ctx, key := t.Context(), aws.String("big")
 	up := must[*s3.CreateMultipartUploadOutput](t)(c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: things, Key: key}))
 	var parts []types.CompletedPart

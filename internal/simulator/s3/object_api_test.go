@@ -16,7 +16,7 @@ import (
 )
 
 func TestObjectComesBackAsItWasPut(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	for name, key := range map[string]string{
 		"plain": "a/b.txt", "blanks and plus": "a b+c", "unicode": "häuser/ü", "percent": "100%/x?y=z", "slash first": "/a//b",
 	} {
@@ -50,7 +50,7 @@ func TestObjectComesBackAsItWasPut(t *testing.T) {
 
 // Checksums: https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
 func TestChecksums(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	data := make([]byte, 300<<10)
 	for i := range data {
 		data[i] = byte(rand.Uint32())
@@ -80,7 +80,7 @@ func TestChecksums(t *testing.T) {
 
 // Framing: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
 func TestChunkedUploads(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	tests := map[string]struct{ body, hash, trailer, length, code string }{
 		"unsigned with a trailer": {"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", ""},
@@ -122,7 +122,7 @@ func TestChunkedUploads(t *testing.T) {
 
 // Ranges and conditions: https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
 func TestReadsOfParts(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	etag := put(t, c, "a", "0123456789").ETag
 	for given, want := range map[string]string{"bytes=2-4": "234", "bytes=7-": "789", "bytes=-2": "89", "bytes=5-100": "56789"} {
@@ -144,7 +144,7 @@ func TestReadsOfParts(t *testing.T) {
 
 // Versioning: https://docs.aws.amazon.com/AmazonS3/latest/userguide/versioning-workflows.html
 func TestVersions(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	ctx, key := t.Context(), aws.String("a")
 	put(t, c, "a", "zero") // the null version
@@ -193,7 +193,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestCopy(t *testing.T) {
-	c := newWorld(t).bucket()
+	c := newSuite(t).bucket()
 	ctx := t.Context()
 	must[*s3.PutObjectOutput](t)(c.PutObject(ctx, &s3.PutObjectInput{Bucket: things, Key: aws.String("a b"), Body: strings.NewReader("x"), Metadata: map[string]string{"k": "v"}}))
 	must[*s3.CopyObjectOutput](t)(c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: things, Key: aws.String("c"), CopySource: aws.String("things/a%20b")}))
@@ -207,7 +207,7 @@ func TestCopy(t *testing.T) {
 }
 
 func TestObjectLock(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket(func(in *s3.CreateBucketInput) { in.ObjectLockEnabledForBucket = aws.Bool(true) })
 	made := must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{
 		Bucket: things, Key: aws.String("a"), Body: strings.NewReader("x"), ObjectLockLegalHoldStatus: types.ObjectLockLegalHoldStatusOn,

@@ -27,7 +27,7 @@ func wantHandlerError(t *testing.T, err error, code, message string) {
 
 // Return values: https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#aws-resource-s3-bucket-return-values
 func TestBucketProviderAttributes(t *testing.T) {
-	p := newWorld(t).buckets.Providers()["AWS::S3::Bucket"]
+	p := newSuite(t).buckets.Providers()["AWS::S3::Bucket"]
 	got, err := p.Create(t.Context(), request(properties{"BucketName": "things"}))
 	want := resource.Result{PhysicalID: "things", Attributes: map[string]any{
 		"Arn": "arn:aws:s3:::things", "DomainName": "things.s3.amazonaws.com", "RegionalDomainName": "things.s3.eu-west-1.amazonaws.com",
@@ -50,7 +50,7 @@ func TestBucketProviderAttributes(t *testing.T) {
 }
 
 func TestBucketProviderConfigures(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	p := w.buckets.Providers()["AWS::S3::Bucket"]
 	r := request(properties{"BucketName": "things"})
 	if _, err := p.Create(t.Context(), r); err != nil {
@@ -133,7 +133,7 @@ func TestAccessControlNeedsOwnershipControls(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newSuite(t)
 			tt.properties["BucketName"] = "things"
 			_, err := w.buckets.Providers()["AWS::S3::Bucket"].Create(t.Context(), request(tt.properties))
 			if tt.message == "" {
@@ -150,7 +150,7 @@ func TestAccessControlNeedsOwnershipControls(t *testing.T) {
 }
 
 func TestBucketProviderDeletes(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	p := w.buckets.Providers()["AWS::S3::Bucket"]
 	r := request(properties{"BucketName": "things"})
 	if _, err := p.Create(t.Context(), r); err != nil {
@@ -169,7 +169,7 @@ func TestBucketProviderDeletes(t *testing.T) {
 }
 
 func TestBucketPolicyProvider(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	buckets, policies := w.buckets.Providers()["AWS::S3::Bucket"], w.buckets.Providers()["AWS::S3::BucketPolicy"]
 	if _, err := buckets.Create(t.Context(), request(properties{"BucketName": "things"})); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func get(t *testing.T, url, host string) (status int, body string) {
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html
 func TestBucketMayStandInTheHost(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	put(t, w.bucket(), "a/b", "data")
 	for _, host := range []string{
 		"things.s3.eu-west-1.amazonaws.com", "things.s3.amazonaws.com", "things.localhost:4566", "things.s3.localhost", "things.simulator.svc.cluster.local:80",
@@ -46,7 +46,7 @@ func TestBucketMayStandInTheHost(t *testing.T) {
 }
 
 func TestPresignedURLs(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	c := w.bucket()
 	put(t, c, "a", "data")
 	w.clock.SetTime(time.Now())
@@ -69,7 +69,7 @@ func TestPresignedURLs(t *testing.T) {
 }
 
 func TestStrangersWithoutCredentialsAreRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	put(t, w.bucket(), "a", "data")
 	if status, body := get(t, w.url+"/things/a", ""); status != http.StatusForbidden || !strings.Contains(body, "AccessDenied") {
 		t.Errorf("%d %s", status, body)
@@ -77,7 +77,7 @@ func TestStrangersWithoutCredentialsAreRefused(t *testing.T) {
 }
 
 func TestErrorsNameTheResource(t *testing.T) {
-	w := newWorld(t)
+	w := newSuite(t)
 	w.bucket()
 	status, body := get(t, w.url+"/things/none", "localhost")
 	for _, want := range []string{"<Code>NoSuchKey</Code>", "<Key>none</Key>", "<Resource>/things/none</Resource>", "<RequestId>"} {

@@ -11,7 +11,7 @@ import (
 
 // State puts the cluster's definition and keys into a folder, and the account into the environment of this process, as a person at a
 // terminal has them. It returns the folder.
-func (w *World) State() string {
+func (w *Suite) State() string {
 	w.t.Helper()
 	names, err := w.simulator.ServeNames(w.t.Context())
 	w.must(err)

@@ -31,17 +31,17 @@ import (
 
 const bucket = "cluster"
 
-// world is a host with one cluster, whose machines skip what they would do in AWS.
-type world struct {
+// suite is a host with one cluster, whose machines skip what they would do in AWS.
+type suite struct {
 	t     *testing.T
 	host  *Host
 	files map[string][]byte
 	admin *rest.Config
 }
 
-func newWorld(t *testing.T, o Options) *world {
+func newSuite(t *testing.T, o Options) *suite {
 	t.Helper()
-	w := &world{t: t, host: New(o), files: map[string][]byte{}}
+	w := &suite{t: t, host: New(o), files: map[string][]byte{}}
 	t.Cleanup(w.host.Close)
 	authority, authorityKey := certificate(t, nil, nil)
 	w.files["/etc/kubernetes/pki/ca.crt"], w.files["/etc/kubernetes/pki/ca.key"] = authority, authorityKey
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, o Options) *world {
 }
 
 // join makes a machine that runs a Node; a slot has a number, a worker has none.
-func (w *world) join(id, image string, slot int) {
+func (w *suite) join(id, image string, slot int) {
 	w.t.Helper()
 	m := &played{host: w.host, stop: func() {}, log: logr.Discard(), spec: machine.Spec{
 		InstanceID: id, ImageID: image, Zone: "eu-central-1a", PrivateDNSName: "node-" + id, PrivateIP: netip.MustParseAddr("10.0.0.1"),
@@ -85,13 +85,13 @@ func (w *world) join(id, image string, slot int) {
 }
 
 // ready asks a slot's API server whether it is ready, through that of another.
-func (w *world) ready(slot string) (string, error) {
+func (w *suite) ready(slot string) (string, error) {
 	answer, err := kubernetes.NewForConfigOrDie(w.admin).CoreV1().RESTClient().Get().
 		AbsPath("/api/v1/namespaces/kube-system/pods/https:kube-apiserver-node-" + slot + ":6443/proxy/readyz").DoRaw(w.t.Context())
 	return string(answer), err
 }
 
-func (w *world) nodeReady(id string) corev1.ConditionStatus {
+func (w *suite) nodeReady(id string) corev1.ConditionStatus {
 	w.t.Helper()
 	api, _ := w.host.API(bucket)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id}}
@@ -102,7 +102,7 @@ func (w *world) nodeReady(id string) corev1.ConditionStatus {
 }
 
 func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newSuite(t, Options{})
 	for slot := range 3 {
 		w.join(fmt.Sprintf("slot-%d", slot), "ami-1", slot)
 	}
@@ -127,7 +127,7 @@ func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
 }
 
 func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newSuite(t, Options{})
 	w.join("slot-0", "ami-1", 0)
 	w.join("slot-1", "ami-1", 1)
 	nodes := kubernetes.NewForConfigOrDie(w.admin).CoreV1().Nodes()
@@ -154,7 +154,7 @@ func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
 }
 
 func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
-	w := newWorld(t, Options{})
+	w := newSuite(t, Options{})
 	w.host.SetImage("ami-bad", Behaviour{NotReady: true})
 	w.join("slot-0", "ami-1", 0)
 	w.join("bad", "ami-bad", -1)
@@ -181,7 +181,7 @@ func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
 // In virtual time nothing polls, and nothing is left when the host is closed: synctest fails the test otherwise.
 func TestPodsStartInVirtualTimeAndNothingIsLeftAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{PodStart: time.Hour})
+		w := newSuite(t, Options{PodStart: time.Hour})
 		w.join("slot-0", "ami-1", 0)
 		w.join("worker", "ami-1", -1)
 		api, _ := w.host.API(bucket)

@@ -66,8 +66,8 @@ type Options struct {
 	Machines fake.Options
 }
 
-// World is a cluster in a simulated account.
-type World struct {
+// Suite is a cluster in a simulated account.
+type Suite struct {
 	t *testing.T
 	// Cluster, Groups and Secrets are the cluster's definition and its keys.
 	Cluster *v1alpha1.Cluster
@@ -93,12 +93,12 @@ type World struct {
 }
 
 // New makes a cluster and waits until its nodes are Ready and workers can join.
-func New(t *testing.T, options Options) *World {
+func New(t *testing.T, options Options) *Suite {
 	t.Helper()
 	if options.Slots == 0 {
 		options.Slots = 3
 	}
-	w := &World{t: t, options: options, Host: fake.New(options.Machines), Groups: options.Groups}
+	w := &Suite{t: t, options: options, Host: fake.New(options.Machines), Groups: options.Groups}
 	sim := simulator.New(simulator.Options{Region: Region, Machines: w.Host, Patience: 300 * time.Millisecond})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
@@ -118,7 +118,7 @@ func New(t *testing.T, options Options) *World {
 	return w
 }
 
-func (w *World) must(err error) {
+func (w *Suite) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -126,13 +126,13 @@ func (w *World) must(err error) {
 }
 
 // Eventually waits until a condition holds.
-func (w *World) Eventually(what string, holds func() error) {
+func (w *Suite) Eventually(what string, holds func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, holds)
 }
 
 // define makes the cluster's definition and its keys.
-func (w *World) define() {
+func (w *Suite) define() {
 	w.t.Helper()
 	builtin, err := release.Builtin()
 	w.must(err)
@@ -167,7 +167,7 @@ func (w *World) define() {
 }
 
 // base makes what machines share, and puts into the bucket what they fetch.
-func (w *World) base() {
+func (w *Suite) base() {
 	w.t.Helper()
 	stack, err := render.Base(w.resolved)
 	w.must(err)
@@ -181,7 +181,7 @@ func (w *World) base() {
 	}
 }
 
-func (w *World) put(key string, contents []byte) {
+func (w *Suite) put(key string, contents []byte) {
 	w.t.Helper()
 	_, err := s3.NewFromConfig(w.config, func(o *s3.Options) { o.UsePathStyle = true }).PutObject(w.t.Context(), &s3.PutObjectInput{
 		Bucket: aws.String(w.outputs[model.OutputBucket]), Key: &key, Body: bytes.NewReader(contents),
@@ -190,7 +190,7 @@ func (w *World) put(key string, contents []byte) {
 }
 
 // stack makes a stack, or updates the one of that name, and returns its outputs.
-func (w *World) stack(s *render.Stack, edit func(string) string) map[string]string {
+func (w *Suite) stack(s *render.Stack, edit func(string) string) map[string]string {
 	w.t.Helper()
 	api := cloudformation.NewFromConfig(w.config)
 	body := string(s.Template.CanonicalJSON())
@@ -234,7 +234,7 @@ func (w *World) stack(s *render.Stack, edit func(string) string) map[string]stri
 }
 
 // machines makes the slots and the instance groups, and waits for their nodes.
-func (w *World) machines() {
+func (w *Suite) machines() {
 	w.t.Helper()
 	find := func(v1alpha1.Architecture) (string, error) { return w.nodeup, nil }
 	for _, slot := range w.resolved.Slots {
@@ -254,7 +254,7 @@ func (w *World) machines() {
 }
 
 // make makes the machines of a stack, whose group is the stack's own or, as Terraform makes it, nobody's.
-func (w *World) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32) {
+func (w *Suite) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32) {
 	w.t.Helper()
 	w.put(model.BundleKey(boots.Hash()), boots.JSON())
 	if !w.options.Terraform {
@@ -290,7 +290,7 @@ func (w *World) make(s *render.Stack, boots *bootstrap.Bundle, least, most int32
 }
 
 // join lets workers join.
-func (w *World) join() {
+func (w *Suite) join() {
 	w.t.Helper()
 	token, err := pki.NewToken()
 	w.must(err)
@@ -323,14 +323,14 @@ func (w *World) join() {
 }
 
 // Session begins to look at the cluster; the test ends it, or its end does.
-func (w *World) Session() *live.Session {
+func (w *Suite) Session() *live.Session {
 	s := live.Open(live.Options{Clients: w.Clients, Cluster: w.Cluster, Groups: w.Groups, Secrets: w.Secrets, Patience: 3 * time.Second})
 	w.t.Cleanup(s.Close)
 	return s
 }
 
 // WaitValid waits until nothing is wrong with the cluster.
-func (w *World) WaitValid() {
+func (w *Suite) WaitValid() {
 	w.t.Helper()
 	s := w.Session()
 	defer s.Close()
@@ -345,7 +345,7 @@ func (w *World) WaitValid() {
 }
 
 // Describe returns an Auto Scaling group by its name in AWS.
-func (w *World) Describe(group string) *astypes.AutoScalingGroup {
+func (w *Suite) Describe(group string) *astypes.AutoScalingGroup {
 	w.t.Helper()
 	out, err := w.Scaling.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
 	w.must(err)
@@ -356,7 +356,7 @@ func (w *World) Describe(group string) *astypes.AutoScalingGroup {
 }
 
 // Group returns what is known of a group, by its name for people.
-func (w *World) Group(name string) *live.Group {
+func (w *Suite) Group(name string) *live.Group {
 	w.t.Helper()
 	found, err := live.Find(w.t.Context(), w.Clients, w.Cluster)
 	w.must(err)
@@ -368,7 +368,7 @@ func (w *World) Group(name string) *live.Group {
 }
 
 // Older errs while there is a machine that was launched within some time.
-func (w *World) Older(than time.Duration) error {
+func (w *Suite) Older(than time.Duration) error {
 	w.t.Helper()
 	out, err := w.EC2.DescribeInstances(w.t.Context(), &ec2.DescribeInstancesInput{})
 	w.must(err)
@@ -384,7 +384,7 @@ func (w *World) Older(than time.Duration) error {
 }
 
 // MoveOn has groups launch from a new version of their launch template, as Terraform does it.
-func (w *World) MoveOn(names ...string) {
+func (w *Suite) MoveOn(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
 		group := w.Describe(w.Group(name).AutoScalingGroup)

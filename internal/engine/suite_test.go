@@ -41,8 +41,8 @@ const (
 	patience = 50 * time.Second
 )
 
-// world is AWS on loopback with played machines, and a state.
-type world struct {
+// suite is AWS on loopback with played machines, and a state.
+type suite struct {
 	t        *testing.T
 	sim      *simulator.Simulator
 	faults   *fault.Injector
@@ -51,9 +51,9 @@ type world struct {
 	state    *memory
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
-	w := &world{t: t, nodeup: t.TempDir(), faults: &fault.Injector{}, state: newMemory()}
+	w := &suite{t: t, nodeup: t.TempDir(), faults: &fault.Injector{}, state: newMemory()}
 	for _, architecture := range []string{"amd64", "arm64"} {
 		if err := os.WriteFile(filepath.Join(w.nodeup, "nodeup-linux-"+architecture), []byte("nodeup for "+architecture), 0o600); err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func aGroup() *v1alpha1.InstanceGroup {
 	}
 }
 
-func (w *world) options(goal engine.Goal) engine.Options {
+func (w *suite) options(goal engine.Goal) engine.Options {
 	return engine.Options{
 		State: w.state, Cluster: "demo", Goal: goal, Purpose: "test", NodeupDir: w.nodeup,
 		AWS: awsapi.Options{
@@ -113,14 +113,14 @@ func (w *world) options(goal engine.Goal) engine.Options {
 }
 
 // run runs the engine, and ends the test when it does not come to an end.
-func (w *world) run(o engine.Options) error {
+func (w *suite) run(o engine.Options) error {
 	w.t.Helper()
 	return w.runIn(w.t.Context(), o)
 }
 
 var errLong = errors.New("the run takes too long")
 
-func (w *world) runIn(ctx context.Context, o engine.Options) error {
+func (w *suite) runIn(ctx context.Context, o engine.Options) error {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLong)
 	defer cancel()
@@ -155,21 +155,21 @@ func tell(p engine.Progress) string {
 	return text.String()
 }
 
-func (w *world) must(err error) {
+func (w *suite) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) aws() aws.Config {
+func (w *suite) aws() aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(w.endpoint), Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 	}
 }
 
 // stacks returns the IDs of the stacks that there are by their names.
-func (w *world) stacks() map[string]string {
+func (w *suite) stacks() map[string]string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.aws()).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	w.must(err)
@@ -180,7 +180,7 @@ func (w *world) stacks() map[string]string {
 	return found
 }
 
-func (w *world) queues() []string {
+func (w *suite) queues() []string {
 	w.t.Helper()
 	out, err := sqs.NewFromConfig(w.aws()).ListQueues(w.t.Context(), &sqs.ListQueuesInput{})
 	w.must(err)
@@ -222,7 +222,7 @@ func (m *memory) names() []string {
 }
 
 // edit changes an object as a person does: its spec, and with it the generation.
-func edit[T client.Object](w *world, object T, change func(T)) {
+func edit[T client.Object](w *suite, object T, change func(T)) {
 	w.t.Helper()
 	w.state.mu.Lock()
 	text := w.state.texts[nameOf(object)]

@@ -46,8 +46,8 @@ const (
 	asg    = "workers"
 )
 
-// world is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that move, and an engine.
-type world struct {
+// suite is a group on AWS on loopback, the cluster whose nodes its machines are, with pods that move, and an engine.
+type suite struct {
 	t        *testing.T
 	clients  *awsapi.Clients
 	groups   *autoscaling.Client
@@ -68,9 +68,9 @@ type world struct {
 	leastPod int32
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
-	w := &world{t: t, broken: map[string]bool{}}
+	w := &suite{t: t, broken: map[string]bool{}}
 	sim := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() { sim.Close(); server.Close() })
@@ -96,7 +96,7 @@ func must(t *testing.T, err error) {
 }
 
 // furnish makes what Auto Scaling groups need.
-func (w *world) furnish() {
+func (w *suite) furnish() {
 	w.t.Helper()
 	ctx := w.t.Context()
 	vpc, err := w.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -111,7 +111,7 @@ func (w *world) furnish() {
 	w.template = *made.LaunchTemplate.LaunchTemplateId
 }
 
-func (w *world) shape() *ec2types.RequestLaunchTemplateData {
+func (w *suite) shape() *ec2types.RequestLaunchTemplateData {
 	w.t.Helper()
 	images, err := w.ec2.DescribeImages(w.t.Context(), &ec2.DescribeImagesInput{Filters: []ec2types.Filter{{Name: aws.String("architecture"), Values: []string{"x86_64"}}}})
 	must(w.t, err)
@@ -119,7 +119,7 @@ func (w *world) shape() *ec2types.RequestLaunchTemplateData {
 }
 
 // serve starts the cluster's API.
-func (w *world) serve() {
+func (w *suite) serve() {
 	w.t.Helper()
 	authority, keyPEM, certPEM := authority(w.t)
 	w.api = kubeapi.New(kubeapi.Options{Authority: authority})
@@ -157,7 +157,7 @@ func authority(t *testing.T) (pool *x509.CertPool, keyPEM, certPEM []byte) {
 var clusterKey = types.NamespacedName{Namespace: "default", Name: "demo"}
 
 // start starts an engine that remembers nothing, in place of the one before.
-func (w *world) start() {
+func (w *suite) start() {
 	w.t.Helper()
 	if w.end != nil {
 		w.end()
@@ -182,7 +182,7 @@ func (w *world) start() {
 }
 
 // group makes a group and waits until its nodes are Ready.
-func (w *world) group(least, desired, most int32) {
+func (w *suite) group(least, desired, most int32) {
 	w.t.Helper()
 	_, err := w.groups.CreateAutoScalingGroup(w.t.Context(), &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(asg), MinSize: &least, MaxSize: &most, DesiredCapacity: &desired, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
@@ -198,7 +198,7 @@ func (w *world) group(least, desired, most int32) {
 }
 
 // edit gives the group another shape, and returns its version.
-func (w *world) edit() string {
+func (w *suite) edit() string {
 	w.t.Helper()
 	made, err := w.ec2.CreateLaunchTemplateVersion(w.t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &w.template, LaunchTemplateData: w.shape()})
 	must(w.t, err)
@@ -210,7 +210,7 @@ func (w *world) edit() string {
 	return string('0' + rune(*made.LaunchTemplateVersion.VersionNumber))
 }
 
-func (w *world) describe() *astypes.AutoScalingGroup {
+func (w *suite) describe() *astypes.AutoScalingGroup {
 	w.t.Helper()
 	out, err := w.groups.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{asg}})
 	must(w.t, err)
@@ -218,7 +218,7 @@ func (w *world) describe() *astypes.AutoScalingGroup {
 }
 
 // live does what machines do: they become nodes, and nodes go with their machines.
-func (w *world) live() {
+func (w *suite) live() {
 	w.t.Helper()
 	nodes, err := w.kube.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
 	must(w.t, err)
@@ -251,7 +251,7 @@ func (w *world) live() {
 }
 
 // watch notes how few there ever are.
-func (w *world) watch() {
+func (w *suite) watch() {
 	w.t.Helper()
 	w.least = min(w.least, len(w.ready("")))
 	deployments, err := w.kube.AppsV1().Deployments("default").List(w.t.Context(), metav1.ListOptions{})
@@ -262,7 +262,7 @@ func (w *world) watch() {
 }
 
 // ready returns the nodes of a version that serve, of all versions without one.
-func (w *world) ready(version string) (names []string) {
+func (w *suite) ready(version string) (names []string) {
 	w.t.Helper()
 	list, err := w.kube.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
 	must(w.t, err)
@@ -277,7 +277,7 @@ func (w *world) ready(version string) (names []string) {
 }
 
 // app runs a Deployment of which one pod may be missing.
-func (w *world) app(replicas int32) {
+func (w *suite) app(replicas int32) {
 	w.t.Helper()
 	labels := map[string]string{"app": "web"}
 	_, err := w.kube.AppsV1().Deployments("default").Create(w.t.Context(), &appsv1.Deployment{
@@ -301,13 +301,13 @@ func (w *world) app(replicas int32) {
 }
 
 // eventually waits until a condition holds.
-func (w *world) eventually(what string, holds func() bool) {
+func (w *suite) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	patience.UntilTrue(w.t, what, holds)
 }
 
 // roll steps until the roll is in a state, and returns the last step.
-func (w *world) roll(group *rollout.Group, state rollout.State) rollout.Result {
+func (w *suite) roll(group *rollout.Group, state rollout.State) rollout.Result {
 	w.t.Helper()
 	var last rollout.Result
 	w.eventually("the roll is "+string(state), func() bool {
@@ -328,7 +328,7 @@ func (w *world) roll(group *rollout.Group, state rollout.State) rollout.Result {
 }
 
 // restored complains unless the group is as before the roll, of a version.
-func (w *world) restored(desired int32, version string) {
+func (w *suite) restored(desired int32, version string) {
 	w.t.Helper()
 	w.eventually("the last machines are gone", func() bool { w.live(); return len(w.describe().Instances) == int(desired) })
 	group := w.describe()
@@ -348,14 +348,14 @@ func aGroup(settings *rollout.Settings) *rollout.Group {
 }
 
 // limit lets the engine change AWS a number of times, then refuses.
-func (w *world) limit(left *int) {
+func (w *suite) limit(left *int) {
 	inner := w.options
 	inner.AutoScaling = func(t awsapi.Target) awsapi.AutoScaling { return failing{w.clients.AutoScaling(t), left} }
 	w.engine = rollout.New(inner)
 }
 
 // forbid makes a budget by which no pod of the app may go, and returns its name.
-func (w *world) forbid() string {
+func (w *suite) forbid() string {
 	w.t.Helper()
 	none := intstr.FromInt32(0)
 	made, err := w.kube.PolicyV1().PodDisruptionBudgets("default").Get(w.t.Context(), "web", metav1.GetOptions{})

@@ -61,9 +61,9 @@ const (
 	clusterName = "test"
 )
 
-// world is a namespace of a real API server, AWS on loopback, in which machines are played if the test
+// suite is a namespace of a real API server, AWS on loopback, in which machines are played if the test
 // asks for it, and an operator between them.
-type world struct {
+type suite struct {
 	t         *testing.T
 	cluster   *controlplane.ControlPlane
 	client    client.Client
@@ -78,9 +78,9 @@ type world struct {
 // played is a host of played machines.
 func played() machine.Host { return fake.New(fake.Options{}) }
 
-func newWorld(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *world {
+func newSuite(t *testing.T, machines machine.Host, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
-	w := &world{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
+	w := &suite{t: t, cluster: controlplanetest.Shared(t), nodeup: t.TempDir()}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, machines machine.Host, latency func(resourceType, op
 }
 
 // start runs an operator until w.stop is called or the test ends.
-func (w *world) start() {
+func (w *suite) start() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	mgr, err := w.operator(ctx)
@@ -132,7 +132,7 @@ func (w *world) start() {
 	go func() { done <- mgr.Start(ctx) }()
 }
 
-func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
 	restConfig.QPS = -1
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
@@ -200,7 +200,7 @@ func aRelease(name string) *v1alpha1.Release {
 }
 
 // aCluster is the quick start's cluster in the world's namespace.
-func (w *world) aCluster(name string) *v1alpha1.Cluster {
+func (w *suite) aCluster(name string) *v1alpha1.Cluster {
 	return &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace},
 		Spec: v1alpha1.ClusterSpec{
@@ -214,14 +214,14 @@ func (w *world) aCluster(name string) *v1alpha1.Cluster {
 	}
 }
 
-func (w *world) aGroup(name, cluster string) *v1alpha1.InstanceGroup {
+func (w *suite) aGroup(name, cluster string) *v1alpha1.InstanceGroup {
 	return &v1alpha1.InstanceGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace},
 		Spec:       v1alpha1.InstanceGroupSpec{Cluster: cluster, MinSize: 2, MaxSize: 4, InstanceTypes: []string{"m6i.large"}},
 	}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *suite) create(objects ...client.Object) {
 	w.t.Helper()
 	for _, obj := range objects {
 		if err := w.client.Create(w.t.Context(), obj); err != nil {
@@ -231,13 +231,13 @@ func (w *world) create(objects ...client.Object) {
 }
 
 // eventually waits until check has nothing to complain about.
-func (w *world) eventually(what string, check func() error) {
+func (w *suite) eventually(what string, check func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, check)
 }
 
 // condition waits until an object's condition has a status and, unless it is empty, a reason.
-func (w *world) condition(obj conditioned, conditionType string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+func (w *suite) condition(obj conditioned, conditionType string, status metav1.ConditionStatus, reason string) *metav1.Condition {
 	w.t.Helper()
 	var found *metav1.Condition
 	w.eventually(fmt.Sprintf("%T %s is %s=%s %s", obj, obj.GetName(), conditionType, status, reason), func() error {
@@ -269,7 +269,7 @@ func tell(conditions []metav1.Condition) string {
 }
 
 // gone waits until an object is gone.
-func (w *world) gone(obj conditioned) {
+func (w *suite) gone(obj conditioned) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() error {
 		err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj)
@@ -281,7 +281,7 @@ func (w *world) gone(obj conditioned) {
 }
 
 // awsConfig is how tests talk to the simulator themselves.
-func (w *world) awsConfig(account, region string) aws.Config {
+func (w *suite) awsConfig(account, region string) aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(w.endpoint),
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
@@ -289,7 +289,7 @@ func (w *world) awsConfig(account, region string) aws.Config {
 }
 
 // stacks returns the names and statuses of the stacks that exist and are not the operator's own.
-func (w *world) stacks(account, region string) map[string]string {
+func (w *suite) stacks(account, region string) map[string]string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.awsConfig(account, region)).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	if err != nil {
@@ -305,7 +305,7 @@ func (w *world) stacks(account, region string) map[string]string {
 }
 
 // complete waits until just these stacks are there and made.
-func (w *world) complete(account, region string, names ...string) {
+func (w *suite) complete(account, region string, names ...string) {
 	w.t.Helper()
 	w.eventually("the stacks are made", func() error {
 		stacks := w.stacks(account, region)
@@ -321,12 +321,12 @@ func (w *world) complete(account, region string, names ...string) {
 	})
 }
 
-func (w *world) s3(account, region string) *s3.Client {
+func (w *suite) s3(account, region string) *s3.Client {
 	return s3.NewFromConfig(w.awsConfig(account, region), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
 // objects returns the keys in a bucket, sorted.
-func (w *world) objects(account, region, bucket string) []string {
+func (w *suite) objects(account, region, bucket string) []string {
 	w.t.Helper()
 	out, err := w.s3(account, region).ListObjectsV2(w.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
 	if err != nil {
@@ -340,7 +340,7 @@ func (w *world) objects(account, region, bucket string) []string {
 	return keys
 }
 
-func (w *world) buckets(account, region string) []string {
+func (w *suite) buckets(account, region string) []string {
 	w.t.Helper()
 	out, err := w.s3(account, region).ListBuckets(w.t.Context(), &s3.ListBucketsInput{})
 	if err != nil {
@@ -353,13 +353,13 @@ func (w *world) buckets(account, region string) []string {
 	return names
 }
 
-func (w *world) secret(name string) (*corev1.Secret, error) {
+func (w *suite) secret(name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	return secret, w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret)
 }
 
 // calls counts the calls of AWS, without those that only wait for events.
-func (w *world) calls() int {
+func (w *suite) calls() int {
 	sum := 0
 	for name, count := range w.sim.Calls() {
 		if !strings.HasPrefix(name, "sqs/") {
@@ -370,7 +370,7 @@ func (w *world) calls() int {
 }
 
 // looks returns how many looks at Clusters ended well, and how long they took together.
-func (w *world) looks() (count uint64, took time.Duration) {
+func (w *suite) looks() (count uint64, took time.Duration) {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
 	if err != nil {

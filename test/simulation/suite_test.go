@@ -60,8 +60,8 @@ type host struct {
 	network *network
 }
 
-// world is AWS, a management cluster and an operator between them.
-type world struct {
+// suite is AWS, a management cluster and an operator between them.
+type suite struct {
 	t       *testing.T
 	network *network
 	sim     *simulator.Simulator
@@ -73,10 +73,10 @@ type world struct {
 	stop    func()
 }
 
-// newWorld makes a world without an operator.
-func newWorld(t *testing.T, nodeup string) *world {
+// newSuite makes a world without an operator.
+func newSuite(t *testing.T, nodeup string) *suite {
 	t.Helper()
-	w := &world{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
+	w := &suite{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
 	w.host = fake.New(fake.Options{BootTime: 40 * time.Second})
 	w.sim = simulator.New(simulator.Options{
 		Account: account, Region: region, Machines: &host{w.host, w.network}, Faults: w.faults, Listen: w.network.listen,
@@ -104,7 +104,7 @@ func latency(resourceType, _ string) time.Duration {
 }
 
 // start runs an operator until w.stop is called or the test ends.
-func (w *world) start() {
+func (w *suite) start() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	mgr, err := w.operator(ctx)
@@ -131,7 +131,7 @@ func (w *world) start() {
 	w.t.Cleanup(w.stop)
 }
 
-func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: aws.Bool(true)},

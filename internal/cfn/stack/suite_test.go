@@ -33,8 +33,8 @@ const (
 	table    = "AWS::DynamoDB::Table"
 )
 
-// lab is the engine on the simulated CloudFormation, whose events reach the engine at once.
-type lab struct {
+// suite is the engine on the simulated CloudFormation, whose events reach the engine at once.
+type suite struct {
 	t       *testing.T
 	faults  *fault.Injector
 	clients *awsapi.Clients
@@ -47,15 +47,15 @@ type lab struct {
 	passed []string // statuses of the stack itself, in order
 }
 
-func newLab(t *testing.T) *lab {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	return newLabTrying(t, 3, 2*time.Second)
 }
 
 // newLabTrying has the SDK try each call so many times, and the engine look at running operations so often.
-func newLabTrying(t *testing.T, attempts int, poll time.Duration) *lab {
+func newLabTrying(t *testing.T, attempts int, poll time.Duration) *suite {
 	t.Helper()
-	l := &lab{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
+	l := &suite{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
 	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
 	server := httptest.NewServer(wire.NewRouter([]*wire.Service{simulated.Service()}, l.faults, clock.RealClock{}, wire.WithRegion(region)))
 	t.Cleanup(server.Close)
@@ -73,19 +73,19 @@ func newLabTrying(t *testing.T, attempts int, poll time.Duration) *lab {
 }
 
 // restart is what a kill leaves: an engine that knows nothing.
-func (l *lab) restart() {
+func (l *suite) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.engine = stack.New(stack.Options{Clients: l.clients, RetryDelay: time.Millisecond, PollInterval: l.poll})
 }
 
-func (l *lab) current() *stack.Engine {
+func (l *suite) current() *stack.Engine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.engine
 }
 
-func (l *lab) publish(_ context.Context, _, _, _, detailType string, _ []string, detail any) {
+func (l *suite) publish(_ context.Context, _, _, _, detailType string, _ []string, detail any) {
 	if detailType != "CloudFormation Stack Status Change" {
 		return
 	}
@@ -112,14 +112,14 @@ func (l *lab) publish(_ context.Context, _, _, _, detailType string, _ []string,
 	l.events <- event
 }
 
-func (l *lab) through(status types.StackStatus) bool {
+func (l *suite) through(status types.StackStatus) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.passed, string(status))
 }
 
 // until visits after every event until the state is reached and returns the last result.
-func (l *lab) until(state stack.State, visit func() (stack.Result, error)) stack.Result {
+func (l *suite) until(state stack.State, visit func() (stack.Result, error)) stack.Result {
 	l.t.Helper()
 	deadline := time.NewTimer(patience.Left(l.t))
 	defer deadline.Stop()
@@ -151,15 +151,15 @@ func (l *lab) until(state stack.State, visit func() (stack.Result, error)) stack
 
 // object is what a caller keeps.
 type object struct {
-	*lab
+	*suite
 	desired stack.Desired
 	record  stack.Record
 	outputs map[string]string
 }
 
-func (l *lab) object(body string) *object {
+func (l *suite) object(body string) *object {
 	l.t.Helper()
-	o := &object{lab: l, desired: stack.Desired{
+	o := &object{suite: l, desired: stack.Desired{
 		Name: "jobs", Tags: map[string]string{ownerTag: "default/jobs", "team": "blue"}, OwnerTags: []string{ownerTag}, Salt: "uid",
 	}}
 	o.edit(body)
@@ -207,7 +207,7 @@ func (o *object) gone(options stack.DeleteOptions) {
 }
 
 // settled waits until CloudFormation has ended what somebody else began.
-func (l *lab) settled(status types.StackStatus) *types.Stack {
+func (l *suite) settled(status types.StackStatus) *types.Stack {
 	l.t.Helper()
 	var found *types.Stack
 	patience.Until(l.t, "the stack to be "+string(status), func() error {
@@ -255,7 +255,7 @@ func (o *object) calls(run func()) []string {
 }
 
 // begun counts a status. The caller holds the lock.
-func (l *lab) begun(status string) int {
+func (l *suite) begun(status string) int {
 	count := 0
 	for _, one := range l.passed {
 		if one == status {
@@ -283,7 +283,7 @@ func (o *object) settles(state stack.State, visit func() (stack.Result, error)) 
 }
 
 // otherIs waits for the stack named other; "" is for it to be gone.
-func (l *lab) otherIs(status types.StackStatus) (stack.Result, error) {
+func (l *suite) otherIs(status types.StackStatus) (stack.Result, error) {
 	out, err := l.console.DescribeStacks(l.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("other")})
 	if (err != nil && status == "") || (err == nil && out.Stacks[0].StackStatus == status) {
 		return stack.Result{State: "done"}, nil

@@ -41,8 +41,8 @@ const (
 
 var queues = schema.GroupVersionResource{Group: "service-operator.aws", Version: "v1alpha1", Resource: "sqsqueues"}
 
-// world is a management cluster, a simulated AWS and an operator.
-type world struct {
+// suite is a management cluster, a simulated AWS and an operator.
+type suite struct {
 	simulator *simulator.Simulator
 	operator  *operator
 	// client is for the objects of the first kind, dynamic for all.
@@ -62,9 +62,9 @@ type world struct {
 	tap atomic.Pointer[func(url.Values)]
 }
 
-// newWorld starts everything and watches the objects of kinds, of which the first is what is made, edited and touched.
-func newWorld(ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource) (w *world, err error) {
-	w = &world{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
+// newSuite starts everything and watches the objects of kinds, of which the first is what is made, edited and touched.
+func newSuite(ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource) (w *suite, err error) {
+	w = &suite{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			w.close()
@@ -126,9 +126,9 @@ func newWorld(ctx context.Context, binary string, options simulator.Options, kin
 }
 
 // onRequest tells of every request in the form of AWS's queries, before it has an effect.
-func (w *world) onRequest(do func(url.Values)) { w.tap.Store(&do) }
+func (w *suite) onRequest(do func(url.Values)) { w.tap.Store(&do) }
 
-func (w *world) tapped(next http.Handler) http.Handler {
+func (w *suite) tapped(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		do := w.tap.Load()
 		if do != nil && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -147,7 +147,7 @@ func (w *world) tapped(next http.Handler) http.Handler {
 }
 
 // close ends everything and removes what it left.
-func (w *world) close() {
+func (w *suite) close() {
 	if w.cancel != nil {
 		w.cancel()
 	}
@@ -167,7 +167,7 @@ func (w *world) close() {
 }
 
 // watch notes when each object becomes ready.
-func (w *world) watch(ctx context.Context, client dynamic.ResourceInterface) error {
+func (w *suite) watch(ctx context.Context, client dynamic.ResourceInterface) error {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
@@ -195,7 +195,7 @@ func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return l.client.Watch(ctx, options)
 }
 
-func (w *world) note(kind watch.EventType, object *unstructured.Unstructured) {
+func (w *suite) note(kind watch.EventType, object *unstructured.Unstructured) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	name := object.GetName()
@@ -228,7 +228,7 @@ func isReady(object *unstructured.Unstructured) bool {
 
 // create applies queues named prefix-0 to prefix-(n-1), four at a time: more only queue up in front
 // of the API server, and kubectl sends one after another.
-func (w *world) create(ctx context.Context, prefix string, n int) error {
+func (w *suite) create(ctx context.Context, prefix string, n int) error {
 	return parallel(n, func(i int) error {
 		queue := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": queues.GroupVersion().String(),
@@ -242,7 +242,7 @@ func (w *world) create(ctx context.Context, prefix string, n int) error {
 }
 
 // awaitReady waits until n queues are ready.
-func (w *world) awaitReady(ctx context.Context, n int, limit time.Duration) error {
+func (w *suite) awaitReady(ctx context.Context, n int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -261,7 +261,7 @@ func (w *world) awaitReady(ctx context.Context, n int, limit time.Duration) erro
 }
 
 // edit changes one field of a queue's spec.
-func (w *world) edit(ctx context.Context, name string, visibilityTimeout int) error {
+func (w *suite) edit(ctx context.Context, name string, visibilityTimeout int) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"visibilityTimeout": visibilityTimeout}})
 	if err != nil {
 		return fmt.Errorf("make a patch: %w", err)
@@ -271,14 +271,14 @@ func (w *world) edit(ctx context.Context, name string, visibilityTimeout int) er
 }
 
 // touch sets an annotation that means nothing, so that the operator looks at the object and finds nothing to do.
-func (w *world) touch(ctx context.Context, name, value string) error {
+func (w *suite) touch(ctx context.Context, name, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"bench":%q}}}`, value)
 	_, err := w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
 	return err
 }
 
 // calls returns how many calls AWS has had, without those that only wait for events.
-func (w *world) calls() (objects, queue int) {
+func (w *suite) calls() (objects, queue int) {
 	for operation, n := range w.simulator.Calls() {
 		switch operation {
 		case "sqs/ReceiveMessage", "sqs/DeleteMessageBatch", "sqs/DeleteMessage":
@@ -342,7 +342,7 @@ func waitFor(ctx context.Context, limit time.Duration, what string, done func() 
 }
 
 // onUpdate runs do whenever an UpdateStack call arrives, ahead of its effect.
-func (w *world) onUpdate(do func()) (remove func()) {
+func (w *suite) onUpdate(do func()) (remove func()) {
 	return w.simulator.Faults().OnCall(func(c fault.CallInfo) {
 		if c.Operation == "UpdateStack" && c.Phase == fault.Before {
 			do()
@@ -351,7 +351,7 @@ func (w *world) onUpdate(do func()) (remove func()) {
 }
 
 // completions returns when each queue's stack became complete, by the queue's name.
-func (w *world) completions(ctx context.Context) (map[string]time.Time, error) {
+func (w *suite) completions(ctx context.Context) (map[string]time.Time, error) {
 	client := cloudformation.New(cloudformation.Options{
 		Region: region, BaseEndpoint: aws.String(w.operator.endpoint),
 		Credentials: credentials.NewStaticCredentialsProvider(account, "bench", ""),

@@ -51,8 +51,8 @@ const (
 	clusterName = "test"
 )
 
-// world is a namespace of a real API server, AWS on loopback and an operator between them.
-type world struct {
+// suite is a namespace of a real API server, AWS on loopback and an operator between them.
+type suite struct {
 	t         *testing.T
 	cluster   *controlplane.ControlPlane
 	client    client.Client
@@ -63,16 +63,16 @@ type world struct {
 	stop      func()
 }
 
-// newWorld starts an operator with a simulator of its own in a new namespace. Latency may be nil.
-func newWorld(t *testing.T, latency func(resourceType, operation string) time.Duration) *world {
+// newSuite starts an operator with a simulator of its own in a new namespace. Latency may be nil.
+func newSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
-	return newLimitedWorld(t, latency, render.Limits{})
+	return newLimitedSuite(t, latency, render.Limits{})
 }
 
-// newLimitedWorld is newWorld with an operator that allows objects what the limits say.
-func newLimitedWorld(t *testing.T, latency func(resourceType, operation string) time.Duration, limits render.Limits) *world {
+// newLimitedSuite is newWorld with an operator that allows objects what the limits say.
+func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, limits render.Limits) *suite {
 	t.Helper()
-	w := &world{t: t, cluster: controlplanetest.Shared(t), limits: limits}
+	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits}
 	c, err := client.New(w.cluster.RESTConfig(), client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func newLimitedWorld(t *testing.T, latency func(resourceType, operation string) 
 }
 
 // startOperator runs an operator until w.stop is called or the test ends.
-func (w *world) startOperator() {
+func (w *suite) startOperator() {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -115,7 +115,7 @@ func (w *world) startOperator() {
 	go func() { done <- mgr.Start(ctx) }()
 }
 
-func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
+func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	restConfig := rest.CopyConfig(w.cluster.RESTConfig())
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"},
@@ -144,14 +144,14 @@ func (w *world) operator(ctx context.Context) (ctrl.Manager, error) {
 }
 
 // apply creates the objects of a YAML document, or replaces what they specify.
-func (w *world) apply(manifests string) {
+func (w *suite) apply(manifests string) {
 	w.t.Helper()
 	if err := w.tryApply(manifests); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) tryApply(manifests string) error {
+func (w *suite) tryApply(manifests string) error {
 	for _, obj := range w.decode(manifests) {
 		if err := w.client.Patch(w.t.Context(), obj, client.Apply, client.FieldOwner("test"), client.ForceOwnership); err != nil { //nolint:staticcheck // the objects are unstructured
 			return err
@@ -160,7 +160,7 @@ func (w *world) tryApply(manifests string) error {
 	return nil
 }
 
-func (w *world) decode(manifests string) []*unstructured.Unstructured {
+func (w *suite) decode(manifests string) []*unstructured.Unstructured {
 	w.t.Helper()
 	reader := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
 	var objects []*unstructured.Unstructured
@@ -187,7 +187,7 @@ func (w *world) decode(manifests string) []*unstructured.Unstructured {
 }
 
 // get reads an object of the group.
-func (w *world) get(kind, name string) (*unstructured.Unstructured, error) {
+func (w *suite) get(kind, name string) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion("service-operator.aws/v1alpha1")
 	obj.SetKind(kind)
@@ -199,13 +199,13 @@ func (w *world) get(kind, name string) (*unstructured.Unstructured, error) {
 }
 
 // eventually waits until check has nothing to complain about.
-func (w *world) eventually(what string, check func() error) {
+func (w *suite) eventually(what string, check func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, check)
 }
 
 // condition waits until an object's condition has a status and, unless it is empty, a reason.
-func (w *world) condition(kind, name, conditionType, status, reason string) *metav1.Condition {
+func (w *suite) condition(kind, name, conditionType, status, reason string) *metav1.Condition {
 	w.t.Helper()
 	var found *metav1.Condition
 	w.eventually(fmt.Sprintf("%s %s is %s=%s %s", kind, name, conditionType, status, reason), func() error {
@@ -223,7 +223,7 @@ func (w *world) condition(kind, name, conditionType, status, reason string) *met
 }
 
 // ready waits until an object is ready, and returns it.
-func (w *world) ready(kind, name string) *unstructured.Unstructured {
+func (w *suite) ready(kind, name string) *unstructured.Unstructured {
 	w.t.Helper()
 	w.condition(kind, name, "Ready", "True", "")
 	obj, err := w.get(kind, name)
@@ -248,7 +248,7 @@ func findCondition(obj *unstructured.Unstructured, conditionType string) *metav1
 }
 
 // change patches an object the way kubectl patch does.
-func (w *world) change(kind, name, mergePatch string) {
+func (w *suite) change(kind, name, mergePatch string) {
 	w.t.Helper()
 	obj, err := w.get(kind, name)
 	if err != nil {
@@ -260,7 +260,7 @@ func (w *world) change(kind, name, mergePatch string) {
 }
 
 // delete deletes an object and waits until it is gone.
-func (w *world) delete(kind, name string) {
+func (w *suite) delete(kind, name string) {
 	w.t.Helper()
 	obj, err := w.get(kind, name)
 	if err != nil {
@@ -272,7 +272,7 @@ func (w *world) delete(kind, name string) {
 	w.gone(kind, name)
 }
 
-func (w *world) gone(kind, name string) {
+func (w *suite) gone(kind, name string) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%s %s is gone", kind, name), func() error {
 		obj, err := w.get(kind, name)
@@ -286,7 +286,7 @@ func (w *world) gone(kind, name string) {
 var errStill = errors.New("it is still there")
 
 // awsConfig is how tests talk to the simulator themselves.
-func (w *world) awsConfig() aws.Config {
+func (w *suite) awsConfig() aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(w.endpoint),
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
@@ -294,7 +294,7 @@ func (w *world) awsConfig() aws.Config {
 }
 
 // stacks returns the names and statuses of the stacks that exist and are not the operator's own.
-func (w *world) stacks() map[string]string {
+func (w *suite) stacks() map[string]string {
 	w.t.Helper()
 	out, err := cloudformation.NewFromConfig(w.awsConfig()).DescribeStacks(w.t.Context(), &cloudformation.DescribeStacksInput{})
 	if err != nil {

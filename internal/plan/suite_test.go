@@ -35,8 +35,8 @@ const (
 	account = "123456789012"
 )
 
-// world is AWS on loopback with played machines, and a state in a folder.
-type world struct {
+// suite is AWS on loopback with played machines, and a state in a folder.
+type suite struct {
 	t        testing.TB
 	sim      *simulator.Simulator
 	endpoint string
@@ -44,9 +44,9 @@ type world struct {
 	state    *state.State
 }
 
-func newWorld(tb testing.TB) *world {
+func newSuite(tb testing.TB) *suite {
 	tb.Helper()
-	w := &world{t: tb, nodeup: nodeupFolder(tb)}
+	w := &suite{t: tb, nodeup: nodeupFolder(tb)}
 	w.sim = simulator.New(simulator.Options{Account: account, Region: region, Machines: fake.New(fake.Options{}), Patience: 100 * time.Millisecond})
 	server := httptest.NewServer(w.sim.Handler())
 	w.endpoint = server.URL
@@ -71,14 +71,14 @@ func nodeupFolder(tb testing.TB) string {
 	return dir
 }
 
-func (w *world) must(err error) {
+func (w *suite) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) aws() awsapi.Options {
+func (w *suite) aws() awsapi.Options {
 	return awsapi.Options{
 		Region: region, EndpointURL: w.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
 		Budgets: map[string]awsapi.Budget{awsapi.AnyService: awsapi.Unlimited}, Resolver: w.sim.Lookup,
@@ -86,7 +86,7 @@ func (w *world) aws() awsapi.Options {
 }
 
 // apply brings a cluster to what the state says, by the operator's own controllers.
-func (w *world) apply(cluster string) {
+func (w *suite) apply(cluster string) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)
 	var last engine.Progress
@@ -116,19 +116,19 @@ func tell(p engine.Progress) string {
 }
 
 // plan plans a cluster as the state has it.
-func (w *world) plan(cluster string) *plan.Plan {
+func (w *suite) plan(cluster string) *plan.Plan {
 	w.t.Helper()
 	return w.planWith(cluster, plan.Options{})
 }
 
-func (w *world) planWith(cluster string, o plan.Options) *plan.Plan {
+func (w *suite) planWith(cluster string, o plan.Options) *plan.Plan {
 	w.t.Helper()
 	made, err := plan.Of(w.t.Context(), w.input(cluster), w.options(o))
 	w.must(err)
 	return made
 }
 
-func (w *world) options(o plan.Options) plan.Options {
+func (w *suite) options(o plan.Options) plan.Options {
 	w.t.Helper()
 	clients, err := awsapi.New(w.t.Context(), w.aws())
 	w.must(err)
@@ -136,7 +136,7 @@ func (w *world) options(o plan.Options) plan.Options {
 	return o
 }
 
-func (w *world) input(cluster string) plan.Input {
+func (w *suite) input(cluster string) plan.Input {
 	w.t.Helper()
 	objects, err := w.state.Load(w.t.Context(), cluster)
 	w.must(err)
@@ -144,7 +144,7 @@ func (w *world) input(cluster string) plan.Input {
 }
 
 // put writes objects into the state, with a release that has nothing to be fetched.
-func (w *world) put(objects ...client.Object) {
+func (w *suite) put(objects ...client.Object) {
 	w.t.Helper()
 	release, err := environment.LocalRelease(nil)
 	w.must(err)
@@ -153,7 +153,7 @@ func (w *world) put(objects ...client.Object) {
 }
 
 // played returns a built-in release without what played machines do not have: addons and what is fetched for them.
-func (w *world) played(name string) *v1alpha1.Release {
+func (w *suite) played(name string) *v1alpha1.Release {
 	w.t.Helper()
 	found, err := release.Find(name)
 	w.must(err)
@@ -192,7 +192,7 @@ func clustersOf(objects []client.Object) []*v1alpha1.Cluster {
 }
 
 // network makes the VPC that a cluster is to stand in, with all that the cluster and its groups name of it.
-func (w *world) network(c *v1alpha1.Cluster, objects []client.Object) {
+func (w *suite) network(c *v1alpha1.Cluster, objects []client.Object) {
 	w.t.Helper()
 	n := &c.Spec.Network
 	if n.VPC == "" {
@@ -243,7 +243,7 @@ func (w *world) network(c *v1alpha1.Cluster, objects []client.Object) {
 }
 
 // stack makes a stack of somebody else's, and returns its outputs.
-func (w *world) stack(called, body string) map[string]string {
+func (w *suite) stack(called, body string) map[string]string {
 	w.t.Helper()
 	api, name := w.cloudformation(), aws.String(called)
 	_, err := api.CreateStack(w.t.Context(), &cloudformation.CreateStackInput{StackName: name, TemplateBody: aws.String(body)})
@@ -261,7 +261,7 @@ func (w *world) stack(called, body string) map[string]string {
 }
 
 // cloudformation is asked by the operator's own client: a plain one of the SDK loses answers where the processors are busy.
-func (w *world) cloudformation() awsapi.CloudFormation {
+func (w *suite) cloudformation() awsapi.CloudFormation {
 	w.t.Helper()
 	clients, err := awsapi.New(w.t.Context(), w.aws())
 	w.must(err)
@@ -269,7 +269,7 @@ func (w *world) cloudformation() awsapi.CloudFormation {
 }
 
 // calls counts the calls of AWS.
-func (w *world) calls() int {
+func (w *suite) calls() int {
 	sum := 0
 	for _, count := range w.sim.Calls() {
 		sum += count
@@ -278,7 +278,7 @@ func (w *world) calls() int {
 }
 
 // edit changes objects of a cluster as a person does.
-func (w *world) edit(cluster string, change func(*v1alpha1.Cluster, []*v1alpha1.InstanceGroup)) {
+func (w *suite) edit(cluster string, change func(*v1alpha1.Cluster, []*v1alpha1.InstanceGroup)) {
 	w.t.Helper()
 	objects, err := w.state.Load(w.t.Context(), cluster)
 	w.must(err)

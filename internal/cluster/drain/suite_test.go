@@ -38,8 +38,8 @@ func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const region = "eu-central-1"
 
-// world is an Auto Scaling group whose hook holds instances, a real API server that has their Nodes, and an operator's drains.
-type world struct {
+// suite is an Auto Scaling group whose hook holds instances, a real API server that has their Nodes, and an operator's drains.
+type suite struct {
 	t         *testing.T
 	kube      kubernetes.Interface
 	namespace string
@@ -57,10 +57,10 @@ type world struct {
 	notices []drain.Notice
 }
 
-func newWorld(t *testing.T) *world {
+func newSuite(t *testing.T) *suite {
 	t.Helper()
 	server := controlplanetest.Shared(t)
-	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w := &suite{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	w.kube = kubernetes.NewForConfigOrDie(server.RESTConfig())
 	w.namespace = controlplanetest.Namespace(t, server)
 	w.cluster = types.NamespacedName{Namespace: w.namespace, Name: "c"}
@@ -82,7 +82,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // furnish makes what Auto Scaling groups need.
-func (w *world) furnish(client *ec2.Client) {
+func (w *suite) furnish(client *ec2.Client) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	vpc, err := client.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -109,7 +109,7 @@ func (w *world) furnish(client *ec2.Client) {
 }
 
 // start runs an operator until w.stop is called or the test ends.
-func (w *world) start() {
+func (w *suite) start() {
 	w.t.Helper()
 	config := controlplanetest.Shared(w.t).RESTConfig()
 	connections := workload.New(workload.Options{Config: func(types.NamespacedName, []byte) (*rest.Config, error) {
@@ -136,7 +136,7 @@ func (w *world) start() {
 
 // group makes an Auto Scaling group of a size with our hook, and a Node for each of its instances, and returns the instances. With
 // keep, Auto Scaling keeps machines whose lifecycle action is abandoned.
-func (w *world) group(name string, size int32, keep bool) []string {
+func (w *suite) group(name string, size int32, keep bool) []string {
 	w.t.Helper()
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(0), MaxSize: aws.Int32(size), DesiredCapacity: aws.Int32(size),
@@ -174,7 +174,7 @@ func (w *world) group(name string, size int32, keep bool) []string {
 }
 
 // states returns the lifecycle states of a group's instances.
-func (w *world) states(group string) map[string]string {
+func (w *suite) states(group string) map[string]string {
 	w.t.Helper()
 	out, err := w.groups.DescribeAutoScalingGroups(w.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{group}})
 	if err != nil || len(out.AutoScalingGroups) != 1 {
@@ -188,7 +188,7 @@ func (w *world) states(group string) map[string]string {
 }
 
 // goes waits until Auto Scaling has let an instance go.
-func (w *world) goes(group, instance string) {
+func (w *suite) goes(group, instance string) {
 	w.t.Helper()
 	w.eventually("Auto Scaling lets "+instance+" go", func() error {
 		if state, ok := w.states(group)[instance]; ok && state != "Terminating:Proceed" {
@@ -199,7 +199,7 @@ func (w *world) goes(group, instance string) {
 }
 
 // terminate has Auto Scaling end an instance, whose group then is smaller, and waits until the hook holds it.
-func (w *world) terminate(group, instance string) {
+func (w *suite) terminate(group, instance string) {
 	w.t.Helper()
 	_, err := w.groups.TerminateInstanceInAutoScalingGroup(w.t.Context(), &autoscaling.TerminateInstanceInAutoScalingGroupInput{
 		InstanceId: &instance, ShouldDecrementDesiredCapacity: aws.Bool(true),
@@ -216,7 +216,7 @@ func (w *world) terminate(group, instance string) {
 }
 
 // order is what the operator orders for an instance of a group that the hook holds.
-func (w *world) order(group, instance string) drain.Order {
+func (w *suite) order(group, instance string) drain.Order {
 	return drain.Order{
 		Cluster: w.cluster, Group: group, Slot: drain.NoSlot, Instance: instance, AutoScalingGroup: group, Hook: "drain", Since: w.clock.Now(),
 		HookTimeout: 10 * time.Minute, Reason: drain.Rolling, Timeout: 10 * time.Minute,
@@ -224,9 +224,9 @@ func (w *world) order(group, instance string) drain.Order {
 }
 
 // nodeName is the name of an instance's node.
-func (w *world) nodeName(instance string) string { return "node-" + instance }
+func (w *suite) nodeName(instance string) string { return "node-" + instance }
 
-func (w *world) node(instance, group string) {
+func (w *suite) node(instance, group string) {
 	w.t.Helper()
 	nodes := w.kube.CoreV1().Nodes()
 	node, err := nodes.Create(w.t.Context(), &corev1.Node{
@@ -244,7 +244,7 @@ func (w *world) node(instance, group string) {
 }
 
 // pod runs a pod on an instance's node, which goes as soon as it is evicted.
-func (w *world) pod(name, instance string, change ...func(*corev1.Pod)) {
+func (w *suite) pod(name, instance string, change ...func(*corev1.Pod)) {
 	w.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: map[string]string{"app": name}},
@@ -267,7 +267,7 @@ func (w *world) pod(name, instance string, change ...func(*corev1.Pod)) {
 }
 
 // budget forbids, or allows, that a pod goes.
-func (w *world) budget(name, app string, allowed int32) {
+func (w *suite) budget(name, app string, allowed int32) {
 	w.t.Helper()
 	budgets := w.kube.PolicyV1().PodDisruptionBudgets(w.namespace)
 	budget, err := budgets.Get(w.t.Context(), name, metav1.GetOptions{})
@@ -290,7 +290,7 @@ func (w *world) budget(name, app string, allowed int32) {
 }
 
 // pods returns the names of the pods that are left, sorted.
-func (w *world) pods() []string {
+func (w *suite) pods() []string {
 	w.t.Helper()
 	list, err := w.kube.CoreV1().Pods(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -305,7 +305,7 @@ func (w *world) pods() []string {
 }
 
 // read returns an instance's node.
-func (w *world) read(instance string) *corev1.Node {
+func (w *suite) read(instance string) *corev1.Node {
 	w.t.Helper()
 	node, err := w.kube.CoreV1().Nodes().Get(w.t.Context(), w.nodeName(instance), metav1.GetOptions{})
 	if err != nil {
@@ -317,13 +317,13 @@ func (w *world) read(instance string) *corev1.Node {
 var errNotYet = errors.New("not yet")
 
 // eventually waits until check has nothing to complain about.
-func (w *world) eventually(what string, check func() error) {
+func (w *suite) eventually(what string, check func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, check)
 }
 
 // reaches waits until a drain has a state, and returns how far it is.
-func (w *world) reaches(instance string, state drain.State) drain.Progress {
+func (w *suite) reaches(instance string, state drain.State) drain.Progress {
 	w.t.Helper()
 	var found drain.Progress
 	w.eventually("the drain of "+instance+" is "+string(state), func() error {
@@ -337,7 +337,7 @@ func (w *world) reaches(instance string, state drain.State) drain.Progress {
 }
 
 // blocked waits until a drain names just these budgets.
-func (w *world) blocked(instance string, budgets ...string) {
+func (w *suite) blocked(instance string, budgets ...string) {
 	w.t.Helper()
 	for i := range budgets {
 		budgets[i] = w.namespace + "/" + budgets[i]
@@ -352,7 +352,7 @@ func (w *world) blocked(instance string, budgets ...string) {
 }
 
 // told waits until people were told something, and returns what.
-func (w *world) told(what string) drain.Notice {
+func (w *suite) told(what string) drain.Notice {
 	w.t.Helper()
 	var found drain.Notice
 	w.eventually("people hear of "+what, func() error {
