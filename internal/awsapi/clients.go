@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 )
@@ -56,6 +57,8 @@ type Options struct {
 	MaxAttempts int
 	// UserAgent is appended to the SDK's, for example "aws-operator/v1.0.0".
 	UserAgent string
+	// Logger receives a line for each call that changes something, unless the call's context has a logger; the zero value is silent.
+	Logger logr.Logger
 }
 
 // Clients hands out clients. It is safe for use by many goroutines.
@@ -241,7 +244,7 @@ func client[C any](c *Clients, service string, t Target, build func(aws.Config) 
 		return known
 	}
 	cfg = cfg.Copy()
-	cfg.APIOptions = append(cfg.APIOptions, c.attempts(service, c.bucket(service, t)))
+	cfg.APIOptions = append(cfg.APIOptions, c.attempts(service, c.bucket(service, t)), c.effects(service, t))
 	made := build(cfg)
 	c.clients[key] = made
 	return made

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
@@ -70,6 +72,7 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 	desired.AdoptFrom = []string{desired.Name} // for want of a record, one from before management clusters were noted is known by its name
 	var record stack.Record
 	told := ""
+	ctx = logr.NewContext(ctx, l.log)
 	for delay := firstLook; ; delay = min(2*delay, lastLook) {
 		result, err := l.options.Engine.Ensure(ctx, target, desired, record)
 		record = result.Record

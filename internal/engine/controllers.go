@@ -28,7 +28,7 @@ import (
 func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	ctrl.SetLogger(r.Logger)
 	aws := r.AWS
-	aws.Region = r.region
+	aws.Region, aws.Logger = r.region, r.Logger
 	clients, err := awsapi.New(ctx, aws)
 	if err != nil {
 		return nil, fmt.Errorf("find the way to AWS: %w", err)
@@ -50,7 +50,7 @@ func (r *run) manager(ctx context.Context) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the manager of the controllers: %w", err)
 	}
-	engine := stack.New(stack.Options{Clients: clients, Clock: r.Clock, Logger: r.Logger.WithName("stack"), PollInterval: r.Poll})
+	engine := stack.New(stack.Options{Clients: clients, Clock: r.Clock, PollInterval: r.Poll})
 	events := &polled{
 		listener: awsevents.New(awsevents.Options{Clients: clients, Engine: engine, Clock: r.Clock, Logger: r.Logger.WithName("events")}),
 		clock:    r.Clock, every: r.Poll, targets: map[awsapi.Target]bool{r.target: true},

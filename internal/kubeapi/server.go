@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,8 @@ func (s *Server) Close() {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	// kube-apiserver sets it on every response: https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/
+	w.Header().Set("Audit-Id", uuid.NewString())
 	if answer := s.open(req); answer != nil {
 		answer(w)
 		return

@@ -107,7 +107,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: opts.Region, EndpointURL: opts.EndpointURL, Budgets: opts.Budgets,
-		Registerer: metrics.Registry, Clock: opts.Clock, UserAgent: opts.UserAgent,
+		Registerer: metrics.Registry, Clock: opts.Clock, UserAgent: opts.UserAgent, Logger: opts.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find the way to AWS: %w", err)
@@ -123,7 +123,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	}
 	engine := stack.New(stack.Options{
 		AccountID: opts.Account, ManagementCluster: management,
-		Clients: clients, Clock: opts.Clock, Logger: opts.Logger.WithName("stack"), TemplateBucket: opts.TemplateBucket,
+		Clients: clients, Clock: opts.Clock, TemplateBucket: opts.TemplateBucket,
 	})
 	listener := awsevents.New(awsevents.Options{
 		Clients: clients, Engine: engine, Clock: opts.Clock, Logger: opts.Logger.WithName("events"),

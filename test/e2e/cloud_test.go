@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,6 +62,7 @@ type cloud struct {
 	server     *httptest.Server
 	dir        string
 	nodeup     string
+	logLevel   string
 	names      string // the address of the simulator's DNS server
 	console    *console
 
@@ -95,6 +97,8 @@ type cloudOptions struct {
 	latency  time.Duration
 	// nodeup is the folder of the programs that machines boot with, where they really run.
 	nodeup string
+	// logLevel is the operator's --log-level, info unless set.
+	logLevel string
 }
 
 func newCloud(t *testing.T, o cloudOptions) *cloud {
@@ -110,7 +114,8 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	}
 	dir := t.TempDir()
 	c := &cloud{
-		t: t, dir: dir, nodeup: dir, namespace: controlplanetest.Namespace(t, plane), console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
+		t: t, dir: dir, nodeup: dir, logLevel: cmp.Or(o.logLevel, "info"), namespace: controlplanetest.Namespace(t, plane),
+		console: console, client: client, core: kubernetes.NewForConfigOrDie(plane.RESTConfig()),
 		simulator: simulator.New(simulator.Options{
 			Account: account, Region: region, Machines: o.machines, Patience: time.Second,
 			Latency: func(string, string) time.Duration { return o.latency },
@@ -183,7 +188,7 @@ func (c *cloud) start() {
 	}
 	defer func() { _ = log.Close() }()
 	//nolint:noctx // It lives until kill.
-	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup,
+	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0")

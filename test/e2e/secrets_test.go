@@ -27,9 +27,10 @@ import (
 // operator's log, Events, and the objects themselves.
 func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
-	c := newCloud(t, cloudOptions{})
+	c := newCloud(t, cloudOptions{logLevel: "debug"})
 	objects := c.apply(small)
 	c.awaitReady(objects...)
+	c.checkEffects()
 	needles := c.secrets("small")
 	if len(needles) < 6 {
 		t.Fatalf("only %d secrets are known: the test would prove little", len(needles))
@@ -46,6 +47,48 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 		}
 	}
 	t.Logf("looked for %d secrets in %d texts", len(needles), len(hay))
+}
+
+// checkEffects checks that the operator's log has a line for each effect, which says what it was on, for which object, and why.
+func (c *cloud) checkEffects() {
+	c.t.Helper()
+	calls := map[string]int{}
+	for line := range strings.Lines(c.log()) {
+		var entry map[string]any
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		has := func(keys ...string) {
+			c.t.Helper()
+			for _, key := range keys {
+				if entry[key] == nil || entry[key] == "" {
+					c.t.Errorf("there is no %s in %s", key, line)
+				}
+			}
+		}
+		switch entry["msg"] {
+		case "Called AWS":
+			operation, _ := entry["operation"].(string)
+			calls[operation]++
+			has("requestID")
+			if operation == "CreateStack" {
+				has("stackName", "reason")
+			}
+		case "Called a workload cluster":
+			calls["workload"]++
+			has("cluster", "verb", "path", "requestID")
+		case "Decided what to do with a stack":
+			calls["decision"]++
+			has("stackName", "action")
+		}
+		if stack := entry["stackName"]; stack != nil && stack != "aws-operator-events" { // The operator's own is for no object.
+			has("object", "reconcileID")
+		}
+	}
+	// The network, the slot or slots, and the group.
+	if calls["CreateStack"] < 3 || calls["PutObject"] == 0 || calls["workload"] == 0 || calls["decision"] == 0 {
+		c.t.Errorf("the log has these effects: %v", calls)
+	}
 }
 
 // secrets are the parts of a cluster's secrets that cannot be mistaken.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
-	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
@@ -31,8 +30,6 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Registry holds the resource schemas; it defaults to all of AWS's.
 	Registry *schema.Registry
-	// Logger defaults to silence.
-	Logger logr.Logger
 	// AccountID is the account of targets without a role; empty is not known.
 	AccountID string
 	// ManagementCluster identifies the management cluster, by the UID of its namespace kube-system. It is noted on every stack, and a
@@ -84,9 +81,6 @@ func New(options Options) *Engine {
 	}
 	if options.Registry == nil {
 		options.Registry = schema.Default()
-	}
-	if options.Logger.GetSink() == nil {
-		options.Logger = logr.Discard()
 	}
 	options.PollInterval = orDefault(options.PollInterval, defaultPollInterval)
 	options.RetryDelay = orDefault(options.RetryDelay, defaultRetryDelay)

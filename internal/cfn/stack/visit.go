@@ -2,11 +2,13 @@ package stack
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/go-logr/logr"
 
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
@@ -72,7 +74,9 @@ func (v *visit) run(ctx context.Context) (Result, error) {
 			}
 			continue
 		}
-		s := v.act(ctx, action)
+		logr.FromContextOrDiscard(ctx).V(1).Info("Decided what to do with a stack", "stackName", v.key.name, "target", v.target.String(),
+			"action", action, "status", v.status(), "goal", v.goal)
+		s := v.act(awsapi.WithReason(ctx, v.reason(action)), action)
 		if s.done {
 			return s.result, s.err
 		}
@@ -125,6 +129,30 @@ func (v *visit) act(ctx context.Context, action Action) step {
 	default:
 		return end(v.stallFailed())
 	}
+}
+
+// reason says why an action is taken, for the log of its effects.
+func (v *visit) reason(action Action) string {
+	why, status := "", v.status()
+	switch action { //nolint:exhaustive // the others change nothing in AWS
+	case ActionCreate:
+		return "no stack exists"
+	case ActionUpdate, ActionPropose, ActionExecute:
+		why = "the object differs from what is deployed"
+	case ActionWithdraw:
+		why = "the proposed change is outdated"
+	case ActionRecreate:
+		why = "the creation failed"
+	case ActionContinue, ActionSkip, ActionRollback:
+		why = "an update failed and was not rolled back"
+	case ActionDelete:
+		why = "the object is deleted"
+	case ActionDeleteAgain:
+		why = "the deletion failed"
+	default:
+		return string(action)
+	}
+	return fmt.Sprintf("%s (stack status %s)", why, status)
 }
 
 func (v *visit) status() types.StackStatus { return types.StackStatus(v.record.Status) }

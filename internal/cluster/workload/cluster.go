@@ -68,7 +68,7 @@ func connect(key types.NamespacedName, config *rest.Config, owner *Clusters) (*C
 	}
 	bare := &rest.Config{Host: config.Host, UserAgent: config.UserAgent, QPS: -1}
 	bare.ContentType, bare.AcceptContentTypes = protobuf, protobuf
-	client := &http.Client{Transport: wrapped}
+	client := &http.Client{Transport: effects{next: wrapped, cluster: key, logger: owner.options.Logger}}
 	core, err := corev1client.NewForConfigAndClient(bare, client)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of cluster %s: %w", key, err)
@@ -101,7 +101,13 @@ func (c *Cluster) close() {
 func (c *Cluster) Key() types.NamespacedName { return c.key }
 
 // Config returns how the cluster is reached, for clients of one's own.
-func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+func (c *Cluster) Config() *rest.Config {
+	config := rest.CopyConfig(c.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return effects{next: next, cluster: c.key, logger: c.owner.options.Logger}
+	})
+	return config
+}
 
 // Core returns the client of the core API. Its calls bring their own deadlines.
 func (c *Cluster) Core() corev1client.CoreV1Interface { return c.core }
