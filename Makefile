@@ -70,8 +70,15 @@ test-upgrades: build previous ## Upgrade a cluster of each minor version that ha
 simulate: ## Run 1,000 seeded series of troubles in virtual time (RUNS=1000); half an hour on two cores.
 	SIMULATION_RUNS=$(RUNS) $(GO) test -count=1 -timeout 3h ./test/simulation
 
+# LARGEST is the size in bytes of the largest file that may be committed. Name an exception here, with its reason.
+LARGEST := 1048576
+
+.PHONY: sizes
+sizes: # Fail on a large file: a test binary, for example, stays in the history forever.
+	@git ls-files -z | xargs -0 wc -c | awk '$$2 != "total" && $$1 > $(LARGEST) { print $$2 " has " $$1 " bytes, more than $(LARGEST)"; bad = 1 } END { exit bad }'
+
 .PHONY: lint
-lint: ## Check the code against .golangci.yml.
+lint: sizes ## Check the code against .golangci.yml.
 	$(TOOL) golangci-lint run ./...
 	cd kube && $(GO) vet ./...
 

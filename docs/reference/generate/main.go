@@ -1,7 +1,8 @@
 // Command generate writes docs/reference/kinds.md from the built-in models,
 // docs/reference/clusters.md from the kinds of clusters, so that the reference
-// cannot say anything else than the API server, and docs/reference/permissions.md
-// and the policies in config/iam from the calls that the code makes.
+// cannot say anything else than the API server, docs/reference/permissions.md
+// and the policies in config/iam from the calls that the code makes, and
+// docs/design/packages.md from the packages' documentation.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md
 
 const head = `# Built-in kinds
 
@@ -41,8 +42,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 4 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER")
+	if len(args) != 5 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -77,7 +78,14 @@ Such a template receives, each only if it declares it, the parameters ` + "`Name
 	if err := writePermissions(&page, args[3]); err != nil {
 		return err
 	}
-	return save(args[2], &page)
+	if err := save(args[2], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	if err := writePackages(&page, "../../.."); err != nil {
+		return err
+	}
+	return save(args[4], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {
