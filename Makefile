@@ -25,10 +25,14 @@ help: ## Show what there is to make.
 build: binary node ## Build bin/aws-operator, what machines run and, once, bin/kube (etcd and Kubernetes; some minutes).
 	@bin/aws-operator local build
 
+# COMPILED turns what `go build -v` prints into a line for every 50 packages that had to be compiled; anything else it prints is an error.
+COMPILED = awk -v what='$(1)' '/^[^ :\#]+$$/ { if (++n % 50 == 0) { print what ": compiled " n " packages"; fflush() }; next } { print > "/dev/stderr" }'
+
 .PHONY: binary
 binary:
 	@mkdir -p bin
-	$(GO) build -o bin/aws-operator ./cmd/aws-operator
+	@echo "$(GO) build -o bin/aws-operator ./cmd/aws-operator"
+	@$(GO) build -v -o bin/aws-operator ./cmd/aws-operator 2>&1 | $(call COMPILED,aws-operator)
 
 STATIC := GOOS=linux $(GO) build -ldflags='-s -w'
 
@@ -37,16 +41,20 @@ node: nodeup # What simulated machines are made of, beside nodeup.
 	$(STATIC) -o bin/machine ./cmd/machine
 
 .PHONY: nodeup
-nodeup: ## Build bin/nodeup-linux-… and bin/etcd-restore-linux-… for amd64 and arm64, which the operator hands to instances.
-	@mkdir -p bin
-	GOARCH=amd64 $(STATIC) -o bin/nodeup-linux-amd64 ./cmd/nodeup
-	GOARCH=arm64 $(STATIC) -o bin/nodeup-linux-arm64 ./cmd/nodeup
+nodeup: nodeup-amd64 nodeup-arm64 ## Build bin/nodeup-linux-… and bin/etcd-restore-linux-… for amd64 and arm64, which the operator hands to instances.
 	GOARCH=amd64 $(STATIC) -o bin/etcd-restore-linux-amd64 ./cmd/etcd-restore
 	GOARCH=arm64 $(STATIC) -o bin/etcd-restore-linux-arm64 ./cmd/etcd-restore
 	@ln -sf nodeup-linux-$$($(GO) env GOARCH) bin/nodeup
 
+.PHONY: nodeup-amd64 nodeup-arm64
+nodeup-amd64 nodeup-arm64: nodeup-%:
+	@mkdir -p bin
+	@echo "GOARCH=$* $(STATIC) -o bin/nodeup-linux-$* ./cmd/nodeup"
+	@GOARCH=$* $(STATIC) -v -o bin/nodeup-linux-$* ./cmd/nodeup 2>&1 | $(call COMPILED,nodeup)
+
+# The demo needs less than a build: its instances are amd64, no etcd is restored, and KUBEBUILDER_ASSETS may name a Kubernetes.
 .PHONY: demo
-demo: build ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.
+demo: binary nodeup-amd64 ## Show it: a cluster and AWS on loopback, the quick start becoming Ready, and a clean end.
 	@bin/aws-operator demo
 
 .PHONY: local

@@ -50,7 +50,7 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	}
 	heading(out, "Start a cluster, AWS and the operator on loopback")
 	env, err := environment.Up(ctx, environment.Options{
-		Dir: dir, Operator: self, Latency: latency, Out: out, Progress: progress,
+		Dir: dir, Operator: self, Latency: latency, WithoutRestore: true, Out: out, Progress: progress,
 	})
 	if err != nil {
 		return err

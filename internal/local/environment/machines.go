@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
+	"github.com/aws-operator/aws-operator/internal/local/controlplane"
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 	"github.com/aws-operator/aws-operator/internal/local/nodebuild"
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
@@ -55,6 +57,8 @@ type MachinesOptions struct {
 	Programs func(context.Context) (nodebuild.Programs, error)
 	// Kube finds the kube binary.
 	Kube func(context.Context) (string, error)
+	// WithoutKube says why AutoMachines should not wait for the build of a kube binary; nil if they should.
+	WithoutKube func(context.Context) error
 	// Images are other kube binaries, by the ID of the machine image that has them.
 	Images map[string]string
 }
@@ -66,7 +70,11 @@ func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, 
 	kind, why := opts.Kind, ""
 	if kind == "" || kind == AutoMachines {
 		kind = ProcessMachines
-		if err := process.Supported(); err != nil {
+		err := process.Supported()
+		if err == nil && opts.WithoutKube != nil {
+			err = opts.WithoutKube(ctx)
+		}
+		if err != nil {
 			kind, why = FakeMachines, ", because "+strings.ReplaceAll(err.Error(), "\n", " ")
 		}
 	}
@@ -99,9 +107,18 @@ func newProcesses(ctx context.Context, opts MachinesOptions) (*process.Host, err
 	return process.New(process.Options{Dir: opts.Dir, Machine: programs.Machine, Kube: kube, Images: opts.Images, Log: logr.Discard()})
 }
 
+// withoutKube returns an error if KUBEBUILDER_ASSETS names the Kubernetes to run and bin/kube is not built: the
+// variable is set to avoid that build, which takes minutes.
+func withoutKube(ctx context.Context) error {
+	if os.Getenv(controlplane.AssetsVariable) == "" || kubebuild.IsBuilt(ctx, kubebuild.Options{}) {
+		return nil
+	}
+	return fmt.Errorf("they need kubeadm of bin/kube, which is not built while %s is set (build it: bin/aws-operator local build)", controlplane.AssetsVariable)
+}
+
 // startMachines makes the host of machines, and what the operator hands to them.
 func (e *Environment) startMachines(ctx context.Context) (string, error) {
-	programs, err := nodebuild.Ensure(ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock})
+	programs, err := nodebuild.Ensure(ctx, nodebuild.Options{Progress: e.opts.Progress, Clock: e.opts.Clock, WithoutRestore: e.opts.WithoutRestore})
 	if err == nil {
 		e.programs = programs
 	} else if !errors.Is(err, kubebuild.ErrNoSources) {
@@ -110,7 +127,8 @@ func (e *Environment) startMachines(ctx context.Context) (string, error) {
 	var line string
 	e.machines, line, err = NewMachines(ctx, MachinesOptions{
 		Kind: e.opts.Machines, Dir: e.folder.path(machinesDir),
-		Programs: func(context.Context) (nodebuild.Programs, error) { return programs, err },
+		Programs:    func(context.Context) (nodebuild.Programs, error) { return programs, err },
+		WithoutKube: withoutKube,
 		Kube: func(ctx context.Context) (string, error) {
 			return kubebuild.Ensure(ctx, kubebuild.Options{Progress: e.opts.Progress})
 		},

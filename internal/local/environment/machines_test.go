@@ -44,6 +44,20 @@ func TestMachinesAreOfTheKindThatWasAskedFor(t *testing.T) {
 	host.Close()
 }
 
+// Someone who brings a Kubernetes should not wait for the build of another.
+func TestMachinesAreFakeWhereTheKubeBinaryIsNotWanted(t *testing.T) {
+	host, line, err := environment.NewMachines(t.Context(), environment.MachinesOptions{
+		Kind: environment.AutoMachines, WithoutKube: func(context.Context) error { return errors.New("KUBEBUILDER_ASSETS is set") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	if _, isFake := host.(*fake.Host); !isFake || !strings.Contains(line, "because") {
+		t.Errorf("machines are %T, %q", host, line)
+	}
+}
+
 func TestUnknownMachinesAreRefused(t *testing.T) {
 	if _, err := environment.ParseMachines("docker"); err == nil || !strings.Contains(err.Error(), "process") {
 		t.Errorf("got %v, want an error that names the choice", err)

@@ -59,6 +59,24 @@ type Options struct {
 // where there is none. It errs with ErrNoSources outside the repository, and
 // with the compiler's words when the build fails.
 func Ensure(ctx context.Context, opts Options) (string, error) {
+	b, err := newBuild(opts)
+	if err != nil {
+		return "", err
+	}
+	return b.output, b.ensure(ctx)
+}
+
+// IsBuilt reports whether Ensure would return at once.
+func IsBuilt(ctx context.Context, opts Options) bool {
+	b, err := newBuild(opts)
+	if err != nil {
+		return false
+	}
+	stamp, err := b.stamp(ctx)
+	return err == nil && b.upToDate(stamp)
+}
+
+func newBuild(opts Options) (*build, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -68,15 +86,14 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 	if opts.Root == "" {
 		root, err := FindRoot()
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		opts.Root = root
 	}
 	if opts.Version == (Version{}) {
 		opts.Version = Present
 	}
-	b := &build{Options: opts, output: filepath.Join(opts.Root, "bin", opts.Version.binary)}
-	return b.output, b.ensure(ctx)
+	return &build{Options: opts, output: filepath.Join(opts.Root, "bin", opts.Version.binary)}, nil
 }
 
 // FindRoot returns the root of the repository that holds the working directory

@@ -22,6 +22,8 @@ type Options struct {
 	Root string
 	// Progress receives what the build says; nil keeps it silent.
 	Progress io.Writer
+	// WithoutRestore leaves out etcd-restore.
+	WithoutRestore bool
 	// Clock is the machine's when nil.
 	Clock clock.WithTicker
 }
@@ -75,10 +77,12 @@ func Ensure(ctx context.Context, opts Options) (Programs, error) {
 	if _, err := os.Stat(p.Nodeup); err != nil {
 		_, _ = fmt.Fprintln(opts.Progress, "nodeup: building what machines run; this takes a minute, once")
 	}
-	return p, errors.Join(
-		build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"),
-		build(ctx, opts.Root, filepath.Join(p.NodeupDir, "etcd-restore-linux-"+runtime.GOARCH), "./cmd/etcd-restore"),
-	)
+	err = errors.Join(build(ctx, opts.Root, p.Nodeup, "./cmd/nodeup"), build(ctx, opts.Root, p.Machine, "./cmd/machine"))
+	if !opts.WithoutRestore {
+		restore := filepath.Join(p.NodeupDir, "etcd-restore-linux-"+runtime.GOARCH)
+		err = errors.Join(err, build(ctx, opts.Root, restore, "./cmd/etcd-restore"))
+	}
+	return p, err
 }
 
 // installed finds the programs beside this one.
