@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -88,6 +89,7 @@ type Simulator struct {
 	network   *vpc.Service
 	names     *route53.Service
 	providers map[string]resource.Provider
+	services  []*wire.Service
 	ctx       context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
 }
 
@@ -159,6 +161,7 @@ func New(o Options) *Simulator {
 	for i, p := range parts {
 		services[i] = p.Service()
 	}
+	s.services = services
 	s.router = wire.NewRouter(services, o.Faults, o.Clock,
 		wire.WithAccount(o.Account), wire.WithRegion(o.Region), wire.WithPartition(o.Partition), wire.WithKeys(keys),
 		wire.WithPolicies(o.Policies))
@@ -264,6 +267,20 @@ func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (
 
 // Calls returns how many API calls were made so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
+
+// Operations returns the operations that services answer, in alphabetical order, by the services' signing names.
+func (s *Simulator) Operations() map[string][]string {
+	all := make(map[string][]string, len(s.services))
+	for _, service := range s.services {
+		names := slices.AppendSeq(slices.Clone(service.HTTPOperations), maps.Keys(service.Operations))
+		slices.Sort(names)
+		all[service.Name] = slices.Compact(names)
+	}
+	return all
+}
+
+// ResourceTypes returns the CloudFormation types that stacks can have, in alphabetical order.
+func (s *Simulator) ResourceTypes() []string { return slices.Sorted(maps.Keys(s.providers)) }
 
 // Close ends the requests that wait, and the machines. The simulator does not
 // serve afterwards.

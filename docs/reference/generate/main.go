@@ -2,7 +2,8 @@
 // docs/reference/clusters.md from the kinds of clusters, so that the reference
 // cannot say anything else than the API server, docs/reference/permissions.md
 // and the policies in config/iam from the calls that the code makes, and
-// docs/design/packages.md from the packages' documentation.
+// docs/design/packages.md from the packages' documentation, and
+// docs/reference/simulator.md from what the simulator supports.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md
+//go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md
 
 const head = `# Built-in kinds
 
@@ -42,8 +43,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 5 {
-		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES")
+	if len(args) != 6 {
+		return fmt.Errorf("usage: generate KINDS CLUSTERS PERMISSIONS FOLDER PACKAGES SIMULATOR")
 	}
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -85,7 +86,12 @@ Such a template receives, each only if it declares it, the parameters ` + "`Name
 	if err := writePackages(&page, "../../.."); err != nil {
 		return err
 	}
-	return save(args[4], &page)
+	if err := save(args[4], &page); err != nil {
+		return err
+	}
+	page.Reset()
+	writeSimulator(&page)
+	return save(args[5], &page)
 }
 
 func save(file string, page *bytes.Buffer) error {

@@ -37,7 +37,7 @@ var sections = []struct {
 		"internal/kops", "internal/kubeapi",
 	}},
 	{"Local environment", "A management cluster and AWS on one computer.", []string{"internal/local"}},
-	{"Simulator", "AWS on loopback.", []string{"internal/simulator"}},
+	{"Simulator", "AWS on loopback.", []string{"simulator", "internal/simulator"}},
 	{"Tests and generators", "What only tests and `make generate` use.", []string{"test", "internal/golden", "internal/patience", "docs"}},
 }
 

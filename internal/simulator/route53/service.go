@@ -2,6 +2,7 @@ package route53
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -68,6 +69,7 @@ func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 			"AddTags": item("AddTags", "Tag"), "RemoveTagKeys": item("RemoveTagKeys", "Key"), "ResourceIds": item("ResourceIds", "ResourceId"),
 			"ResourceTagSets": item("ResourceTagSets", "ResourceTagSet"),
 		},
+		HTTPOperations: slices.Collect(maps.Values(operations)),
 		HTTP: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			mux.ServeHTTP(w, trimmed(req))
 		}),

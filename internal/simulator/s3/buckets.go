@@ -55,7 +55,7 @@ func New(env *resource.Env) *Buckets {
 func (b *Buckets) Service() *wire.Service {
 	return &wire.Service{
 		Name: "s3", Protocols: []wire.Protocol{wire.RESTXML}, APIVersion: "2006-03-01", XMLNamespace: namespace,
-		HTTP: b, OperationOf: b.operationOf, Anonymous: b.isPublicRequest,
+		HTTP: b, OperationOf: b.operationOf, HTTPOperations: b.operations(), Anonymous: b.isPublicRequest,
 	}
 }
 

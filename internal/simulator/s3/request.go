@@ -125,6 +125,15 @@ func (b *Buckets) match(r *request) *route {
 	return nil
 }
 
+// operations returns the names of all operations.
+func (b *Buckets) operations() []string {
+	names := make([]string, len(b.routes))
+	for i := range b.routes {
+		names[i] = b.routes[i].operation
+	}
+	return names
+}
+
 // operationOf names the operation of a request and its bucket.
 func (b *Buckets) operationOf(req *http.Request) (operation, name string) {
 	r := b.newRequest(req)

@@ -110,6 +110,8 @@ type Service struct {
 	// OperationOf names the operation of a request to HTTP and what it is about
 	// (a bucket), for counting and for faults; the method unless set.
 	OperationOf func(*http.Request) (operation, name string)
+	// HTTPOperations are the operations that HTTP answers, for the list of what is supported.
+	HTTPOperations []string
 	// Unsigned are the Query actions that need no credentials: STS's
 	// AssumeRoleWithWebIdentity, SNS's ConfirmSubscription.
 	Unsigned []string
