@@ -272,7 +272,7 @@ func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
 func (s *Simulator) Operations() map[string][]string {
 	all := make(map[string][]string, len(s.services))
 	for _, service := range s.services {
-		names := slices.AppendSeq(slices.Clone(service.HTTPOperations), maps.Keys(service.Operations))
+		names := slices.AppendSeq(slices.Concat(all[service.Name], service.HTTPOperations), maps.Keys(service.Operations))
 		slices.Sort(names)
 		all[service.Name] = slices.Compact(names)
 	}

@@ -12,12 +12,14 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-const clustersHead = `# Kinds of clusters
+const clustersHead = `# Cluster kinds reference
 
-Group and version: ` + "`cluster-operator.aws/v1alpha1`" + `. All are in the category ` + "`aws`" + ` (` + "`kubectl get aws`" + `). Made from
-the CustomResourceDefinitions by ` + "`make generate`" + `; ` + "`kubectl explain`" + ` says the same. How to use them is in the
-[guide](../guide/clusters.md), what their conditions mean in [status](status.md#clusters-and-instance-groups), and what
-they become in AWS in [cluster resources](cluster-resources.md).
+This page lists the fields of Cluster, InstanceGroup and Release. ` + "`make generate`" + ` writes it from the CustomResourceDefinitions;
+` + "`kubectl explain`" + ` shows the same.
+
+Group and version: ` + "`cluster-operator.aws/v1alpha1`" + `. All kinds are in the category ` + "`aws`" + ` (` + "`kubectl get aws`" + `). See also the
+[guide](../guide/clusters.md), the [conditions](status.md#clusters-and-instance-groups), and the [resources in
+AWS](cluster-resources.md).
 `
 
 // writeClusters describes the kinds of clusters.
@@ -39,7 +41,7 @@ func writeCRD(page *bytes.Buffer, crd *apiextensionsv1.CustomResourceDefinition)
 	root := version.Schema.OpenAPIV3Schema
 	where := "It is namespaced."
 	if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
-		where = "It is in no namespace."
+		where = "It is cluster-scoped."
 	}
 	fmt.Fprintf(page, "\n## %s\n\n%s %s", crd.Spec.Names.Kind, line(root.Description), where)
 	if names := crd.Spec.Names.ShortNames; len(names) > 0 {
@@ -59,7 +61,7 @@ func writeCRD(page *bytes.Buffer, crd *apiextensionsv1.CustomResourceDefinition)
 		rows(page, "", &schema)
 	}
 	if fixed := fixedIn(root); len(fixed) > 0 {
-		page.WriteString("\nThe API server refuses to change some of it, in these words:\n\n")
+		page.WriteString("\nThe API server refuses some changes, with these messages:\n\n")
 		for _, message := range fixed {
 			fmt.Fprintf(page, "- %s\n", message)
 		}
@@ -85,7 +87,7 @@ func rows(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps) {
 	}
 }
 
-// below returns what has the fields of a property, and how they are reached.
+// below returns the schema that has the fields of a property, and the path to it.
 func below(property *apiextensionsv1.JSONSchemaProps) (under *apiextensionsv1.JSONSchemaProps, at string) {
 	switch {
 	case len(property.Properties) > 0:
@@ -98,7 +100,7 @@ func below(property *apiextensionsv1.JSONSchemaProps) (under *apiextensionsv1.JS
 	return nil, ""
 }
 
-// typeOf tells what a person writes.
+// typeOf returns the type of a field as users know it.
 func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case s.XIntOrString:
@@ -117,7 +119,7 @@ func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 	return s.Type
 }
 
-// fixedIn collects what the rules about changes say, each thing once.
+// fixedIn collects the messages of the transition rules, without duplicates.
 func fixedIn(s *apiextensionsv1.JSONSchemaProps) []string {
 	var fixed []string
 	add := func(message string) {

@@ -1,9 +1,8 @@
 // Command generate writes docs/reference/kinds.md from the built-in models,
-// docs/reference/clusters.md from the kinds of clusters, so that the reference
-// cannot say anything else than the API server, docs/reference/permissions.md
-// and the policies in config/iam from the calls that the code makes, and
-// docs/design/packages.md from the packages' documentation, and
-// docs/reference/simulator.md from what the simulator supports.
+// docs/reference/clusters.md from the CustomResourceDefinitions of clusters, so that the
+// reference always agrees with the API server; docs/reference/permissions.md and the policies
+// in config/iam from the calls in the code; docs/design/packages.md from the packages'
+// documentation; and docs/reference/simulator.md from what the simulator supports.
 package main
 
 import (
@@ -23,16 +22,20 @@ import (
 
 //go:generate go run . ../kinds.md ../clusters.md ../permissions.md ../../../config/iam ../../design/packages.md ../simulator.md
 
-const head = `# Built-in kinds
+const head = `# Service kinds reference
 
-Group and version: ` + "`service-operator.aws/v1alpha1`" + `. All are namespaced and in the category
-` + "`aws`" + ` (` + "`kubectl get aws`" + `). The name in AWS is the object's. Made from the models by
-` + "`make generate`" + `; ` + "`kubectl explain`" + ` says the same.
+This page lists the fields of the built-in service kinds. ` + "`make generate`" + ` writes it from the models; ` + "`kubectl explain`" + ` shows the same.
 
-Every kind also has ` + "`spec.rollbackCount`" + ` (how many times a stack that fails to be created is tried; 3 when it is 0),
-` + "`spec.updatePolicy`" + ` (` + "`Manual`" + ` has changes wait for [approval](../guide/approval.md)),
-` + "`spec.cloudFormationTemplateName` and `spec.cloudFormationTemplateNamespace`" + ` (a CloudFormationTemplate to use in
-place of the kind's own), and the same [status](status.md). The kinds of clusters are on [a page of their own](clusters.md).
+Group and version: ` + "`service-operator.aws/v1alpha1`" + `. All kinds are namespaced and in the category ` + "`aws`" + ` (` + "`kubectl get aws`" + `). The resource
+in AWS has the object's name.
+
+Every kind also has these fields of ` + "`spec`" + `, and the same [status](status.md):
+
+- ` + "`rollbackCount`" + `: how many times the creation of a stack is attempted; 3 when it is 0.
+- ` + "`updatePolicy`" + `: with ` + "`Manual`" + `, changes wait for [approval](../guide/approval.md).
+- ` + "`cloudFormationTemplateName`" + ` and ` + "`cloudFormationTemplateNamespace`" + `: a CloudFormationTemplate that replaces the kind's own template.
+
+The kinds of clusters are on [a page of their own](clusters.md).
 `
 
 func main() {
@@ -59,11 +62,11 @@ func run(args []string) error {
 ## CloudFormationTemplate
 
 Short names: ` + "`cft`, `cfts`, `cfn`, `cfns`, `cloudformation`" + `. ` + "`data.template`" + ` is a CloudFormation template that
-objects may use in place of their kind's own, ` + "`data.key`" + ` its name in messages. It is checked when it is applied and
-stays in the cluster: nothing is uploaded. ` + "`output.url`" + ` is where the API server serves it.
+objects can use in place of their kind's own, and ` + "`data.key`" + ` is its name in messages. The operator validates it when it is
+applied. The template stays in the cluster: nothing is uploaded. ` + "`output.url`" + ` is its URL at the API server.
 
-Such a template receives, each only if it declares it, the parameters ` + "`Namespace`, `ResourceVersion`, `ResourceName`," + `
-` + "`ClusterName`" + ` and the fields of the object's spec in PascalCase.
+The template receives these parameters, if it declares them: ` + "`Namespace`, `ResourceVersion`, `ResourceName`," + `
+` + "`ClusterName`" + `, and the fields of the object's spec in PascalCase.
 `)
 	if err := save(args[0], &page); err != nil {
 		return err
@@ -123,7 +126,7 @@ func write(page *bytes.Buffer, m *model.Model) {
 		makes = append(makes, "an ExternalName Service")
 	}
 	if len(makes) > 0 {
-		fmt.Fprintf(page, "\nMakes %s.\n", strings.Join(makes, ", and "))
+		fmt.Fprintf(page, "\nCreates %s.\n", strings.Join(makes, ", and "))
 	}
 	var waits []string
 	for _, reference := range m.References {
@@ -153,7 +156,7 @@ func fields(page *bytes.Buffer, path string, s *apiextensionsv1.JSONSchemaProps)
 	}
 }
 
-// enum lists the values that a user writes: texts. The empty one of old manifests is not worth telling.
+// enum lists the string values of an enum, without the empty one, which old manifests use.
 func enum(values []apiextensionsv1.JSON) string {
 	var all []string
 	for _, value := range values {

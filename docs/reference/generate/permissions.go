@@ -10,10 +10,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/permissions"
 )
 
-const permissionsHead = `# Permissions in AWS
+const permissionsHead = `# Permissions reference
 
-Made from the calls in the code by ` + "`make generate`" + `; a test fails when the code makes a call that is not here. The documents
-are also files in ` + "`config/iam`" + `. Each fits into a managed policy:
+This page has the IAM policies that the operator and the command line need. ` + "`make generate`" + ` writes it from the calls in the code, and a
+test fails when the code makes a call that is missing here. The policy documents are also files in ` + "`config/iam`" + `. Each fits into a
+managed policy:
 
 ` + "```" + `
 aws iam create-policy --policy-name aws-operator-clusters --policy-document file://config/iam/operator-clusters.json
@@ -21,30 +22,30 @@ aws iam create-policy --policy-name aws-operator-clusters --policy-document file
 
 | attach to | documents |
 | --- | --- |
-| the operator's role, for modelled kinds | ` + "`operator-services`, `cloudformation-services-*`" + ` |
-| the operator's role, or the role that a Cluster names, for clusters | ` + "`operator-clusters`, `cloudformation-clusters-*`" + ` |
-| a person who uses the commands without an operator | those of what the person creates, and ` + "`terminal`" + ` |
+| the operator's role, for modelled kinds | ` + "`operator-services`" + `, ` + "`cloudformation-services-*`" + ` |
+| the operator's role, or the role that a Cluster names, for clusters | ` + "`operator-clusters`" + `, ` + "`cloudformation-clusters-*`" + ` |
+| a user who runs the commands without an operator | those of what the user creates, and ` + "`terminal`" + ` |
 
-**Two kinds of documents.** What ` + "`operator-*` and `terminal`" + ` allow, the program calls itself. What ` + "`cloudformation-*`" + `
-allows, CloudFormation calls for the resources of a stack, with the permissions of the caller of the stack. These documents have the
-condition [` + "`aws:CalledVia`" + `](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia),
+**Two kinds of documents.** ` + "`operator-*`" + ` and ` + "`terminal`" + ` allow the calls of the program itself. ` + "`cloudformation-*`" + ` allows the calls that
+CloudFormation makes for the resources of a stack, with the permissions of the caller of the stack. These documents have the condition
+[` + "`aws:CalledVia`" + `](https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia),
 so the credentials alone cannot make these calls. The actions are those that AWS publishes for each resource type
 ([handlers](https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html)), without those for
-properties that no template here sets. A template or model of your own needs the actions of its types in addition.
+properties that no template here sets. A template or model of your own also needs the actions of its types.
 
-**What has been tried.** A test runs modelled kinds and a cluster against the simulator with these documents and nothing else:
-creation, changes, a rolling update, an upgrade and deletion. The simulator evaluates what the program calls itself, and one action for
-each operation of CloudFormation on a resource. It does not evaluate what AWS's services call on behalf of others (KMS,
-instances of Auto Scaling). The documents have not been tried in an AWS account. ` + "`AccessDenied`" + ` names what is missing.
+**Test coverage.** A test runs modelled kinds and a cluster against the simulator with exactly these documents: creation, changes, a
+rolling update, an upgrade and deletion. The simulator evaluates the program's own calls, and one action for each operation of
+CloudFormation on a resource. It does not evaluate calls that AWS's services make on behalf of others (KMS, instances of Auto Scaling).
+The documents have not been tried in an AWS account. ` + "`AccessDenied`" + ` names a missing action.
 
-**Roles.** An operator that may create roles may do anything, unless a boundary prevents it. Give every role one by
+**Roles.** An operator that can create roles can do anything, unless a permissions boundary prevents it. Give every role one with
 ` + "`spec.iam.permissionsBoundary`" + `, and allow ` + "`iam:CreateRole`" + ` only with the condition ` + "`iam:PermissionsBoundary`" + `.
 
-**Other partitions.** In China and GovCloud, replace ` + "`arn:aws:`" + ` by ` + "`arn:aws-cn:` or `arn:aws-us-gov:`" + `; in China, also
-` + "`amazonaws.com` by `amazonaws.com.cn`" + ` in ` + "`kms:ViaService`" + `.
+**Other partitions.** In China and GovCloud, replace ` + "`arn:aws:`" + ` with ` + "`arn:aws-cn:`" + ` or ` + "`arn:aws-us-gov:`" + `. In China, also replace
+` + "`amazonaws.com`" + ` with ` + "`amazonaws.com.cn`" + ` in ` + "`kms:ViaService`" + `.
 `
 
-// writePermissions writes the page of the policies, and each as a file in a folder.
+// writePermissions writes the page of the policies, and each policy as a file in a folder.
 func writePermissions(page *bytes.Buffer, folder string) error {
 	page.WriteString(permissionsHead)
 	for _, d := range permissions.Documents() {

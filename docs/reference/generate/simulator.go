@@ -16,11 +16,10 @@ What the simulator of AWS answers, from Go tests (package [simulator](../../simu
 local mode. ` + "`make generate`" + ` writes this page.
 
 An operation that is not listed fails with the service's error code for an unknown operation. A stack with a resource type that is not
-listed fails to be created. Within an operation, inputs that the simulator does not simulate are rejected rather than ignored where AWS
-would act on them.
+listed fails to be created.
 
-What it answers comes from AWS's documentation and SDKs and has been tried with the AWS SDKs for Go and Python, the AWS CLI, Terraform's
-AWS provider, and AWS's controllers. It has never been compared to AWS itself.
+What it answers comes from AWS's documentation and SDKs and has been tried with the AWS SDKs for Go and Python, the AWS CLI, and
+Terraform's AWS provider. It has never been compared to AWS itself.
 
 ## Operations
 `
