@@ -4,8 +4,8 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 GO          ?= go
 TOOL        := $(GO) tool -modfile=tools/go.mod
-# A package's tests may have to wait for the first build of bin/kube.
-TEST_FLAGS  ?= -timeout 20m
+# The end-to-end tests take 11 minutes on two idle cores and longer on busy ones; waits in tests last until this deadline.
+TEST_FLAGS  ?= -timeout 40m
 DIR         ?= .local
 
 # Everything is built without C, tests too: one build serves programs and tests, what is linked needs no library of the machine's, and

@@ -7,12 +7,9 @@ import (
 
 	"github.com/aws-operator/aws-operator/internal/cli"
 	"github.com/aws-operator/aws-operator/internal/cluster/addons/chartrender"
-	"github.com/aws-operator/aws-operator/internal/program/start"
-	_ "github.com/aws-operator/aws-operator/internal/program/start/halfway" // What it is set up for, and when, is package start's.
 )
 
 func main() {
-	start.Over()
 	if len(os.Args) == 2 && os.Args[1] == chartrender.Command { // The operator's own child, which is no command for people.
 		os.Exit(chartrender.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
