@@ -39,9 +39,9 @@ func TestClustersBecomeOurs(t *testing.T) {
 }
 
 // exampleHeader says what the file is that begins with it.
-const exampleHeader = `# What ../kops/cluster.yaml, a manifest of kops, becomes with --kops-release v1.36.3: three slots in three zones and two
-# groups, in a VPC that is there already, an API that only the company's networks reach, and a bastion. Nothing is left
-# of kops but the name. Put the IDs of your VPC, subnets and security groups here.
+const exampleHeader = `# The result of translating ../kops/cluster.yaml with --kops-release v1.36.3: three slots in three zones and two
+# groups, in an existing VPC, with an API that only the company's networks reach, and a bastion. Only the name comes
+# from kops unchanged. Replace the IDs of the VPC, subnets and security groups.
 `
 
 // TestTheExampleIsWhatAManifestOfKopsBecomes has the translation among the examples, which all tests of clusters read.
