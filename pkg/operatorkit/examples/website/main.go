@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 	v1 "github.com/aws-operator/aws-operator/pkg/operatorkit/examples/website/api/v1"
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	ctrl.SetLogger(zap.New())
+	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "website:", err)
 		os.Exit(1)
@@ -36,7 +36,7 @@ func run(ctx context.Context) error {
 	ensuring, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := operatorkit.EnsureCRDs(ensuring, cfg, "website-operator", crd); err != nil {
-		return err
+		return fmt.Errorf("install the CRD: %w", err)
 	}
 	if err := v1.AddToScheme(scheme.Scheme); err != nil {
 		return fmt.Errorf("register the Website kind: %w", err)
