@@ -44,6 +44,34 @@ func TestLibrariesAreUsableFromOtherModules(t *testing.T) {
 	}
 }
 
+// TestLibrariesRequireTheVersionsOfTheRootModule ensures that the root module is tested with the
+// versions that a library requires. Equal versions also share compiled packages in the build cache.
+func TestLibrariesRequireTheVersionsOfTheRootModule(t *testing.T) {
+	versions := requirements(t, root)
+	for module, version := range requirements(t, filepath.Join(root, "pkg/operatorkit")) {
+		if got := versions[module]; got != version {
+			t.Errorf("pkg/operatorkit requires %s %s, the root module requires %q", module, version, got)
+		}
+	}
+}
+
+// requirements returns the versions that the go.mod file in a folder requires.
+func requirements(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	gomod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(gomod), -1) {
+		versions[match[1]] = match[2]
+	}
+	if len(versions) == 0 {
+		t.Fatalf("%s/go.mod requires nothing", dir)
+	}
+	return versions
+}
+
 // newModule creates a module with the Go files of source, which uses the library in the given
 // folder, and returns its folder. The versions of further dependencies are the library's, so that
 // nothing needs to be resolved.
