@@ -3,6 +3,7 @@
 FROM golang:1.26.5-bookworm@sha256:1ecb7edf62a0408027bd5729dfd6b1b8766e578e8df93995b225dfd0944eb651 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY pkg/operatorkit/go.mod pkg/operatorkit/go.sum pkg/operatorkit/
 RUN go mod download
 COPY . .
 ENV CGO_ENABLED=0

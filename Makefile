@@ -4,6 +4,8 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 GO          ?= go
 TOOL        := $(GO) tool -modfile=tools/go.mod
+# pkg/operatorkit is a module of its own, which ./... does not include.
+TOOL_OF_OPERATORKIT := $(GO) tool -modfile=../../tools/go.mod
 # The end-to-end tests take 11 minutes on two idle cores and longer on busy ones; waits in tests last until this deadline.
 TEST_FLAGS  ?= -timeout 40m
 DIR         ?= .local
@@ -68,6 +70,15 @@ previous: binary # The Kubernetes from which the tests upgrade a cluster; some m
 .PHONY: test
 test: build previous ## Run all tests but those with Terraform, which take minutes and are part of interop.
 	$(GO) test $(TEST_FLAGS) $$($(GO) list ./... | grep -v /test/terraform$$)
+	@$(MAKE) --no-print-directory test-operatorkit
+
+# etcd and kube-apiserver under the names by which controller-runtime's envtest looks them up.
+ASSETS := $(CURDIR)/bin/assets
+
+.PHONY: test-operatorkit
+test-operatorkit: build ## Run the tests of the module pkg/operatorkit.
+	@mkdir -p $(ASSETS); for name in etcd kube-apiserver; do ln -sf ../kube $(ASSETS)/$$name; done
+	cd pkg/operatorkit && KUBEBUILDER_ASSETS=$${KUBEBUILDER_ASSETS:-$(ASSETS)} $(GO) test $(TEST_FLAGS) ./...
 
 .PHONY: test-upgrades
 test-upgrades: build previous ## Upgrade a cluster of each minor version that has a release to the next (builds a third Kubernetes).
@@ -88,12 +99,14 @@ sizes: # Fail on a large file: a test binary, for example, stays in the history 
 .PHONY: lint
 lint: sizes ## Check the code against .golangci.yml.
 	$(TOOL) golangci-lint run ./...
+	cd pkg/operatorkit && $(TOOL_OF_OPERATORKIT) golangci-lint run ./...
 	cd kube && $(GO) vet ./...
 
 .PHONY: generate
 generate: ## Make the generated files anew: deepcopy, CRDs, reference, formatting.
 	$(GO) generate -skip 'go run ./fetch' ./...
-	$(TOOL) golangci-lint fmt ./...
+	cd pkg/operatorkit && $(GO) generate ./...
+	$(TOOL) golangci-lint fmt ./... ./pkg/operatorkit/...
 
 .PHONY: schemas
 schemas: ## Fetch the schemas of all CloudFormation types anew from AWS's public archive.

@@ -56,7 +56,7 @@ func holds(object client.Object, conditionType string) bool {
 
 // stuck says what keeps an object from becoming what it is to be, if only a person can change that.
 func stuck(kind string, object client.Object, paused bool) error {
-	if paused || operatorkit.IsMarkedPaused(object, v1alpha1.PausedAnnotation) {
+	if paused || operatorkit.HasPausedAnnotation(object, v1alpha1.PausedAnnotation) {
 		return &StalledError{
 			Kind: kind, Name: object.GetName(), Reason: operatorkit.ReasonPaused,
 			Message: "It is paused, and nothing of it is changed. Take back spec.paused or the annotation " + v1alpha1.PausedAnnotation + ".",

@@ -37,7 +37,7 @@ func setUpControllers(ctx context.Context, mgr manager.Manager, p parts) error {
 		Engine: p.engine, Events: p.listener, Clock: p.opts.Clock,
 		Region: p.clients.Region(awsapi.Target{}), AccountID: p.opts.Account, ClusterName: p.opts.ClusterName,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, Pace: p.pace, Limits: p.opts.Limits,
+		Metrics: p.metrics, BackgroundLimiter: p.limiter, Limits: p.opts.Limits,
 	})
 	if err != nil {
 		return fmt.Errorf("set up the controllers of AWS services: %w", err)
@@ -63,7 +63,7 @@ func setUpClusters(ctx context.Context, mgr manager.Manager, p parts) error {
 		Workload:  workload.New(workload.Options{Logger: p.opts.Logger.WithName("workload"), UserAgent: p.opts.UserAgent}),
 		AccountID: p.opts.Account, ClusterName: p.opts.ClusterName, NodeupDir: p.opts.NodeupDir,
 		WatchNamespaces: p.opts.WatchNamespaces, MaxConcurrentReconciles: p.opts.MaxConcurrentReconciles,
-		Metrics: p.metrics, Pace: p.pace, Releases: releases, Roles: p.opts.Roles,
+		Metrics: p.metrics, BackgroundLimiter: p.limiter, Releases: releases, Roles: p.opts.Roles,
 		Addons:  addons.New(addons.Options{Folder: charts, Clock: p.opts.Clock, Logger: p.opts.Logger.WithName("addons")}),
 		Cleanup: cleanup.New(p.clients, p.opts.ClusterName, p.opts.Clock, p.opts.Logger.WithName("cleanup")),
 	})

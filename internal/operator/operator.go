@@ -133,7 +133,7 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of steps: %w", err)
 	}
-	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps, pace: operatorkit.NewPace(opts.Clock, 0)}
+	p := parts{opts: opts, clients: clients, engine: engine, listener: listener, metrics: steps, limiter: operatorkit.NewBackgroundLimiter(opts.Clock, 0)}
 	if err := setUpControllers(ctx, mgr, p); err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ type parts struct {
 	engine   *stack.Engine
 	listener *awsevents.Listener
 	metrics  *operatorkit.Metrics
-	pace     *operatorkit.Pace // one for all: they share an API server
+	limiter  *operatorkit.BackgroundLimiter // one for all: they share an API server
 }
 
 func (o *Options) setDefaults() {

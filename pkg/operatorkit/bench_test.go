@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// cachedWidget is a client whose cache holds one widget; everything else panics.
+// cachedWidget is a client whose cache contains one widget. All its other methods panic.
 type cachedWidget struct {
 	client.Client
 	scheme *runtime.Scheme
@@ -27,7 +27,7 @@ func (c *cachedWidget) Get(_ context.Context, _ client.ObjectKey, out client.Obj
 	return nil
 }
 
-// oneWidget keeps what is written in its own memory.
+// oneWidget writes to the memory of the client.
 type oneWidget struct{ cache *cachedWidget }
 
 func (w oneWidget) Write(_ context.Context, _, after *Widget) error {
@@ -35,8 +35,8 @@ func (w oneWidget) Write(_ context.Context, _, after *Widget) error {
 	return nil
 }
 
-// BenchmarkNothingChanged is the price of looking at an object that is as it
-// should be, without its steps and the API server.
+// BenchmarkNothingChanged measures a no-op reconcile without steps and without an
+// API server.
 func BenchmarkNothingChanged(b *testing.B) {
 	c := &cachedWidget{scheme: newScheme(), widget: &Widget{ObjectMeta: metav1.ObjectMeta{
 		Name: "one", Namespace: "default", Generation: 1, ResourceVersion: "1", Finalizers: []string{finalizer},

@@ -1,7 +1,6 @@
 package operatorkit
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,33 +11,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Conditions that the kit writes. Every other condition of an object belongs
-// to its steps and is left alone.
+// Condition types that the reconciler writes. All other conditions of an object
+// belong to its steps; the reconciler does not change them.
 const (
 	// ConditionReady is True when every step is done for the current generation.
 	ConditionReady = "Ready"
-	// ConditionSynced tells how the last run went: True without an error,
-	// False when it failed or stalled, Unknown when the object is paused.
+	// ConditionSynced is the result of the last run: True if it had no problem,
+	// False if it failed, stalled or is degraded, Unknown if the object is paused.
 	ConditionSynced = "Synced"
-	// ConditionStalled is True when a person must act, and absent otherwise.
+	// ConditionStalled is True if a user must act, and absent otherwise.
 	ConditionStalled = "Stalled"
-	// ConditionReconciling is True while the kit is at work, and absent otherwise.
+	// ConditionReconciling is True while the object waits or is retried, and absent otherwise.
 	ConditionReconciling = "Reconciling"
 )
 
-// maxMessage is what metav1.Condition allows a message to hold.
+// maxMessage is the maximum length of metav1.Condition's message.
 const maxMessage = 32768
 
 // Conditioned is implemented by objects that have conditions in their status.
-// *unstructured.Unstructured need not implement it: there the kit reads and
+// *unstructured.Unstructured does not need it: there the package reads and
 // writes status.conditions and status.observedGeneration.
 type Conditioned interface {
 	GetConditions() []metav1.Condition
 	SetConditions(conditions []metav1.Condition)
 }
 
-// GenerationObserver is implemented, beside Conditioned, by objects that have
-// status.observedGeneration.
+// GenerationObserver is implemented, in addition to Conditioned, by objects that
+// have status.observedGeneration.
 type GenerationObserver interface {
 	SetObservedGeneration(generation int64)
 }
@@ -60,10 +59,10 @@ func FindCondition(obj client.Object, conditionType string) *metav1.Condition {
 	return meta.FindStatusCondition(Conditions(obj), conditionType)
 }
 
-// SetCondition adds or changes a condition of the object in memory; it is for
-// steps that have conditions of their own. An empty observedGeneration becomes
-// the object's generation; an empty lastTransitionTime becomes now, if the
-// status changed.
+// SetCondition adds or changes a condition of the object in memory. Steps use it
+// for their own conditions. An empty observedGeneration becomes the object's
+// generation. An empty lastTransitionTime becomes the current time if the status
+// changed.
 func SetCondition(obj client.Object, condition metav1.Condition) {
 	if condition.ObservedGeneration == 0 {
 		condition.ObservedGeneration = obj.GetGeneration()
@@ -82,28 +81,26 @@ func RemoveCondition(obj client.Object, conditionType string) {
 	}
 }
 
-// verdict is what one run says about an object.
+// verdict is the result of one run, from which the conditions follow.
 type verdict struct {
-	kind            Kind
-	paused          bool
-	troubled, quiet bool
-	reason, message string
+	kind              Kind
+	paused            bool
+	degraded, noEvent bool
+	reason, message   string
 }
 
 func verdictOf(o Outcome) verdict {
-	v := verdict{kind: o.Kind(), troubled: o.trouble, quiet: o.kind == KindWait && o.quiet && !o.trouble, reason: o.Reason(), message: o.Message()}
-	switch {
-	case v.kind == KindDone && v.reason == "":
-		v.reason, v.message = ReasonReady, "Everything this object asks for is in place."
-	case v.kind == KindFail && v.reason == "":
-		v.reason, v.message = ReasonFailed, fmt.Sprintf("This failed and will be tried again: %v.", o.Err())
+	o = o.explained()
+	v := verdict{kind: o.kind, degraded: o.degraded, noEvent: o.kind == KindWait && o.noEvent && !o.degraded, reason: o.reason, message: o.Message()}
+	if v.kind == KindDone && v.reason == "" {
+		v.reason, v.message = ReasonReady, "All resources of this object are up to date."
 	}
 	return v
 }
 
-// write puts the verdict into the object's conditions. It is the one place
-// that decides what Ready, Synced, Stalled and Reconciling say. Nothing in the
-// object changes if it already says so.
+// write sets the object's conditions. It is the only place that decides the
+// values of Ready, Synced, Stalled and Reconciling. It does not change an object
+// whose conditions already have these values.
 func (v verdict) write(obj client.Object, now metav1.Time) {
 	generation := obj.GetGeneration()
 	old := Conditions(obj)
@@ -119,7 +116,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 			set(conditionType, metav1.ConditionTrue)
 			return
 		}
-		if meta.FindStatusCondition(conditions, conditionType) != nil { // Removing makes a list anew, also without it.
+		if meta.FindStatusCondition(conditions, conditionType) != nil { // RemoveStatusCondition always allocates a list.
 			meta.RemoveStatusCondition(&conditions, conditionType)
 		}
 	}
@@ -127,7 +124,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 
 	switch {
 	case v.paused:
-		// What exists is as it was; only that nobody looks after it is new.
+		// A pause does not change what exists, so Ready keeps its value.
 		if ready == nil {
 			set(ConditionReady, metav1.ConditionUnknown)
 		}
@@ -141,7 +138,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 	case v.kind == KindWait:
 		set(ConditionReady, metav1.ConditionFalse)
 		synced := metav1.ConditionTrue
-		if v.troubled {
+		if v.degraded {
 			synced = metav1.ConditionFalse
 		}
 		set(ConditionSynced, synced)
@@ -153,8 +150,8 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 		flag(ConditionStalled, true)
 		flag(ConditionReconciling, false)
 	default:
-		// A failed look says nothing about what exists: what was ready for
-		// this generation stays ready.
+		// A failure says nothing about what exists: an object that was Ready at
+		// this generation stays Ready.
 		if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != generation {
 			set(ConditionReady, metav1.ConditionFalse)
 		}
@@ -170,7 +167,7 @@ func (v verdict) write(obj client.Object, now metav1.Time) {
 	}
 }
 
-// restamp moves what was observed at one generation to another.
+// restamp replaces an observed generation with another.
 func restamp(obj client.Object, from, to int64) {
 	conditions := slices.Clone(Conditions(obj))
 	for i := range conditions {
@@ -209,7 +206,7 @@ func setObservedGeneration(obj client.Object, generation int64) {
 	}
 }
 
-// status returns the object's status, which it makes if there is none.
+// status returns the object's status, and adds an empty one if there is none.
 func status(o *unstructured.Unstructured) map[string]any {
 	if s, ok := o.Object["status"].(map[string]any); ok {
 		return s
@@ -219,7 +216,7 @@ func status(o *unstructured.Unstructured) map[string]any {
 	return s
 }
 
-// unstructuredConditions reads status.conditions and skips what is no condition.
+// unstructuredConditions reads status.conditions and skips entries that are not conditions.
 func unstructuredConditions(o *unstructured.Unstructured) []metav1.Condition {
 	s, _ := o.Object["status"].(map[string]any)
 	items, _ := s["conditions"].([]any)
@@ -248,7 +245,7 @@ func setUnstructuredConditions(o *unstructured.Unstructured, conditions []metav1
 	status(o)["conditions"] = items
 }
 
-// cut shortens s to at most size bytes, at a rune's end.
+// cut shortens s to at most size bytes, at the boundary of a rune.
 func cut(s string, size int) string {
 	if len(s) <= size {
 		return s

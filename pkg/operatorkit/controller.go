@@ -17,19 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Priorities in the queue: someone waits for an edit to have an effect, and an
-// object that was woken is nearly there, so both overtake a crowd of new
-// objects, and those overtake the look at everything after a start.
+// Priorities in the work queue. A user waits for the effect of an edit, and an
+// enqueued object is usually about to become ready, so both overtake new
+// objects. The initial list after a start comes last.
 const (
-	priorityEdit   = 100
-	priorityWake   = 50
-	priorityNormal = 0
-	priorityStart  = handler.LowPriority
+	priorityEdit     = 100
+	priorityEnqueued = 50
+	priorityNormal   = 0
+	priorityStart    = handler.LowPriority
 )
 
-// SetupWithManager makes the controller and gives it to the manager. It
-// watches the objects themselves; further sources, such as Owned, are given
-// by the caller.
+// SetupWithManager adds a controller to the manager. The controller watches the
+// reconciler's kind and the given sources, such as [Owned].
 func (r *Reconciler[T]) SetupWithManager(mgr manager.Manager, sources ...source.Source) error {
 	c, err := controller.New(r.options.Name, mgr, r.controllerOptions())
 	if err != nil {
@@ -38,9 +37,9 @@ func (r *Reconciler[T]) SetupWithManager(mgr manager.Manager, sources ...source.
 	return r.watch(c, mgr, sources)
 }
 
-// Run runs the controller until the context ends, for kinds that come and go
-// while the manager runs; it then removes the kind from the manager's cache.
-// It is to be called only on the leader.
+// Run runs a controller until the context ends, and then removes the kind from
+// the manager's cache. Use it instead of SetupWithManager for kinds that are
+// added and removed while the manager runs. Call it only on the leader.
 func (r *Reconciler[T]) Run(ctx context.Context, mgr manager.Manager, sources ...source.Source) error {
 	options := r.controllerOptions()
 	options.DefaultFromConfig(mgr.GetControllerOptions())
@@ -56,17 +55,18 @@ func (r *Reconciler[T]) Run(ctx context.Context, mgr manager.Manager, sources ..
 	return errors.Join(err, mgr.GetCache().RemoveInformer(context.WithoutCancel(ctx), r.options.New()))
 }
 
-// Wake reconciles an object soon, because something outside told that there is
-// news about it. Before the controller runs it does nothing: at its start the
-// controller looks at every object anyway.
-func (r *Reconciler[T]) Wake(key types.NamespacedName) {
+// Enqueue requests a reconcile of an object because of an external event, for
+// example a message from a queue. It overtakes new objects, but not edits. It
+// does nothing before the controller runs, which reconciles all objects when it
+// starts.
+func (r *Reconciler[T]) Enqueue(key types.NamespacedName) {
 	if q := r.queue.Load(); q != nil {
-		enqueue(*q, priorityWake, reconcile.Request{NamespacedName: key})
+		enqueue(*q, priorityEnqueued, reconcile.Request{NamespacedName: key})
 	}
 }
 
-// Owned is a source that reconciles the controlling owner, of kind owner, of an
-// object of kind owned whenever that changes or goes.
+// Owned returns a source that enqueues the controlling owner, of the owner's
+// kind, when an object of the owned object's kind is created, changed or deleted.
 func Owned[O client.Object](mgr manager.Manager, owned O, owner client.Object) source.Source {
 	return source.Kind(mgr.GetCache(), owned, handler.TypedEnqueueRequestForOwner[O](
 		mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner(),
@@ -86,12 +86,12 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 	if r.options.Recorder == nil {
 		r.options.Recorder = mgr.GetEventRecorder(r.options.Name)
 	}
-	queueForWake := source.Func(func(_ context.Context, q queue) error {
+	keepQueue := source.Func(func(_ context.Context, q queue) error {
 		r.queue.Store(&q)
 		return nil
 	})
 	objects := source.Kind(mgr.GetCache(), r.options.New(), r.changes())
-	for _, s := range append([]source.Source{queueForWake, objects}, sources...) {
+	for _, s := range append([]source.Source{keepQueue, objects}, sources...) {
 		if err := c.Watch(s); err != nil {
 			return fmt.Errorf("watch for controller %s: %w", r.options.Name, err)
 		}
@@ -99,8 +99,8 @@ func (r *Reconciler[T]) watch(c controller.Controller, mgr manager.Manager, sour
 	return nil
 }
 
-// changes enqueues an object when a person may have changed it, and not when
-// only its status did, which is the reconciler's own doing.
+// changes enqueues an object when a user may have changed it, and not when only
+// its status changed, which the reconciler itself writes.
 func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
@@ -116,22 +116,21 @@ func (r *Reconciler[T]) changes() handler.TypedEventHandler[T, reconcile.Request
 			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
 				enqueue(q, priorityStart, requestFor(e.ObjectNew))
 			case isEdit(e.ObjectOld, e.ObjectNew):
-				// What a run itself writes outside the status is no edit of a person's.
+				// A reconcile may write fields outside the status; that is not a user's edit.
 				if _, busy := r.running.Load(requestFor(e.ObjectNew).NamespacedName); current && !busy {
-					r.options.Pace.edit(e.ObjectNew.GetUID())
+					r.options.BackgroundLimiter.edit(e.ObjectNew.GetUID())
 				}
 				enqueue(q, priorityEdit, requestFor(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ queue) {
-			r.fresh.gone(client.ObjectKeyFromObject(e.Object))
+			r.fresh.forget(client.ObjectKeyFromObject(e.Object))
 		},
 	}
 }
 
 // isEdit reports whether anything but the status and the managed part of the
-// metadata changed. Kinds without a generation give no hint, so there every
-// change is taken for an edit.
+// metadata changed. For kinds without a generation every change counts as an edit.
 func isEdit(old, changed client.Object) bool {
 	return old.GetGeneration() != changed.GetGeneration() || changed.GetGeneration() == 0 ||
 		isDeleting(old) != isDeleting(changed) ||

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-func TestChangeOfAnOwnedObjectReconcilesItsOwner(t *testing.T) {
+func TestDeletingAnOwnedObjectReconcilesItsOwner(t *testing.T) {
 	w := newSuite(t)
 	mine := func(widget *Widget) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: widget.Name, Namespace: widget.Namespace}}
@@ -44,14 +45,14 @@ func TestChangeOfAnOwnedObjectReconcilesItsOwner(t *testing.T) {
 	if err := w.c.Delete(t.Context(), mine(widget)); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the ConfigMap is back", func() bool {
+	w.eventually("the ConfigMap is re-created", func() bool {
 		return w.c.Get(t.Context(), client.ObjectKeyFromObject(widget), &corev1.ConfigMap{}) == nil
 	}, func() any { return nil })
 }
 
-// A kind that people define while the operator runs: unstructured objects, and
-// a controller that ends and begins again.
-func TestKindThatComesAndGoes(t *testing.T) {
+// This is a kind that users define while the operator runs: unstructured objects,
+// and a controller that is stopped and started again.
+func TestControllerOfADynamicKindCanBeRestarted(t *testing.T) {
 	w := newSuite(t)
 	w.start()
 	newGadget := func() *unstructured.Unstructured {
@@ -89,39 +90,39 @@ func TestKindThatComesAndGoes(t *testing.T) {
 	stop = run("Second")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, "Second")
 	w.delete("one")
-	w.waitGone("one")
+	w.waitDeleted("one")
 	stop()
 }
 
-func TestReconcilerNeedsItsOptions(t *testing.T) {
-	w := newSuite(t)
+func TestNewReconcilerRequiresItsOptions(t *testing.T) {
+	c := fake.NewClientBuilder().WithScheme(newScheme()).Build()
 	pipeline := operatorkit.NewPipeline[*Widget]()
 	cases := map[string]operatorkit.Options[*Widget]{
 		"no client":    {Pipelines: pipeline, Finalizer: finalizer},
-		"no pipelines": {Client: w.c, Finalizer: finalizer},
-		"no finalizer": {Client: w.c, Pipelines: pipeline},
+		"no pipelines": {Client: c, Finalizer: finalizer},
+		"no finalizer": {Client: c, Pipelines: pipeline},
 	}
 	for name, options := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := operatorkit.NewReconciler(options); err == nil {
-				t.Error("a reconciler was made")
+				t.Error("NewReconciler returned no error")
 			}
 		})
 	}
 	t.Run("a kind without conditions", func(t *testing.T) {
 		_, err := operatorkit.NewReconciler(operatorkit.Options[*corev1.ConfigMap]{
-			Client: w.c, Finalizer: finalizer, Pipelines: operatorkit.NewPipeline[*corev1.ConfigMap](),
+			Client: c, Finalizer: finalizer, Pipelines: operatorkit.NewPipeline[*corev1.ConfigMap](),
 		})
 		if err == nil {
-			t.Error("a reconciler was made")
+			t.Error("NewReconciler returned no error")
 		}
 	})
-	t.Run("unstructured objects of no kind", func(t *testing.T) {
+	t.Run("unstructured objects without a kind", func(t *testing.T) {
 		_, err := operatorkit.NewReconciler(operatorkit.Options[*unstructured.Unstructured]{
-			Client: w.c, Finalizer: finalizer, Pipelines: operatorkit.NewPipeline[*unstructured.Unstructured](),
+			Client: c, Finalizer: finalizer, Pipelines: operatorkit.NewPipeline[*unstructured.Unstructured](),
 		})
 		if err == nil {
-			t.Error("a reconciler was made")
+			t.Error("NewReconciler returned no error")
 		}
 	})
 }

@@ -22,11 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// EnsureCRDs applies the definitions (server-side, as the given field owner)
-// and waits until the API server serves them and says so to clients that ask
-// which kinds there are, which it does a moment later. They are handled at the
-// same time. It errs when one cannot be applied, when its names are taken, and when
-// the context ends first; give it one with a deadline.
+// EnsureCRDs applies the definitions concurrently (server-side, as the given
+// field owner) and waits until they are established and listed by discovery. It
+// returns an error if a definition cannot be applied, if its names conflict with
+// another definition, or if the context ends first; use one with a deadline.
 func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds ...*apiextensionsv1.CustomResourceDefinition) error {
 	clients, err := apiextensions.NewForConfig(cfg)
 	if err != nil {
@@ -47,10 +46,11 @@ func EnsureCRDs(ctx context.Context, cfg *rest.Config, fieldOwner string, crds .
 	return waitForDiscovery(ctx, cfg, crds)
 }
 
-// discoverAgain is when to ask again which kinds there are.
-const discoverAgain = 20 * time.Millisecond
+// discoveryInterval is how often discovery is polled.
+const discoveryInterval = 20 * time.Millisecond
 
-// waitForDiscovery waits until clients find the definitions' kinds. A controller that starts before that waits for 10 seconds.
+// waitForDiscovery waits until discovery lists the definitions' kinds. A
+// controller that starts before that would wait for 10 seconds.
 func waitForDiscovery(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -67,12 +67,12 @@ func waitForDiscovery(ctx context.Context, cfg *rest.Config, crds []*apiextensio
 			}
 			kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 			var last error
-			err := wait.PollUntilContextCancel(ctx, discoverAgain, true, func(context.Context) (bool, error) {
+			err := wait.PollUntilContextCancel(ctx, discoveryInterval, true, func(context.Context) (bool, error) {
 				_, last = mapper.RESTMapping(kind, version.Name)
 				return last == nil, nil
 			})
 			if err != nil {
-				return fmt.Errorf("CRD %s: wait until it is told of: %w", crd.Name, errors.Join(err, last))
+				return fmt.Errorf("CRD %s: wait until discovery lists the kind: %w", crd.Name, errors.Join(err, last))
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func ensureCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInte
 	}
 }
 
-// errDeleted says that the definition was on its way out; it has to be applied again.
+// errDeleted means that the definition was being deleted and must be applied again.
 var errDeleted = errors.New("it was deleted while it was being established")
 
 func waitForCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, applied *apiextensionsv1.CustomResourceDefinition) error {
@@ -110,8 +110,8 @@ func waitForCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInt
 	}
 }
 
-// nextCRD returns the definition as it is after its next change, or as it is
-// now when the watch ended.
+// nextCRD returns the definition after its next change, or its current state if
+// the watch ended.
 func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterface, crd *apiextensionsv1.CustomResourceDefinition) (*apiextensionsv1.CustomResourceDefinition, error) {
 	watcher, err := c.Watch(ctx, metav1.ListOptions{
 		FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, crd.Name).String(),
@@ -143,10 +143,10 @@ func nextCRD(ctx context.Context, c apiextensions.CustomResourceDefinitionInterf
 	return now, nil
 }
 
-// established reports whether the API server serves the definition. It errs
-// when it never will, because another definition has its names.
+// established reports whether the API server serves the definition. It returns
+// an error if the definition's names conflict with another definition.
 func established(crd *apiextensionsv1.CustomResourceDefinition) (bool, error) {
-	if crd.DeletionTimestamp != nil { // It is still served, but not for long.
+	if crd.DeletionTimestamp != nil { // It is served until its deletion completes.
 		return false, nil
 	}
 	ready := false
@@ -161,7 +161,7 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	return ready, nil
 }
 
-// applyConfiguration encodes what an owner says about a definition: all but its status.
+// applyConfiguration encodes a definition for server-side apply, without its status.
 func applyConfiguration(crd *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {

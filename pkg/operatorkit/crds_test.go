@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -13,20 +12,19 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-func TestEnsureCRDs(t *testing.T) {
-	cluster := controlplanetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+func TestEnsureCRDsReturnsWhenKindsAreServed(t *testing.T) {
+	cfg := apiServer(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	clients, err := clientset.NewForConfig(cluster.RESTConfig())
+	clients, err := clientset.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ensure := func(crds ...*apiextensionsv1.CustomResourceDefinition) error {
-		return operatorkit.EnsureCRDs(ctx, cluster.RESTConfig(), "operatorkit-test", crds...)
+		return operatorkit.EnsureCRDs(ctx, cfg, "operatorkit-test", crds...)
 	}
 	get := func(name string) *apiextensionsv1.CustomResourceDefinition {
 		t.Helper()
@@ -52,18 +50,18 @@ func TestEnsureCRDs(t *testing.T) {
 		}
 	}
 
-	httpClient, err := rest.HTTPClientFor(cluster.RESTConfig())
+	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(cluster.RESTConfig(), httpClient)
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 		if _, err := mapper.RESTMapping(kind, crd.Spec.Versions[0].Name); err != nil {
-			t.Errorf("a client does not find %s: %v", kind, err)
+			t.Errorf("discovery does not list %s: %v", kind, err)
 		}
 	}
 
@@ -72,7 +70,7 @@ func TestEnsureCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := get("gears.example.com"); after.ResourceVersion != before.ResourceVersion {
-		t.Error("ensuring what is there already wrote something")
+		t.Error("applying an unchanged definition wrote something")
 	}
 
 	changed := definition("Gear", "gear", "gears")
@@ -81,18 +79,18 @@ func TestEnsureCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := get("gears.example.com").Spec.Names.ShortNames; len(got) != 1 {
-		t.Errorf("short names %v, want gr: a new version of a definition takes the old one's place", got)
+		t.Errorf("short names %v, want gr: a changed definition replaces the old one", got)
 	}
 
 	taken := definition("Gear", "gear", "otherGears")
 	taken.Name, taken.Spec.Names.Plural = "othergears.example.com", "othergears"
 	if err := ensure(taken); err == nil || !strings.Contains(err.Error(), "names are not accepted") {
-		t.Errorf("a definition whose kind is taken: %v", err)
+		t.Errorf("a definition whose kind is already defined: %v", err)
 	}
 
 	ended, end := context.WithCancel(ctx)
 	end()
-	if err := operatorkit.EnsureCRDs(ended, cluster.RESTConfig(), "operatorkit-test", definition("Nut", "nut", "nuts")); err == nil {
-		t.Error("an ended context gave no error")
+	if err := operatorkit.EnsureCRDs(ended, cfg, "operatorkit-test", definition("Nut", "nut", "nuts")); err == nil {
+		t.Error("a canceled context returned no error")
 	}
 }

@@ -1,90 +1,91 @@
-// Package operatorkit is what is left of an operator when everything is taken
-// out that all operators do alike. It stands on controller-runtime and knows
-// no kind of object and no cloud.
+// Package operatorkit is a framework for Kubernetes operators. It provides what
+// all operators share: finalizers, conditions, Events, retries, pauses, metrics
+// and the order of work. You write only the steps. It is built on
+// controller-runtime, takes objects and steps as input, and writes the objects'
+// status. It must never depend on a particular kind of object or cloud.
 //
 // # Steps
 //
-// The author of an operator writes steps. A [Step] looks after one concern of
-// one kind of object: a stack, a certificate, a DNS record. It has two
-// methods, EnsureCreated and EnsureDeleted, which are called again and again;
-// each looks at what exists, starts at most what is missing and says at once
-// how it stands:
+// A [Step] manages one concern of one kind of object: a stack, a certificate, a
+// DNS record. Its methods EnsureCreated and EnsureDeleted are called at every
+// reconcile. Each observes what exists, starts at most what is missing, and
+// returns an [Outcome]:
 //
-//   - [Done]: nothing left to do.
-//   - [Wait]: not yet; look again after a while.
-//   - [Stall]: a person must act; do nothing until the object changes.
-//   - [Fail]: an error that may pass; try again with growing delays. A panic
-//     in a step is one of these.
+//   - [Done]: nothing is left to do.
+//   - [Wait]: in progress; requeue the object after a while.
+//   - [Stall]: a user must act; do nothing until the object changes.
+//   - [Fail]: an error that may be transient; retry with backoff. A panic in a
+//     step is a Fail too.
 //
 // A step never waits or sleeps, and never writes its object: it changes the
-// object's status in memory and leaves the rest to the kit. [NewStep] makes a
-// step of two functions.
+// object's status in memory, and the reconciler writes it. [NewStep] makes a step
+// from two functions.
 //
 // # Pipelines
 //
-// A [Pipeline] is an ordered list of steps. For a live object it runs them
-// first to last, for a deleted one last to first. A step that is not done ends
-// the run, since the steps behind it may need what it makes. Where the
-// behaviour depends on an object's release, a [Router] picks among several
-// pipelines by ranges of semantic versions.
+// A [Pipeline] is an ordered list of steps. It runs them first to last for a live
+// object, and last to first for one that is being deleted. It stops at the first
+// step that is not done, because later steps may depend on it. [All] groups steps
+// that do not depend on each other: it runs all of them and aggregates their
+// outcomes. [Sequence] is an ordered list within All. A [Router] picks among
+// several pipelines by the object's release.
 //
-// # One reconcile
+// # Reconcile
 //
-// A [Reconciler] ties it together. Each time it looks at an object it
+// A [Reconciler] runs these steps for each object:
 //
-//   - leaves it alone if it is paused (see Options.PausedAnnotation),
-//   - picks the pipeline, and stalls the object if there is none,
-//   - puts its finalizer on it, before the first effect,
-//   - runs the steps,
-//   - turns their outcome into conditions,
-//   - writes the status once, if anything changed, and records an Event, if
-//     the outcome is a new one (what only says how far things are makes none,
-//     and may be written a moment later; see [Outcome.Quietly] and Options.Later),
-//   - or removes the finalizer, when all steps are done deleting.
+//   - Skip the object if it is paused (Options.PausedAnnotation).
+//   - Pick its pipeline, and stall the object if there is none.
+//   - Add the finalizer, before the first effect.
+//   - Run the pipeline.
+//   - Translate the outcome into conditions.
+//   - Write the status once, if anything changed, and record an Event if the
+//     outcome changed (see [Outcome.WithoutEvent] and Options.DeferStatusWrite).
+//   - When the object is being deleted and all steps are done, remove the
+//     finalizer instead.
 //
-// The write is a JSON merge patch that fails if someone else wrote in between;
-// then the object is looked at again, quietly. A reconciler does not act on a
-// cache that lags behind its own last write, so a step may rely on what it
-// recorded in the status in the last run.
+// The write fails if another client changed the object in between; then the
+// object is requeued without an Event. A reconciler never acts on a cache that is
+// older than its own last write, so a step can rely on what it recorded in the
+// status in the last run.
 //
-// Kinds that show results outside their status use [NewFieldsWriter].
+// Kinds whose results are also stored outside the status use [NewFieldsWriter].
 //
 // # Conditions
 //
-// The kit writes four conditions, always with a reason, a sentence and the
-// generation that they speak of; the object's other conditions belong to its
-// steps ([SetCondition]). They follow kstatus: Stalled and Reconciling are
-// True or absent.
+// The reconciler writes four conditions, each with a reason, a message and the
+// observed generation. All other conditions belong to steps ([SetCondition]). The
+// conditions follow kstatus: Stalled and Reconciling are True or absent.
 //
-//	            Ready              Synced    Stalled   Reconciling
-//	Done        True               True      -         -
-//	Wait        False              True      -         True
-//	  troubled  False              False     -         True
-//	Stall       False              False     True      -
-//	Fail        False, or as is    False     -         True
-//	paused      as is              Unknown   as is     -
+//	             Ready              Synced    Stalled    Reconciling
+//	Done         True               True      -          -
+//	Wait         False              True      -          True
+//	  degraded   False              False     -          True
+//	Stall        False              False     True       -
+//	Fail         False/unchanged    False     -          True
+//	paused       unchanged          Unknown   unchanged  -
 //
-// Ready means that everything the current generation asks for is in place.
-// Synced tells how the last run went. A failed look says nothing about what
-// exists, so what was Ready for the current generation stays so. Pausing an
-// object makes nothing unready; Ready is Unknown only for an object that was
-// paused from birth.
+// Ready means that everything the current generation asks for exists. Synced is
+// the result of the last run. A failure says nothing about what exists, so an
+// object that is Ready at the current generation stays Ready. Ready is Unknown
+// only for an object that was created paused.
 //
-// # What makes it look
+// # Triggers
 //
-// A change of an object's generation, labels or annotations, its deletion, the
-// time given to Wait, a failure's delay, a change of an owned object ([Owned]),
-// news from outside ([Reconciler.Wake]), a restart and the cache's resync. A
-// change of the status alone, which is the kit's own doing, does not. Edits
-// come before news, news before new objects, and those before the look at
-// everything that follows a start; and while edits arrive, a Pace holds the rest back. Eight objects are worked on at once,
-// unless told otherwise.
+// An object is reconciled after a change of its generation, labels or
+// annotations, after its deletion, after the time given to Wait or RequeueAfter,
+// after the delay of a failure, after a change of an owned object ([Owned]), after
+// [Reconciler.Enqueue], and at a restart or resync. A change of only the status
+// does not trigger a reconcile. The queue orders edits before enqueued objects,
+// those before new objects, and those before the initial list at a start. A
+// [BackgroundLimiter] also limits concurrency while users edit objects.
 //
-// # Around it
+// # Other parts
 //
-// [EnsureCRDs] makes sure that the API server serves the operator's kinds.
-// [NewMetrics] counts and times steps, reconciles and writes. [Reconciler.Run]
-// is for kinds that come and go while the operator runs.
+// [EnsureCRDs] applies the operator's CRDs and waits until the API server serves
+// them. [NewMetrics] counts and times steps, reconciles and writes.
+// [Reconciler.Run] is for kinds that are added and removed at run time.
 //
-// The package's example is a whole operator.
+// The package's example is a complete operator. README.md is a reference by
+// example, and docs/tutorial.md builds an operator from an empty folder.
 package operatorkit

@@ -7,17 +7,17 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Objects stay on the behaviour of their release; only the step that differs is another one.
+// Each object keeps the behavior of its release. Only the steps that differ are replaced.
 func ExampleNewRouter() {
-	says := func(text string) operatorkit.Step[*Greeting] {
+	greet := func(text string) operatorkit.Step[*Greeting] {
 		return operatorkit.NewStep("greet", func(_ context.Context, g *Greeting) operatorkit.Outcome {
 			g.Status.Text = text
 			return operatorkit.Done()
 		}, nil)
 	}
 	router, err := operatorkit.NewRouter(func(g *Greeting) string { return g.Labels["release"] },
-		operatorkit.Route[*Greeting]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: operatorkit.NewPipeline(says("Good day."))},
-		operatorkit.Route[*Greeting]{Releases: ">=2.0.0", Pipeline: operatorkit.NewPipeline(says("Hi!"))})
+		operatorkit.Route[*Greeting]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: operatorkit.NewPipeline(greet("Good day."))},
+		operatorkit.Route[*Greeting]{Releases: ">=2.0.0", Pipeline: operatorkit.NewPipeline(greet("Hi!"))})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -27,5 +27,5 @@ func ExampleNewRouter() {
 	_, err = router.PipelineFor(greeting)
 	fmt.Println(err)
 	// Output:
-	// release "0.9.0" is not one this operator knows; known are ">=1.0.0 <2.0.0-0", ">=2.0.0"
+	// this operator does not support release "0.9.0"; supported releases are ">=1.0.0 <2.0.0-0", ">=2.0.0"
 }

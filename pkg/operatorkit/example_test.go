@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Greeting is the operator's kind: it asks for a name and gets a text.
+// Greeting is the operator's kind. The operator writes a greeting for spec.name to status.text.
 type Greeting struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -30,13 +30,13 @@ type Greeting struct {
 	} `json:"status,omitempty"`
 }
 
-// GetConditions gives the kit access to the conditions.
+// GetConditions implements operatorkit.Conditioned.
 func (g *Greeting) GetConditions() []metav1.Condition { return g.Status.Conditions }
 
-// SetConditions gives the kit access to the conditions.
+// SetConditions implements operatorkit.Conditioned.
 func (g *Greeting) SetConditions(conditions []metav1.Condition) { g.Status.Conditions = conditions }
 
-// DeepCopyObject is what controller-gen writes for real kinds.
+// DeepCopyObject implements runtime.Object. Use controller-gen to generate it.
 func (g *Greeting) DeepCopyObject() runtime.Object {
 	c := *g
 	g.DeepCopyInto(&c.ObjectMeta)
@@ -44,13 +44,13 @@ func (g *Greeting) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// newGreeter is the operator. With a manager, what follows is
+// newGreeter returns the operator's reconciler. Add it to a manager with
 //
 //	greeter.SetupWithManager(mgr)
 func newGreeter(c client.Client) (*operatorkit.Reconciler[*Greeting], error) {
 	greet := operatorkit.NewStep("greet", func(_ context.Context, g *Greeting) operatorkit.Outcome {
 		if g.Spec.Name == "" {
-			return operatorkit.Stall("NameMissing", "Set spec.name to whom it should greet.")
+			return operatorkit.Stall("NameMissing", "Set spec.name.")
 		}
 		g.Status.Text = "Hello, " + g.Spec.Name + "!"
 		return operatorkit.Done().Explain("Greeted", "The greeting is in status.text.")
@@ -60,7 +60,7 @@ func newGreeter(c client.Client) (*operatorkit.Reconciler[*Greeting], error) {
 	})
 }
 
-// A whole operator, here with a client that keeps its objects in memory.
+// This is a complete operator. It uses a fake client instead of a manager.
 func Example() {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "example.com", Version: "v1"}, &Greeting{})

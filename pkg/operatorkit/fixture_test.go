@@ -2,13 +2,16 @@ package operatorkit_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,21 +19,83 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/aws-operator/aws-operator/internal/local/controlplane/controlplanetest"
-	"github.com/aws-operator/aws-operator/internal/patience"
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	controlplanetest.Main(m)
+	code := m.Run()
+	if err := stopAPIServer(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop the API server:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// patience is how long a test waits for a condition before it fails.
+const patience = 2 * time.Minute
+
+// shared is the API server of all tests of this package.
+var shared struct {
+	sync.Mutex
+
+	environment *envtest.Environment
+	config      *rest.Config
+}
+
+// apiServer returns a client configuration of a real API server, which it starts
+// once. It skips the test if KUBEBUILDER_ASSETS does not name a folder with etcd
+// and kube-apiserver.
+func apiServer(t *testing.T) *rest.Config {
+	t.Helper()
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		t.Skip("needs a kube-apiserver: set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver")
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.config != nil {
+		return shared.config
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory:    assets,
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatalf("start the API server: %v", err)
+	}
+	config.QPS, config.Burst = 1000, 1000
+	shared.environment, shared.config = environment, config
+	return config
+}
+
+func stopAPIServer() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.environment == nil {
+		return nil
+	}
+	return shared.environment.Stop()
+}
+
+// newNamespace creates a namespace for one test and returns its name.
+func newNamespace(t *testing.T, c client.Client) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return namespace.Name
 }
 
 const (
@@ -40,7 +105,7 @@ const (
 
 var widgetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 
-// Widget is the kind under test: a size is asked for, a label is the result.
+// Widget is the kind under test.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -50,13 +115,13 @@ type Widget struct {
 	Status WidgetStatus      `json:"status,omitempty"`
 }
 
-// WidgetSpec is what a user asks for.
+// WidgetSpec is the desired state.
 type WidgetSpec struct {
 	Size    int64  `json:"size,omitempty"`
 	Release string `json:"release,omitempty"`
 }
 
-// WidgetStatus is what the operator found.
+// WidgetStatus is the observed state.
 type WidgetStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Made               int64              `json:"made,omitempty"`
@@ -107,7 +172,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// definition makes a CRD with a spec and a status of free form.
+// definition returns a CRD whose spec and status allow any fields.
 func definition(kind, singular, plural string) *apiextensionsv1.CustomResourceDefinition {
 	free := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -133,34 +198,35 @@ func definition(kind, singular, plural string) *apiextensionsv1.CustomResourceDe
 	}
 }
 
-// suite is one test's operator and the namespace that it looks after.
+// suite is the manager of one test, and the namespace that it watches.
 type suite struct {
 	t         *testing.T
 	mgr       manager.Manager
-	c         client.Client // straight to the API server
+	c         client.Client // without a cache
 	namespace string
 }
 
-// newSuite makes a manager that looks after a namespace of its own; start it when it is set up.
+// newSuite returns a manager that watches a namespace of its own. Call start when it is set up.
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	cluster := controlplanetest.Shared(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	cfg := apiServer(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := operatorkit.EnsureCRDs(ctx, cluster.RESTConfig(), "operatorkit-test", definition("Widget", "widget", "widgets")); err != nil {
+	if err := operatorkit.EnsureCRDs(ctx, cfg, "operatorkit-test", definition("Widget", "widget", "widgets")); err != nil {
 		t.Fatal(err)
 	}
-	namespace := controlplanetest.Namespace(t, cluster)
-	mgr, err := ctrl.NewManager(cluster.RESTConfig(), manager.Options{
-		Scheme:     newScheme(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-		Controller: config.Controller{SkipNameValidation: new(true)}, // every test has its own manager
-	})
+	scheme := newScheme()
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(cluster.RESTConfig(), client.Options{Scheme: mgr.GetScheme()})
+	namespace := newNamespace(t, c)
+	mgr, err := ctrl.NewManager(cfg, manager.Options{
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Controller: config.Controller{SkipNameValidation: new(true)}, // Every test has its own manager.
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +303,7 @@ func (w *suite) delete(name string) {
 	}
 }
 
-// waitFor waits until the condition says status and reason for the widget's generation.
+// waitFor waits until the condition has the status and reason for the widget's generation.
 func (w *suite) waitFor(name, condition string, status metav1.ConditionStatus, reason string) *Widget {
 	w.t.Helper()
 	var widget *Widget
@@ -249,15 +315,16 @@ func (w *suite) waitFor(name, condition string, status metav1.ConditionStatus, r
 	return widget
 }
 
-func (w *suite) waitGone(name string) {
+func (w *suite) waitDeleted(name string) {
 	w.t.Helper()
-	w.eventually(name+" is gone", func() bool { return w.get(name) == nil }, func() any { return w.get(name) })
+	w.eventually(name+" is deleted", func() bool { return w.get(name) == nil }, func() any { return w.get(name) })
 }
 
-// eventually waits until the condition holds; it fails the test, with what is seen, if it never does.
+// eventually waits until the condition holds. If it does not, the test fails and reports what was seen.
 func (w *suite) eventually(what string, holds func() bool, seen func() any) {
 	w.t.Helper()
-	ctx := patience.Context(w.t)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
@@ -286,26 +353,26 @@ func (w *suite) events(name string) []string {
 	return lines
 }
 
-// diary is what steps note down, in order.
-type diary struct {
+// callLog records the calls of steps, in order.
+type callLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) note(line string) {
+func (d *callLog) note(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, line)
 }
 
-func (d *diary) read() []string {
+func (d *callLog) read() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lines)
 }
 
-// step notes down that it was called and is done.
-func (d *diary) step(name string) operatorkit.Step[*Widget] {
+// step returns a step that records its calls and is done.
+func (d *callLog) step(name string) operatorkit.Step[*Widget] {
 	return operatorkit.NewStep(name,
 		func(context.Context, *Widget) operatorkit.Outcome { d.note("+" + name); return operatorkit.Done() },
 		func(context.Context, *Widget) operatorkit.Outcome { d.note("-" + name); return operatorkit.Done() })

@@ -8,16 +8,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// freshness remembers the resource version of the reconciler's own last write
-// of each object until the cache shows it. Without it a reconcile that follows
-// a write at once would see the object as it was before, without what the last
-// run recorded in its status, and do things twice.
+// freshness remembers the resource version of the reconciler's last write of
+// each object until the cache contains it. A reconcile that reads an older
+// version would not see what the last run recorded in the status, and repeat it.
 type freshness struct {
 	mu      sync.Mutex
 	written map[types.NamespacedName]string
 }
 
-// wrote remembers the object's resource version, the answer to a write.
+// wrote remembers the resource version that a write returned.
 func (f *freshness) wrote(obj client.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,9 +26,8 @@ func (f *freshness) wrote(obj client.Object) {
 	f.written[client.ObjectKeyFromObject(obj)] = obj.GetResourceVersion()
 }
 
-// saw reports whether obj, as the cache has it, is at least as new as our last
-// write, which is then forgotten. Versions that cannot be compared are no
-// reason to wait.
+// saw reports whether obj, as the cache has it, is at least as new as the last
+// write, which it then forgets. Versions that cannot be compared count as new.
 func (f *freshness) saw(obj client.Object) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,8 +43,8 @@ func (f *freshness) saw(obj client.Object) bool {
 	return true
 }
 
-// gone forgets an object that is no more.
-func (f *freshness) gone(key types.NamespacedName) {
+// forget removes a deleted object.
+func (f *freshness) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.written, key)

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestFreshness(t *testing.T) {
+func TestStaleReadsAreDetected(t *testing.T) {
 	version := func(rv string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetName("one")
@@ -18,11 +18,11 @@ func TestFreshness(t *testing.T) {
 		wrote, cached string
 		want          bool
 	}{
-		"what was never written is fresh":           {cached: "5", want: true},
-		"our own write is fresh":                    {wrote: "9", cached: "9", want: true},
-		"what is older is not":                      {wrote: "10", cached: "9"},
-		"someone's later write is fresh":            {wrote: "9", cached: "10", want: true},
-		"what cannot be compared is taken as fresh": {wrote: "abc", cached: "9", want: true},
+		"an object that was never written is fresh":  {cached: "5", want: true},
+		"the own write is fresh":                     {wrote: "9", cached: "9", want: true},
+		"an older version is stale":                  {wrote: "10", cached: "9"},
+		"a later write of another client is fresh":   {wrote: "9", cached: "10", want: true},
+		"a version that cannot be compared is fresh": {wrote: "abc", cached: "9", want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -34,11 +34,11 @@ func TestFreshness(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 			if tc.want && len(f.written) != 0 {
-				t.Error("a write that the cache shows is still remembered")
+				t.Error("a write that the cache contains is still remembered")
 			}
-			f.gone(client.ObjectKeyFromObject(version("")))
+			f.forget(client.ObjectKeyFromObject(version("")))
 			if len(f.written) != 0 {
-				t.Error("an object that is gone is still remembered")
+				t.Error("a deleted object is still remembered")
 			}
 		})
 	}

@@ -7,26 +7,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts and times what reconcilers do. One Metrics serves all
-// reconcilers of a process. A nil *Metrics measures nothing.
+// Metrics counts and times the work of reconcilers. All reconcilers of a process
+// share one Metrics. A nil *Metrics measures nothing.
 //
-//   - <prefix>_step_duration_seconds{kind,step,outcome}: every step that ran;
-//     outcome is done, wait, stall or fail.
-//   - <prefix>_reconcile_duration_seconds{kind,outcome}: every reconcile;
-//     outcome is one of those four, or paused (nothing done), gone (the object
-//     is no more, or none of ours), behind (the cache did not yet show our own
-//     last write), yielded (put off, because people edit) or conflict (someone
-//     else wrote meanwhile).
-//   - <prefix>_reconcile_writes_total{kind,what}: writes to the API server;
-//     what is finalizer or status.
+//   - <prefix>_step_duration_seconds{kind,step,outcome}: a histogram of the
+//     steps that ran. The outcome is done, wait, stall or fail.
+//   - <prefix>_reconcile_duration_seconds{kind,outcome}: a histogram of
+//     reconciles. The outcome is one of those four, or one of the constants below.
+//   - <prefix>_reconcile_writes_total{kind,what}: a counter of writes to the API
+//     server; "what" is finalizer or status.
 type Metrics struct {
 	steps      *prometheus.HistogramVec
 	reconciles *prometheus.HistogramVec
 	writes     *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics with the given name prefix, for example
-// "aws_operator", and registers them. It errs if they are registered already.
+// Outcomes of reconciles in metrics, in addition to the kinds of Outcome.
+const (
+	// OutcomePaused means that the object is paused.
+	OutcomePaused = "paused"
+	// OutcomeDeleted means that the object no longer exists, or is being deleted
+	// and does not have the reconciler's finalizer.
+	OutcomeDeleted = "gone"
+	// OutcomeStale means that the cache did not yet contain the reconciler's last
+	// write of the object.
+	OutcomeStale = "behind"
+	// OutcomeLimited means that a BackgroundLimiter postponed the reconcile.
+	OutcomeLimited = "yielded"
+	// OutcomeConflict means that another client changed the object at the same time.
+	OutcomeConflict = "conflict"
+)
+
+// NewMetrics creates the metrics with the given name prefix, for example
+// "aws_operator", and registers them. It returns an error if they are already
+// registered.
 func NewMetrics(prefix string, registerer prometheus.Registerer) (*Metrics, error) {
 	buckets := []float64{.0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5, 30}
 	m := &Metrics{

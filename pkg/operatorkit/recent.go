@@ -8,18 +8,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tellEvery is how long what says only how far things are waits after a write.
-const tellEvery = time.Second
-
-// recent remembers when objects were written, for a second. Its time is the
-// machine's, as that of the queue is, whatever clock the conditions go by.
+// recent remembers when objects were written, for one interval. It uses the
+// real clock, as the work queue does, whichever clock the conditions use.
 type recent struct {
+	interval time.Duration
+
 	mu      sync.Mutex
 	written map[types.NamespacedName]time.Time
 	cleared time.Time
 }
 
-// wrote notes that an object was written now.
+// wrote records that an object was written now.
 func (r *recent) wrote(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,9 +26,9 @@ func (r *recent) wrote(key types.NamespacedName) {
 	if r.written == nil {
 		r.written = map[types.NamespacedName]time.Time{}
 	}
-	if now.Sub(r.cleared) > tellEvery {
+	if now.Sub(r.cleared) > r.interval {
 		for old, at := range r.written {
-			if now.Sub(at) > tellEvery {
+			if now.Sub(at) > r.interval {
 				delete(r.written, old)
 			}
 		}
@@ -38,7 +37,8 @@ func (r *recent) wrote(key types.NamespacedName) {
 	r.written[key] = now
 }
 
-// wait returns how long it is until a second after the object's last write; nothing or less if that is over.
+// wait returns the time that is left of the interval after the object's last
+// write, zero or less if the interval is over.
 func (r *recent) wait(key types.NamespacedName) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,5 +46,5 @@ func (r *recent) wait(key types.NamespacedName) time.Duration {
 	if !ok {
 		return 0
 	}
-	return tellEvery - clock.RealClock{}.Since(at)
+	return r.interval - clock.RealClock{}.Since(at)
 }

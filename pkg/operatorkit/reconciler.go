@@ -29,79 +29,97 @@ import (
 )
 
 const (
-	// lookAgainSoon is how long to leave the cache to catch up with a write.
-	lookAgainSoon = 10 * time.Millisecond
-	// writeTimeout bounds the writes that end a run, which go on after the
-	// process was told to stop.
+	// cacheRequeue is the delay after which the cache probably contains a write.
+	cacheRequeue = 10 * time.Millisecond
+	// writeTimeout limits the writes at the end of a run, which continue while the
+	// process stops.
 	writeTimeout = 10 * time.Second
-	// maxNote is what an Event allows its note to hold, in bytes.
+	// maxNote is the maximum length of an Event's note, in bytes.
 	maxNote = 1000
+
+	// The default concurrency keeps an API server busy. With twice as many
+	// workers, requests queue in front of it, and edits behind them.
+	defaultConcurrency         = 8
+	defaultStatusWriteInterval = time.Second
+	defaultRetryDelay          = 250 * time.Millisecond
+	maxRetryDelay              = 5 * time.Minute
 )
 
-// Options configure a Reconciler. Client, Pipelines and Finalizer are required.
+// Options configure a Reconciler. Client, Pipelines and Finalizer are required;
+// the zero value of every other option is its documented default.
 type Options[T client.Object] struct {
 	// Client reads objects from the manager's cache and writes them.
 	Client client.Client
-	// Pipelines picks what runs for an object: a Pipeline or a Router.
+	// Pipelines picks the steps for an object: a Pipeline or a Router.
 	Pipelines Selector[T]
-	// Finalizer, for example "example.com/operator", is put on an object before
-	// the first step runs and removed when every step is done deleting.
+	// Finalizer, for example "example.com/operator", is added to an object before
+	// the first step runs, and removed when every step is done deleting.
 	Finalizer string
-	// New makes an empty object. Only *unstructured.Unstructured needs it, to
-	// know its kind.
+	// New returns an empty object. It is required only for
+	// *unstructured.Unstructured, to set the kind. Default: a zero T.
 	New func() T
-	// PausedAnnotation is the annotation that pauses an object: then nothing is
-	// done, not even deletion. Every value but "false" (or "0", "f", …) pauses.
-	// Empty: there is none.
+	// PausedAnnotation is the annotation that pauses an object: no step runs, not
+	// even for its deletion. Every value except "false" (or "0", "f", …) pauses.
+	// Default: no annotation.
 	PausedAnnotation string
-	// Paused is another way to pause an object, for example by a field of its spec.
+	// Paused pauses further objects, for example by a field of their spec.
+	// Default: none.
 	Paused func(obj T) bool
-	// WhilePaused, if not nil, is called at each look at a paused object and does what must go on even then. It changes nothing in the
-	// object, and returns after what time to look again, 0 if not by itself.
-	WhilePaused func(ctx context.Context, obj T) time.Duration
-	// Writer writes what a run changed; by default NewStatusWriter.
+	// ReconcilePaused is called at each reconcile of a paused object, for work that
+	// must continue during a pause. It receives a copy, so its changes are not
+	// written. It returns the time after which to requeue the object, zero for
+	// never. Default: nothing continues.
+	ReconcilePaused func(ctx context.Context, obj T) time.Duration
+	// Writer writes the changes of a run. Default: NewStatusWriter.
 	Writer Writer[T]
-	// Recorder records an Event whenever the object's Synced condition gets
-	// another status, reason or message: a Warning for a failure or a stall. By
-	// default the manager's recorder.
+	// Recorder records an Event whenever the status, reason or message of the
+	// Synced condition changes: a Warning if Synced is False. Default: the
+	// manager's recorder.
 	Recorder events.EventRecorder
-	// Later, if not nil, reports whether all that changed in an object says only
-	// how far things are, so that it may be written a moment later. It need not look at
-	// the conditions that the kit writes. When an
-	// object says such a thing within a second of its last write, the write waits
-	// until that second is over, and may then say what has happened meanwhile too.
-	Later func(before, after T) bool
-	// Metrics, if not nil, counts and times what happens.
+	// DeferStatusWrite reports whether the changes between before and after are only
+	// progress, such as a counter, that may be written later. Such a change is
+	// written at most once per StatusWriteInterval and object; several become one
+	// write. The function can ignore the conditions that the reconciler writes: a
+	// change of their status or observed generation, and every change of an object
+	// that is being deleted, is written at once. Default: every change is written at
+	// once.
+	DeferStatusWrite func(before, after T) bool
+	// StatusWriteInterval is the minimum time between an object's last write and a
+	// write that DeferStatusWrite defers. Default: 1 second.
+	StatusWriteInterval time.Duration
+	// Metrics counts and times steps, reconciles and writes. Default: no metrics.
 	Metrics *Metrics
-	// Clock is the clock of the conditions and metrics; by default the real one.
+	// Clock is the clock of conditions and metrics. Default: the real clock.
 	Clock clock.PassiveClock
-	// Name names the controller in logs and metrics; by default the kind in lower case.
+	// Name names the controller in logs and metrics. Default: the kind in lower case.
 	Name string
-	// MaxConcurrentReconciles is how many objects are worked on at once; by default 8.
+	// MaxConcurrentReconciles is the number of objects that are reconciled at the
+	// same time. Default: 8.
 	MaxConcurrentReconciles int
-	// Pace, if not nil, slows this reconciler down while people edit objects of
-	// any that shares it.
-	Pace *Pace
-	// RateLimiter says how long to wait after a failure; by default 250 ms,
-	// doubled after every further one, up to 5 minutes.
+	// BackgroundLimiter limits concurrent reconciles while users edit objects of any
+	// reconciler that shares it. Default: no limit.
+	BackgroundLimiter *BackgroundLimiter
+	// RateLimiter returns the delay after a failure. Default: 250 milliseconds,
+	// doubled after each further failure of the object, up to 5 minutes.
 	RateLimiter workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// Reconciler runs the pipeline of one kind of object. It is a reconcile.Reconciler.
+// Reconciler runs the pipelines of one kind of object. It is a reconcile.Reconciler.
 type Reconciler[T client.Object] struct {
 	options Options[T]
 	kind    string
 	fresh   freshness
 	recent  recent
 	queue   atomic.Pointer[queue]
-	// running has the keys of the objects that are worked on.
+	// running contains the keys of the objects that are being reconciled.
 	running sync.Map
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// NewReconciler makes a reconciler. It errs when an option is missing, when T
-// has no conditions (see Conditioned) and when T is not in the client's scheme.
+// NewReconciler returns a reconciler. It returns an error if a required option is
+// missing, if T has no conditions (see Conditioned), or if T is not in the
+// client's scheme.
 func NewReconciler[T client.Object](o Options[T]) (*Reconciler[T], error) {
 	switch {
 	case o.Client == nil:
@@ -128,27 +146,26 @@ func NewReconciler[T client.Object](o Options[T]) (*Reconciler[T], error) {
 		o.Clock = clock.RealClock{}
 	}
 	if o.MaxConcurrentReconciles <= 0 {
-		o.MaxConcurrentReconciles = defaultWorkers
+		o.MaxConcurrentReconciles = defaultConcurrency
+	}
+	if o.StatusWriteInterval <= 0 {
+		o.StatusWriteInterval = defaultStatusWriteInterval
 	}
 	if o.RateLimiter == nil {
-		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](250*time.Millisecond, 5*time.Minute)
+		o.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](defaultRetryDelay, maxRetryDelay)
 	}
 	if o.Name == "" {
 		o.Name = strings.ToLower(gvk.Kind)
 	}
-	return &Reconciler[T]{options: o, kind: gvk.Kind}, nil
+	return &Reconciler[T]{options: o, kind: gvk.Kind, recent: recent{interval: o.StatusWriteInterval}}, nil
 }
 
-// newObject makes an empty T, which is a pointer to a struct.
+// newObject returns an empty T, which is a pointer to a struct.
 func newObject[T client.Object]() T {
 	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 }
 
-// defaultWorkers is enough to keep an API server busy; with twice as many,
-// requests only queue up in front of it, and edits behind them.
-const defaultWorkers = 8
-
-// Reconcile looks at one object and brings it one run further.
+// Reconcile runs the pipeline of one object once and writes the result.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	start := r.options.Clock.Now()
 	r.running.Store(req.NamespacedName, struct{}{})
@@ -158,22 +175,21 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	return result, err
 }
 
-// reconcile returns, beside what the queue wants to know, its outcome's word
-// for the metrics.
+// reconcile returns the outcome for the metrics in addition to the result for the queue.
 func (r *Reconciler[T]) reconcile(ctx context.Context, key types.NamespacedName) (string, reconcile.Result, error) {
 	obj := r.options.New()
 	if err := r.options.Client.Get(ctx, key, obj); err != nil {
 		return afterIO("", err)
 	}
 	if !r.fresh.saw(obj) {
-		return "behind", reconcile.Result{RequeueAfter: lookAgainSoon}, nil
+		return OutcomeStale, reconcile.Result{RequeueAfter: cacheRequeue}, nil
 	}
 	if isDeleting(obj) && !controllerutil.ContainsFinalizer(obj, r.options.Finalizer) {
-		return "gone", reconcile.Result{}, nil
+		return OutcomeDeleted, reconcile.Result{}, nil
 	}
-	done, granted := r.options.Pace.begin(obj.GetUID())
+	done, granted := r.options.BackgroundLimiter.begin(obj.GetUID())
 	if !granted {
-		return "yielded", reconcile.Result{RequeueAfter: yieldFor, Priority: new(priorityNormal)}, nil
+		return OutcomeLimited, reconcile.Result{RequeueAfter: backgroundRequeue, Priority: new(priorityNormal)}, nil
 	}
 	defer done()
 	if r.isPaused(obj) {
@@ -201,7 +217,7 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 	case outcome.IsDone() && isDeleting(obj):
 		return afterIO(word, r.removeFinalizer(ctx, before))
 	case outcome.Kind() == KindFail && ctx.Err() != nil:
-		// The process is being stopped: no news about the object.
+		// The process is stopping, so the failure says nothing about the object.
 		err = r.save(ctx, before, obj, verdict{})
 	default:
 		v := verdictOf(outcome)
@@ -209,11 +225,8 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 		if same(before, obj) {
 			break
 		}
-		if wait := r.waits(before, obj); wait > 0 {
-			if sooner := outcome.After(); sooner > 0 {
-				wait = min(wait, sooner)
-			}
-			return word, reconcile.Result{RequeueAfter: wait, Priority: new(priorityNormal)}, nil
+		if wait := r.deferral(before, obj); wait > 0 {
+			return word, reconcile.Result{RequeueAfter: soonest(wait, outcome.After()), Priority: new(priorityNormal)}, nil
 		}
 		err = r.write(ctx, before, obj, v)
 	}
@@ -230,23 +243,23 @@ func (r *Reconciler[T]) runPipeline(ctx context.Context, pipeline *Pipeline[T], 
 	}
 }
 
-// afterIO answers the queue when a run ends with a read or write of the object.
-// It turns a conflict into a quiet second look, and the disappearance of the
-// object into success.
+// afterIO returns the result of a run that ends with a read or write of the
+// object. A conflict requeues the object without an error. A missing object is a
+// success, since it was deleted.
 func afterIO(word string, err error) (string, reconcile.Result, error) {
 	switch {
 	case err == nil:
 		return word, reconcile.Result{}, nil
 	case apierrors.IsNotFound(err):
-		return "gone", reconcile.Result{}, nil
+		return OutcomeDeleted, reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
-		return "conflict", reconcile.Result{RequeueAfter: lookAgainSoon}, nil
+		return OutcomeConflict, reconcile.Result{RequeueAfter: cacheRequeue}, nil
 	default:
 		return KindFail.String(), reconcile.Result{}, err
 	}
 }
 
-// conclude puts the verdict into the object and saves it.
+// conclude sets the object's conditions and saves it.
 func (r *Reconciler[T]) conclude(ctx context.Context, before, after T, v verdict) error {
 	v.write(after, metav1.NewTime(r.options.Clock.Now()))
 	return r.save(ctx, before, after, v)
@@ -260,18 +273,17 @@ func (r *Reconciler[T]) save(ctx context.Context, before, after T, v verdict) er
 	return r.write(ctx, before, after, v)
 }
 
-// same reports whether the objects say the same, with Kubernetes' notion of equal times and quantities. Most are equal to the letter,
-// and that is found out in a fraction of the time.
+// same reports whether the objects are equal, with Kubernetes' equality of times
+// and quantities. reflect.DeepEqual is much faster and almost always suffices.
 func same(a, b client.Object) bool {
 	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // write writes an object that changed, and records an Event if the Synced
-// condition, which holds the last run's verdict, says something new. What the
-// steps recorded is worth writing also when the process is being stopped, so
-// the write outlives ctx.
+// condition, the result of the last run, changed. The write does not end with
+// ctx: when the process stops, the results of the steps must not be lost.
 func (r *Reconciler[T]) write(ctx context.Context, before, after T, v verdict) error {
-	news := newVerdict(before, after)
+	synced := changedSynced(before, after)
 	writeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := r.options.Writer.Write(writeCtx, before, after); err != nil {
@@ -279,21 +291,21 @@ func (r *Reconciler[T]) write(ctx context.Context, before, after T, v verdict) e
 	}
 	r.fresh.wrote(after)
 	r.options.Metrics.wrote(r.kind, "status")
-	if r.options.Later != nil {
+	if r.options.DeferStatusWrite != nil {
 		r.recent.wrote(client.ObjectKeyFromObject(after))
 	}
-	if news != nil {
-		log.FromContext(ctx).Info(news.Message, "reason", news.Reason)
-		if !v.quiet || isTurn(before, after) {
-			r.announce(after, news)
+	if synced != nil {
+		log.FromContext(ctx).Info(synced.Message, "reason", synced.Reason)
+		if !v.noEvent || isRecoveryOrRegression(before, after) {
+			r.recordEvent(after, synced)
 		}
 	}
 	return nil
 }
 
-// newVerdict returns the Synced condition of after if it says something new,
-// compared with that of before, and nil otherwise.
-func newVerdict(before, after client.Object) *metav1.Condition {
+// changedSynced returns the Synced condition of after if it differs from that of
+// before, and nil otherwise.
+func changedSynced(before, after client.Object) *metav1.Condition {
 	was, is := FindCondition(before, ConditionSynced), FindCondition(after, ConditionSynced)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
 		return nil
@@ -301,20 +313,21 @@ func newVerdict(before, after client.Object) *metav1.Condition {
 	return is.DeepCopy()
 }
 
-// isTurn reports whether an object was ready or in trouble before and is not after.
-func isTurn(before, after client.Object) bool {
-	return says(before, ConditionReady, metav1.ConditionTrue) && !says(after, ConditionReady, metav1.ConditionTrue) ||
-		says(before, ConditionSynced, metav1.ConditionFalse) && !says(after, ConditionSynced, metav1.ConditionFalse)
+// isRecoveryOrRegression reports whether an object is no longer Ready, or no
+// longer has Synced False.
+func isRecoveryOrRegression(before, after client.Object) bool {
+	return has(before, ConditionReady, metav1.ConditionTrue) && !has(after, ConditionReady, metav1.ConditionTrue) ||
+		has(before, ConditionSynced, metav1.ConditionFalse) && !has(after, ConditionSynced, metav1.ConditionFalse)
 }
 
-func says(obj client.Object, conditionType string, status metav1.ConditionStatus) bool {
+func has(obj client.Object, conditionType string, status metav1.ConditionStatus) bool {
 	condition := FindCondition(obj, conditionType)
 	return condition != nil && condition.Status == status
 }
 
-// waits returns how long what a run found is to wait before it is written, 0 if it is not.
-func (r *Reconciler[T]) waits(before, after T) time.Duration {
-	if r.options.Later == nil || isDeleting(after) {
+// deferral returns how long to defer the write of a run's changes, zero to write now.
+func (r *Reconciler[T]) deferral(before, after T) time.Duration {
+	if r.options.DeferStatusWrite == nil || isDeleting(after) {
 		return 0
 	}
 	wait := r.recent.wait(client.ObjectKeyFromObject(after))
@@ -327,24 +340,24 @@ func (r *Reconciler[T]) waits(before, after T) time.Duration {
 			return 0
 		}
 	}
-	if !r.options.Later(before, after) {
+	if !r.options.DeferStatusWrite(before, after) {
 		return 0
 	}
 	return wait
 }
 
-func (r *Reconciler[T]) announce(obj T, news *metav1.Condition) {
+func (r *Reconciler[T]) recordEvent(obj T, synced *metav1.Condition) {
 	if r.options.Recorder == nil {
 		return
 	}
 	eventType, action := corev1.EventTypeNormal, "Reconcile"
-	if news.Status == metav1.ConditionFalse {
+	if synced.Status == metav1.ConditionFalse {
 		eventType = corev1.EventTypeWarning
 	}
 	if isDeleting(obj) {
 		action = "Delete"
 	}
-	r.options.Recorder.Eventf(obj, nil, eventType, news.Reason, action, "%s", cut(news.Message, maxNote))
+	r.options.Recorder.Eventf(obj, nil, eventType, synced.Reason, action, "%s", cut(synced.Message, maxNote))
 }
 
 func (r *Reconciler[T]) addFinalizer(ctx context.Context, obj T) error {
@@ -367,32 +380,33 @@ func (r *Reconciler[T]) patchFinalizers(ctx context.Context, before, after T) er
 	if err := r.options.Client.Patch(ctx, after, patch); err != nil {
 		return fmt.Errorf("write finalizers: %w", err)
 	}
-	if len(after.GetFinalizers()) > 0 { // without any, a deleted object is gone
+	if len(after.GetFinalizers()) > 0 { // Without finalizers a deleted object no longer exists.
 		r.fresh.wrote(after)
 	}
 	r.options.Metrics.wrote(r.kind, "finalizer")
 	return nil
 }
 
-// IsMarkedPaused reports whether an object's annotation pauses it: by any value but one that says false, since whoever writes it means it.
-func IsMarkedPaused(obj client.Object, annotation string) bool {
+// HasPausedAnnotation reports whether the annotation pauses an object: it exists,
+// and its value is not false in the sense of strconv.ParseBool.
+func HasPausedAnnotation(obj client.Object, annotation string) bool {
 	value, ok := obj.GetAnnotations()[annotation]
 	paused, err := strconv.ParseBool(value)
 	return ok && (paused || err != nil)
 }
 
 func (r *Reconciler[T]) isPaused(obj T) bool {
-	return IsMarkedPaused(obj, r.options.PausedAnnotation) ||
+	return HasPausedAnnotation(obj, r.options.PausedAnnotation) ||
 		r.options.Paused != nil && r.options.Paused(obj)
 }
 
-// pause says that the object is paused, and does what goes on nevertheless.
+// pause calls ReconcilePaused and sets the conditions of a paused object.
 func (r *Reconciler[T]) pause(ctx context.Context, obj T) (string, reconcile.Result, error) {
 	var after time.Duration
-	if r.options.WhilePaused != nil {
-		after = r.options.WhilePaused(ctx, copyOf(obj))
+	if r.options.ReconcilePaused != nil {
+		after = r.options.ReconcilePaused(ctx, copyOf(obj))
 	}
-	word, result, err := afterIO("paused", r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
+	word, result, err := afterIO(OutcomePaused, r.conclude(ctx, copyOf(obj), obj, r.pausedVerdict()))
 	if err == nil && after > 0 {
 		result.RequeueAfter = after
 	}
@@ -400,14 +414,14 @@ func (r *Reconciler[T]) pause(ctx context.Context, obj T) (string, reconcile.Res
 }
 
 func (r *Reconciler[T]) pausedVerdict() verdict {
-	message := "Nothing is done for this object, not even deletion, until it is no longer paused."
+	message := "The object is paused: the operator does not reconcile or delete it until it is resumed."
 	if r.options.PausedAnnotation != "" {
-		message = fmt.Sprintf("Nothing is done for this object, not even deletion, until it is no longer paused (annotation %s).", r.options.PausedAnnotation)
+		message = fmt.Sprintf("The object is paused: the operator does not reconcile or delete it until it is resumed (annotation %s).", r.options.PausedAnnotation)
 	}
 	return verdict{paused: true, reason: ReasonPaused, message: message}
 }
 
-// sentence makes an error's text one: a capital letter and a full stop.
+// sentence turns an error's text into a sentence: a capital letter and a period.
 func sentence(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:] + "."

@@ -25,8 +25,8 @@ import (
 
 type outcomeFunc = operatorkit.StepFunc[*Widget]
 
-func TestLivesAndDiesInOrder(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestStepsRunInOrderAndDeleteInReverse(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	guard := operatorkit.NewStep("guard", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
 		if !controllerutil.ContainsFinalizer(w.get(widget.Name), finalizer) {
 			seen.note("an effect before the finalizer")
@@ -41,21 +41,21 @@ func TestLivesAndDiesInOrder(t *testing.T) {
 		t.Errorf("observed generation %d, want %d", widget.Status.ObservedGeneration, widget.Generation)
 	}
 	if diff := cmp.Diff([]string{"+a", "+b", "+c"}, seen.read()); diff != "" {
-		t.Errorf("creating, steps run first to last and once (-want +got):\n%s", diff)
+		t.Errorf("creation runs the steps first to last, once (-want +got):\n%s", diff)
 	}
 	w.delete("one")
-	w.waitGone("one")
+	w.waitDeleted("one")
 	if diff := cmp.Diff([]string{"+a", "+b", "+c", "-c", "-b", "-a"}, seen.read()); diff != "" {
-		t.Errorf("deleting, steps run last to first and once (-want +got):\n%s", diff)
+		t.Errorf("deletion runs the steps last to first, once (-want +got):\n%s", diff)
 	}
 }
 
-func TestDeletionKeepsTheObjectUntilEveryStepIsDone(t *testing.T) {
+func TestDeletedObjectRemainsUntilEveryStepIsDone(t *testing.T) {
 	w := newSuite(t)
-	var mayGo atomic.Bool
+	var deleted atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("stack", nil,
 		func(context.Context, *Widget) operatorkit.Outcome {
-			if !mayGo.Load() {
+			if !deleted.Load() {
 				return operatorkit.Wait(0, "Deleting", "The stack is being deleted.")
 			}
 			return operatorkit.Done()
@@ -64,13 +64,13 @@ func TestDeletionKeepsTheObjectUntilEveryStepIsDone(t *testing.T) {
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	w.delete("one")
 	w.waitFor("one", "Ready", metav1.ConditionFalse, "Deleting")
-	mayGo.Store(true)
-	r.Wake(client.ObjectKeyFromObject(widget))
-	w.waitGone("one")
+	deleted.Store(true)
+	r.Enqueue(client.ObjectKeyFromObject(widget))
+	w.waitDeleted("one")
 }
 
-func TestStepThatIsNotDoneEndsTheRun(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestPipelineStopsAtTheFirstStepThatIsNotDone(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	var ready atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("stack", func(context.Context, *Widget) operatorkit.Outcome {
@@ -83,22 +83,22 @@ func TestStepThatIsNotDoneEndsTheRun(t *testing.T) {
 	widget := w.create("one")
 	waiting := w.waitFor("one", "Ready", metav1.ConditionFalse, "StackInProgress")
 	if c := operatorkit.FindCondition(waiting, operatorkit.ConditionSynced); c == nil || c.Status != metav1.ConditionTrue {
-		t.Errorf("waiting is no trouble, so Synced should be True: %+v", c)
+		t.Errorf("a Wait that is not degraded must have Synced True: %+v", c)
 	}
 	if got := seen.read(); len(got) != 0 {
 		t.Errorf("steps after the waiting one ran: %v", got)
 	}
 	ready.Store(true)
-	r.Wake(client.ObjectKeyFromObject(widget))
+	r.Enqueue(client.ObjectKeyFromObject(widget))
 	w.waitFor("one", "Ready", metav1.ConditionTrue, "StackComplete")
 }
 
-func TestWaitLooksAgainByItself(t *testing.T) {
+func TestWaitRequeuesTheObject(t *testing.T) {
 	w := newSuite(t)
-	var looks atomic.Int64
+	var runs atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("stack", func(context.Context, *Widget) operatorkit.Outcome {
-			if looks.Add(1) < 3 {
+			if runs.Add(1) < 3 {
 				return operatorkit.Wait(time.Millisecond, "StackInProgress", "The stack is being created.")
 			}
 			return operatorkit.Done()
@@ -108,27 +108,26 @@ func TestWaitLooksAgainByItself(t *testing.T) {
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
-// A stalled object may have other things to be looked after.
-func TestStallLooksAgainIfAsked(t *testing.T) {
+func TestStallWithRequeueAfterIsRequeued(t *testing.T) {
 	w := newSuite(t)
-	var looks atomic.Int64
+	var runs atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("check", func(context.Context, *Widget) operatorkit.Outcome {
-			looks.Add(1)
-			return operatorkit.Stall("SizeMissing", "Set spec.size.").LookAgain(10 * time.Millisecond)
+			runs.Add(1)
+			return operatorkit.Stall("SizeMissing", "Set spec.size.").RequeueAfter(10 * time.Millisecond)
 		}, nil),
 	)})
 	w.create("one")
 	w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, "SizeMissing")
-	w.eventually("further looks", func() bool { return looks.Load() > 2 }, func() any { return looks.Load() })
+	w.eventually("further runs", func() bool { return runs.Load() > 2 }, func() any { return runs.Load() })
 }
 
-func TestStallWaitsForAPerson(t *testing.T) {
+func TestStalledObjectIsReconciledOnlyAfterAnEdit(t *testing.T) {
 	w := newSuite(t)
-	var looks atomic.Int64
+	var runs atomic.Int64
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("check", func(_ context.Context, widget *Widget) operatorkit.Outcome {
-			looks.Add(1)
+			runs.Add(1)
 			if widget.Spec.Size == 0 {
 				return operatorkit.Stall("SizeMissing", "Set spec.size.")
 			}
@@ -138,33 +137,33 @@ func TestStallWaitsForAPerson(t *testing.T) {
 	w.create("one")
 	widget := w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, "SizeMissing")
 	if c := operatorkit.FindCondition(widget, operatorkit.ConditionReconciling); c != nil {
-		t.Errorf("a stalled object is not being reconciled: %+v", c)
+		t.Errorf("a stalled object must not have Reconciling: %+v", c)
 	}
-	// Other objects come and go; the stalled one is left alone.
+	// Other objects do not cause reconciles of the stalled one.
 	w.create("two")
 	w.waitFor("two", operatorkit.ConditionStalled, metav1.ConditionTrue, "SizeMissing")
-	if got := looks.Load(); got != 2 {
-		t.Errorf("%d looks at two stalled objects, want 2", got)
+	if got := runs.Load(); got != 2 {
+		t.Errorf("%d runs for two stalled objects, want 2", got)
 	}
 	w.edit("one", func(widget *Widget) { widget.Spec.Size = 1 })
 	widget = w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 	if c := operatorkit.FindCondition(widget, operatorkit.ConditionStalled); c != nil {
-		t.Errorf("Stalled should be gone: %+v", c)
+		t.Errorf("Stalled should be removed: %+v", c)
 	}
 	w.eventually("two Events", func() bool { return len(w.events("one")) == 2 }, func() any { return w.events("one") })
-	want := []string{"Warning SizeMissing Set spec.size.", "Normal Ready Everything this object asks for is in place."}
+	want := []string{"Warning SizeMissing Set spec.size.", "Normal Ready All resources of this object are up to date."}
 	if diff := cmp.Diff(want, w.events("one")); diff != "" {
-		t.Errorf("one Event for every change (-want +got):\n%s", diff)
+		t.Errorf("one Event per change (-want +got):\n%s", diff)
 	}
 }
 
-func TestQuietWaitsAreToldByTheConditionsAlone(t *testing.T) {
+func TestWaitWithoutEventRecordsNoEvent(t *testing.T) {
 	w := newSuite(t)
 	var ready atomic.Int64
 	controller := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("count", func(context.Context, *Widget) operatorkit.Outcome {
 			if n := ready.Load(); n < 3 {
-				return operatorkit.Wait(0, "PartsMissing", fmt.Sprintf("%d of 3 parts are ready.", n)).Quietly()
+				return operatorkit.Wait(0, "PartsMissing", fmt.Sprintf("%d of 3 parts are ready.", n)).WithoutEvent()
 			}
 			return operatorkit.Done()
 		}, nil),
@@ -180,23 +179,23 @@ func TestQuietWaitsAreToldByTheConditionsAlone(t *testing.T) {
 	}
 	move := func(n int64) {
 		ready.Store(n)
-		controller.Wake(key)
+		controller.Enqueue(key)
 	}
 	says("0 of 3 parts are ready.")
 	move(2)
 	says("2 of 3 parts are ready.")
 	move(3)
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
-	move(1) // What was ready and is no more is news.
+	move(1) // The object is no longer Ready, so there is an Event.
 	says("1 of 3 parts are ready.")
 	w.eventually("two Events", func() bool { return len(w.events("one")) == 2 }, func() any { return w.events("one") })
-	want := []string{"Normal Ready Everything this object asks for is in place.", "Normal PartsMissing 1 of 3 parts are ready."}
+	want := []string{"Normal Ready All resources of this object are up to date.", "Normal PartsMissing 1 of 3 parts are ready."}
 	if diff := cmp.Diff(want, w.events("one")); diff != "" {
-		t.Errorf("Events of what turned only (-want +got):\n%s", diff)
+		t.Errorf("Events only when Ready changes (-want +got):\n%s", diff)
 	}
 }
 
-// countingWriter counts the writes of a status.
+// countingWriter counts the writes of the status.
 type countingWriter struct {
 	operatorkit.Writer[*Widget]
 
@@ -205,70 +204,70 @@ type countingWriter struct {
 
 func (w *countingWriter) Write(ctx context.Context, before, after *Widget) error {
 	w.writes.Add(1)
-	return w.Writer.Write(ctx, before, after) //nolint:wrapcheck // It stands for the writer.
+	return w.Writer.Write(ctx, before, after) //nolint:wrapcheck // It only delegates.
 }
 
-func TestWhatOnlySaysHowFarThingsAreIsWrittenLater(t *testing.T) {
+func TestDeferredStatusWritesAreCombined(t *testing.T) {
 	w := newSuite(t)
 	const parts = 50
-	var looks atomic.Int64
+	var runs atomic.Int64
 	writer := &countingWriter{Writer: operatorkit.NewStatusWriter[*Widget](w.mgr.GetClient())}
 	w.operate(operatorkit.Options[*Widget]{
-		Writer: writer, Later: func(_, _ *Widget) bool { return true },
+		Writer: writer, DeferStatusWrite: func(_, _ *Widget) bool { return true },
 		Pipelines: operatorkit.NewPipeline(operatorkit.NewStep("count", func(_ context.Context, widget *Widget) operatorkit.Outcome {
-			widget.Status.Made = min(looks.Add(1), parts)
-			return operatorkit.Wait(time.Millisecond, "PartsMissing", fmt.Sprintf("%d parts are ready.", widget.Status.Made)).Quietly()
+			widget.Status.Made = min(runs.Add(1), parts)
+			return operatorkit.Wait(time.Millisecond, "PartsMissing", fmt.Sprintf("%d parts are ready.", widget.Status.Made)).WithoutEvent()
 		}, nil)),
 	})
 	w.create("one")
-	w.eventually("all parts to be told", func() bool { return w.get("one").Status.Made == parts }, func() any { return w.get("one").Status })
+	w.eventually("all parts are reported", func() bool { return w.get("one").Status.Made == parts }, func() any { return w.get("one").Status })
 	if writes := writer.writes.Load(); writes >= parts {
-		t.Errorf("%d writes told of %d parts, want fewer", writes, parts)
+		t.Errorf("%d writes for %d parts, want fewer", writes, parts)
 	}
 }
 
-func TestFailureIsTriedAgain(t *testing.T) {
+func TestFailureIsRetried(t *testing.T) {
 	cases := map[string]struct {
-		trouble       outcomeFunc
+		failure       outcomeFunc
 		reason, words string
 	}{
-		"a plain error is told as it is": {
-			trouble: func(context.Context, *Widget) operatorkit.Outcome {
+		"a plain error is reported with its step": {
+			failure: func(context.Context, *Widget) operatorkit.Outcome {
 				return operatorkit.Fail(errors.New("the line is busy"))
 			},
-			reason: operatorkit.ReasonFailed, words: `Step "call" failed and will be tried again: the line is busy.`,
+			reason: operatorkit.ReasonFailed, words: `Step "call" failed and will be retried: the line is busy.`,
 		},
-		"an explained error is told as explained": {
-			trouble: func(context.Context, *Widget) operatorkit.Outcome {
-				return operatorkit.Fail(errors.New("RequestID: 1234")).Explain("Busy", "The line is busy; it is tried again.")
+		"an explained error is reported as explained": {
+			failure: func(context.Context, *Widget) operatorkit.Outcome {
+				return operatorkit.Fail(errors.New("RequestID: 1234")).Explain("Busy", "The line is busy. The call will be retried.")
 			},
-			reason: "Busy", words: "The line is busy; it is tried again.",
+			reason: "Busy", words: "The line is busy. The call will be retried.",
 		},
-		"a missing thing is not the object itself": {
-			trouble: func(context.Context, *Widget) operatorkit.Outcome {
+		"NotFound of another object": {
+			failure: func(context.Context, *Widget) operatorkit.Outcome {
 				return operatorkit.Fail(apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "key"))
 			},
-			reason: operatorkit.ReasonFailed, words: `Step "call" failed and will be tried again: secrets "key" not found.`,
+			reason: operatorkit.ReasonFailed, words: `Step "call" failed and will be retried: secrets "key" not found.`,
 		},
-		"a panic is a failure of its step": {
-			trouble: func(context.Context, *Widget) operatorkit.Outcome { panic("nil map") },
-			reason:  operatorkit.ReasonFailed, words: `Step "call" failed and will be tried again: panic: nil map.`,
+		"a panic is reported with its step": {
+			failure: func(context.Context, *Widget) operatorkit.Outcome { panic("nil map") },
+			reason:  operatorkit.ReasonFailed, words: `Step "call" failed and will be retried: panic: nil map.`,
 		},
-		"an outcome that nobody filled in is no success": {
-			trouble: func(context.Context, *Widget) operatorkit.Outcome { return operatorkit.Outcome{} },
-			reason:  operatorkit.ReasonFailed, words: `Step "call" failed and will be tried again: the step returned no outcome.`,
+		"an uninitialized outcome": {
+			failure: func(context.Context, *Widget) operatorkit.Outcome { return operatorkit.Outcome{} },
+			reason:  operatorkit.ReasonFailed, words: `Step "call" failed and will be retried: the step returned no outcome.`,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newSuite(t)
-			var well atomic.Bool
+			var recovered atomic.Bool
 			w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
 				operatorkit.NewStep("call", func(ctx context.Context, widget *Widget) operatorkit.Outcome {
-					if well.Load() {
+					if recovered.Load() {
 						return operatorkit.Done()
 					}
-					return tc.trouble(ctx, widget)
+					return tc.failure(ctx, widget)
 				}, nil),
 			)})
 			w.create("one")
@@ -276,33 +275,33 @@ func TestFailureIsTriedAgain(t *testing.T) {
 			if got := operatorkit.FindCondition(widget, operatorkit.ConditionReady).Message; got != tc.words {
 				t.Errorf("message %q, want %q", got, tc.words)
 			}
-			well.Store(true)
+			recovered.Store(true)
 			w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 		})
 	}
 }
 
-func TestPauseStopsEverything(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestPausedObjectIsNeitherReconciledNorDeleted(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(seen.step("a"))})
 	w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	w.edit("one", func(widget *Widget) { widget.Annotations = map[string]string{paused: "true"} })
 	widget := w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionUnknown, operatorkit.ReasonPaused)
 	if c := operatorkit.FindCondition(widget, operatorkit.ConditionReady); c.Status != metav1.ConditionTrue {
-		t.Errorf("pausing makes nothing unready: %+v", c)
+		t.Errorf("a pause must not change Ready: %+v", c)
 	}
 	w.delete("one")
 	w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionUnknown, operatorkit.ReasonPaused)
 	if diff := cmp.Diff([]string{"+a"}, seen.read()); diff != "" {
-		t.Errorf("something was done while paused (-want +got):\n%s", diff)
+		t.Errorf("no step may run during a pause (-want +got):\n%s", diff)
 	}
 	w.edit("one", func(widget *Widget) { widget.Annotations = map[string]string{paused: "false"} })
-	w.waitGone("one")
+	w.waitDeleted("one")
 }
 
-func TestPauseByTheObjectsOwnField(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestFieldOfTheSpecPausesAnObject(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	w.operate(operatorkit.Options[*Widget]{
 		Pipelines: operatorkit.NewPipeline(seen.step("a")),
 		Paused:    func(widget *Widget) bool { return widget.Spec.Size == 0 },
@@ -310,23 +309,23 @@ func TestPauseByTheObjectsOwnField(t *testing.T) {
 	w.create("one")
 	widget := w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionUnknown, operatorkit.ReasonPaused)
 	if controllerutil.ContainsFinalizer(widget, finalizer) || len(seen.read()) != 0 {
-		t.Errorf("an object paused from birth was touched: %v, %v", widget.Finalizers, seen.read())
+		t.Errorf("an object that was created paused was changed: %v, %v", widget.Finalizers, seen.read())
 	}
 	w.edit("one", func(widget *Widget) { widget.Spec.Size = 1 })
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
-func TestWhatGoesOnWhilePaused(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
-	var looks atomic.Int32
-	again := make(chan struct{})
+func TestReconcilePausedRunsDuringAPause(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
+	var runs atomic.Int32
+	repeated := make(chan struct{})
 	w.operate(operatorkit.Options[*Widget]{
 		Pipelines: operatorkit.NewPipeline(seen.step("a")),
 		Paused:    func(*Widget) bool { return true },
-		WhilePaused: func(_ context.Context, widget *Widget) time.Duration {
-			widget.Spec.Size = 7 // of no effect
-			if looks.Add(1) == 3 {
-				close(again)
+		ReconcilePaused: func(_ context.Context, widget *Widget) time.Duration {
+			widget.Spec.Size = 7 // It is not written.
+			if runs.Add(1) == 3 {
+				close(repeated)
 			}
 			return time.Millisecond
 		},
@@ -334,17 +333,17 @@ func TestWhatGoesOnWhilePaused(t *testing.T) {
 	w.create("one")
 	widget := w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionUnknown, operatorkit.ReasonPaused)
 	select {
-	case <-again:
+	case <-repeated:
 	case <-time.After(10 * time.Second):
-		t.Fatalf("it was looked at %d times", looks.Load())
+		t.Fatalf("ReconcilePaused ran %d times, want 3", runs.Load())
 	}
 	if widget.Spec.Size == 7 || len(seen.read()) != 0 {
-		t.Errorf("more was done: %+v, %v", widget.Spec, seen.read())
+		t.Errorf("the pause was not respected: %+v, %v", widget.Spec, seen.read())
 	}
 }
 
-func TestNothingChangedWritesNothing(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestReconcileWithoutChangesWritesNothing(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	registry := prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", registry)
 	if err != nil {
@@ -353,11 +352,11 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(seen.step("a")), Metrics: metrics})
 	widget := w.create("one")
 	before := w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
-	r.Wake(client.ObjectKeyFromObject(widget))
+	r.Enqueue(client.ObjectKeyFromObject(widget))
 	w.eventually("a second run", func() bool { return len(seen.read()) == 2 }, func() any { return seen.read() })
 	w.delete("one")
 	w.eventually("deletion", func() bool { return slices.Contains(seen.read(), "-a") }, func() any { return seen.read() })
-	w.waitGone("one")
+	w.waitDeleted("one")
 	if before.Generation != 1 {
 		t.Errorf("the operator changed the spec: generation %d", before.Generation)
 	}
@@ -367,7 +366,7 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 test_reconcile_writes_total{kind="Widget",what="finalizer"} 2
 test_reconcile_writes_total{kind="Widget",what="status"} 1
 `
-	w.eventually("the writes of a whole life are counted", func() bool {
+	w.eventually("all writes are counted", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "test_reconcile_writes_total") == nil
 	}, func() any {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "test_reconcile_writes_total")
@@ -377,9 +376,9 @@ test_reconcile_writes_total{kind="Widget",what="status"} 1
 	}
 }
 
-func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
+func TestConflictIsRetriedWithoutAnEvent(t *testing.T) {
 	w := newSuite(t)
-	var meddled atomic.Bool
+	var edited atomic.Bool
 	registry := prometheus.NewRegistry()
 	metrics, err := operatorkit.NewMetrics("test", registry)
 	if err != nil {
@@ -387,7 +386,7 @@ func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
 	}
 	w.operate(operatorkit.Options[*Widget]{Metrics: metrics, Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
-			if !meddled.Swap(true) {
+			if !edited.Swap(true) {
 				w.edit(widget.Name, func(widget *Widget) { widget.Spec.Size = 7 })
 			}
 			widget.Status.Made = widget.Spec.Size
@@ -397,17 +396,17 @@ func TestConflictIsLookedAtAgainQuietly(t *testing.T) {
 	w.create("one")
 	widget := w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 	if widget.Status.Made != 7 {
-		t.Errorf("made %d, want the 7 that was asked for meanwhile", widget.Status.Made)
+		t.Errorf("made %d, want 7 from the concurrent edit", widget.Status.Made)
 	}
 	w.eventually("the Event of readiness", func() bool { return len(w.events("one")) > 0 }, func() any { return nil })
-	if diff := cmp.Diff([]string{"Normal Ready Everything this object asks for is in place."}, w.events("one")); diff != "" {
-		t.Errorf("a conflict is no news (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"Normal Ready All resources of this object are up to date."}, w.events("one")); diff != "" {
+		t.Errorf("a conflict must not record an Event (-want +got):\n%s", diff)
 	}
 }
 
-// A run that follows a write at once must see what that write recorded.
-func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+// The cache may lag behind the reconciler's own writes.
+func TestEveryRunSeesTheStatusOfTheLastRun(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	var r *operatorkit.Reconciler[*Widget]
 	started := make(chan struct{})
 	r = w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
@@ -418,8 +417,8 @@ func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
 			}
 			widget.Status.Made++
 			seen.note(fmt.Sprint(widget.Status.Made))
-			r.Wake(client.ObjectKeyFromObject(widget))
-			return operatorkit.Wait(0, "Counting", "Not there yet.")
+			r.Enqueue(client.ObjectKeyFromObject(widget))
+			return operatorkit.Wait(0, "Counting", "Not complete.")
 		}, nil),
 	)})
 	close(started)
@@ -430,16 +429,16 @@ func TestEveryRunSeesWhatTheLastOneRecorded(t *testing.T) {
 		want = append(want, fmt.Sprint(i+1))
 	}
 	if diff := cmp.Diff(want, seen.read()); diff != "" {
-		t.Errorf("something was done twice (-want +got):\n%s", diff)
+		t.Errorf("a step ran on a stale status (-want +got):\n%s", diff)
 	}
 }
 
-func TestReadyStaysThroughAFailedLook(t *testing.T) {
+func TestFailureKeepsReadyOfTheSameGeneration(t *testing.T) {
 	w := newSuite(t)
-	var ill atomic.Bool
+	var failing atomic.Bool
 	r := w.operate(operatorkit.Options[*Widget]{Pipelines: operatorkit.NewPipeline(
-		operatorkit.NewStep("look", func(context.Context, *Widget) operatorkit.Outcome {
-			if ill.Load() {
+		operatorkit.NewStep("check", func(context.Context, *Widget) operatorkit.Outcome {
+			if failing.Load() {
 				return operatorkit.Fail(errors.New("the line is busy"))
 			}
 			return operatorkit.Done()
@@ -447,19 +446,19 @@ func TestReadyStaysThroughAFailedLook(t *testing.T) {
 	)})
 	widget := w.create("one")
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
-	ill.Store(true)
-	r.Wake(client.ObjectKeyFromObject(widget))
+	failing.Store(true)
+	r.Enqueue(client.ObjectKeyFromObject(widget))
 	widget = w.waitFor("one", operatorkit.ConditionSynced, metav1.ConditionFalse, operatorkit.ReasonFailed)
 	if c := operatorkit.FindCondition(widget, operatorkit.ConditionReady); c.Status != metav1.ConditionTrue {
-		t.Errorf("what was ready still is: %+v", c)
+		t.Errorf("a failure must not change Ready: %+v", c)
 	}
 	w.edit("one", func(widget *Widget) { widget.Spec.Size = 1 })
 	w.waitFor("one", operatorkit.ConditionReady, metav1.ConditionFalse, operatorkit.ReasonFailed)
 }
 
-func TestEditOvertakesABacklog(t *testing.T) {
+func TestEditOvertakesABacklogOfNewObjects(t *testing.T) {
 	const crowd = 20
-	w, seen := newSuite(t), &diary{}
+	w, seen := newSuite(t), &callLog{}
 	var block atomic.Pointer[chan struct{}]
 	w.operate(operatorkit.Options[*Widget]{MaxConcurrentReconciles: 1, Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
@@ -479,7 +478,7 @@ func TestEditOvertakesABacklog(t *testing.T) {
 		w.create(fmt.Sprintf("new-%d", i))
 	}
 	w.edit("idle", func(widget *Widget) { widget.Spec.Size = 1 })
-	w.eventually("the cache shows the edit", func() bool {
+	w.eventually("the cache contains the edit", func() bool {
 		cached := &Widget{}
 		err := w.mgr.GetCache().Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "idle"}, cached)
 		return err == nil && cached.Spec.Size == 1
@@ -492,8 +491,8 @@ func TestEditOvertakesABacklog(t *testing.T) {
 	}
 }
 
-func TestUnknownReleaseStalls(t *testing.T) {
-	w, seen := newSuite(t), &diary{}
+func TestUnknownReleaseStallsTheObject(t *testing.T) {
+	w, seen := newSuite(t), &callLog{}
 	router, err := operatorkit.NewRouter(func(widget *Widget) string { return widget.Spec.Release },
 		operatorkit.Route[*Widget]{Releases: ">=1.0.0 <2.0.0-0", Pipeline: operatorkit.NewPipeline(seen.step("one"))},
 		operatorkit.Route[*Widget]{Releases: "^2", Pipeline: operatorkit.NewPipeline(seen.step("two"))})
@@ -504,7 +503,7 @@ func TestUnknownReleaseStalls(t *testing.T) {
 	w.create("one")
 	w.edit("one", func(widget *Widget) { widget.Spec.Release = "3.0.0" })
 	widget := w.waitFor("one", operatorkit.ConditionStalled, metav1.ConditionTrue, operatorkit.ReasonUnknownRelease)
-	want := `Release "3.0.0" is not one this operator knows; known are ">=1.0.0 <2.0.0-0", "^2".`
+	want := `This operator does not support release "3.0.0"; supported releases are ">=1.0.0 <2.0.0-0", "^2".`
 	if got := operatorkit.FindCondition(widget, operatorkit.ConditionStalled).Message; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
@@ -515,9 +514,8 @@ func TestUnknownReleaseStalls(t *testing.T) {
 	}
 }
 
-// What a step recorded is written although the process is being stopped, and
-// the cancelled call is not told as a failure of the object.
-func TestStopKeepsWhatTheStepsRecorded(t *testing.T) {
+// The canceled call must not be reported as a failure of the object.
+func TestStatusIsWrittenWhenTheProcessStops(t *testing.T) {
 	w := newSuite(t)
 	ctx, stop := context.WithCancel(t.Context())
 	r, err := operatorkit.NewReconciler(operatorkit.Options[*Widget]{
@@ -537,6 +535,6 @@ func TestStopKeepsWhatTheStepsRecorded(t *testing.T) {
 	}
 	widget = w.get("one")
 	if widget.Status.Made != 1 || len(widget.Status.Conditions) != 0 {
-		t.Errorf("status %+v, want what was made and no verdict", widget.Status)
+		t.Errorf("status %+v, want Made and no conditions", widget.Status)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-func TestRouterPicksByRelease(t *testing.T) {
+func TestRouterPicksThePipelineByRelease(t *testing.T) {
 	old, current, next := operatorkit.NewPipeline[*Widget](), operatorkit.NewPipeline[*Widget](), operatorkit.NewPipeline[*Widget]()
 	names := map[*operatorkit.Pipeline[*Widget]]string{old: "old", current: "current", next: "next"}
 	router, err := operatorkit.NewRouter(func(w *Widget) string { return w.Spec.Release },
@@ -18,21 +18,21 @@ func TestRouterPicksByRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]struct{ release, want, err string }{
-		"inside a range":                             {release: "1.2.3", want: "old"},
-		"the first version of a range":               {release: "1.4.0", want: "current"},
-		"a leading v is allowed":                     {release: "v1.4.0", want: "current"},
-		"build metadata plays no part":               {release: "1.4.0+5", want: "current"},
-		"the first of two ranges wins":               {release: "1.9.5", want: "current"},
-		"-0 keeps pre-releases of the end out":       {release: "1.4.0-rc.1", want: "current"},
-		"without -0 pre-releases of the end are in":  {release: "2.0.0-rc.1", want: "current"},
-		"a pre-release in the middle of a range":     {release: "1.2.0-alpha", want: "old"},
-		"the last range":                             {release: "2.0.0", want: "next"},
-		"before every range":                         {release: "0.9.0", err: `release "0.9.0" is not one this operator knows; known are ">=1.0.0 <1.4.0-0", ">=1.4.0-0 <2.0.0", ">=1.9.0"`},
-		"a pre-release of the first version of all":  {release: "1.0.0-rc.1", err: "is not one this operator knows"},
-		"two numbers are no release":                 {release: "1.4", err: "is not a version like 1.2.3"},
-		"words are no release":                       {release: "latest", err: "is not a version like 1.2.3"},
-		"nothing is no release":                      {release: "", err: "names no release"},
-		"leading zeros are none of semantic version": {release: "1.04.0", err: "is not a version like 1.2.3"},
+		"inside a range":                                  {release: "1.2.3", want: "old"},
+		"the first version of a range":                    {release: "1.4.0", want: "current"},
+		"a leading v is allowed":                          {release: "v1.4.0", want: "current"},
+		"build metadata is ignored":                       {release: "1.4.0+5", want: "current"},
+		"the first of two ranges wins":                    {release: "1.9.5", want: "current"},
+		"-0 excludes pre-releases of the end":             {release: "1.4.0-rc.1", want: "current"},
+		"without -0 pre-releases of the end are included": {release: "2.0.0-rc.1", want: "current"},
+		"a pre-release in the middle of a range":          {release: "1.2.0-alpha", want: "old"},
+		"the last range":                                  {release: "2.0.0", want: "next"},
+		"before every range":                              {release: "0.9.0", err: `this operator does not support release "0.9.0"; supported releases are ">=1.0.0 <1.4.0-0", ">=1.4.0-0 <2.0.0", ">=1.9.0"`},
+		"a pre-release of the very first version":         {release: "1.0.0-rc.1", err: "does not support release"},
+		"two numbers are not a release":                   {release: "1.4", err: "is not a version like 1.2.3"},
+		"a word is not a release":                         {release: "latest", err: "is not a version like 1.2.3"},
+		"an empty release":                                {release: "", err: "specifies no release"},
+		"leading zeros are not semantic versioning":       {release: "1.04.0", err: "is not a version like 1.2.3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRouterPicksByRelease(t *testing.T) {
 	}
 }
 
-func TestRouterRefusesBadRoutes(t *testing.T) {
+func TestNewRouterRejectsInvalidRoutes(t *testing.T) {
 	release := func(w *Widget) string { return w.Spec.Release }
 	cases := map[string][]operatorkit.Route[*Widget]{
 		"no routes":      nil,
@@ -61,7 +61,7 @@ func TestRouterRefusesBadRoutes(t *testing.T) {
 	for name, routes := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, err := operatorkit.NewRouter(release, routes...); err == nil {
-				t.Error("a router was made")
+				t.Error("NewRouter returned no error")
 			}
 		})
 	}

@@ -6,27 +6,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Step looks after one concern of one kind of object: a stack, a certificate,
-// a DNS record. Both methods are called again and again, so each first looks
-// at what exists, then does at most what is missing. They start things and
-// return; they never wait or sleep.
+// Step manages one concern of one kind of object, for example a stack, a
+// certificate or a DNS record. Its methods are called at every reconcile, so
+// they must be idempotent: each observes what exists, starts at most what is
+// missing, and returns. They never wait or sleep.
 //
 // A step may change the object's status (and the fields that the reconciler's
-// Writer writes) in memory. It must not write the object to the API server:
-// that is done once, at the end of the run.
+// Writer writes) in memory. It must not write the object to the API server: the
+// reconciler does that once, at the end of the run.
 type Step[T client.Object] interface {
 	// Name identifies the step within its pipeline, in messages and in metrics.
 	Name() string
-	// EnsureCreated brings the concern to what the object asks for.
+	// EnsureCreated makes the concern match what the object asks for.
 	EnsureCreated(ctx context.Context, obj T) Outcome
-	// EnsureDeleted removes the concern; Done means that nothing of it is left.
+	// EnsureDeleted removes the concern. Done means that nothing of it remains.
 	EnsureDeleted(ctx context.Context, obj T) Outcome
 }
 
-// StepFunc is one half of a step.
+// StepFunc is the function behind one method of a step.
 type StepFunc[T client.Object] func(ctx context.Context, obj T) Outcome
 
-// NewStep makes a step from functions. A nil function is always done.
+// NewStep returns a step made of two functions. A nil function is always done.
 func NewStep[T client.Object](name string, create, remove StepFunc[T]) Step[T] {
 	return funcStep[T]{name: name, create: create, remove: remove}
 }

@@ -13,27 +13,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Writer writes what a run changed in an object. It is called only when
-// something changed. It writes with the resource version of before, so that it
-// fails with a conflict if someone else wrote in between, and leaves in after
-// what the server answered.
+// Writer writes the changes of a run to the API server. It is called only if the
+// object changed. It writes with the resource version of before, so that it
+// returns a conflict if another client changed the object in between, and stores
+// the server's response in after.
 type Writer[T client.Object] interface {
 	Write(ctx context.Context, before, after T) error
 }
 
-// NewStatusWriter returns the default Writer: it replaces the status, by an
-// update of the status subresource, and nothing else. An update costs the API
-// server a third less than a patch; what T does not know of the status is lost.
+// NewStatusWriter returns the default Writer. It updates the status subresource
+// and nothing else. An update costs the API server a third less than a patch, but
+// removes status fields that T does not have.
 func NewStatusWriter[T client.Object](c client.Client) Writer[T] {
 	return statusWriter[T]{client: c}
 }
 
-// NewFieldsWriter returns a Writer for kinds whose results also stand outside
-// the status, in the named top-level fields. It first writes those fields, if
-// they changed, by a patch of the object itself; as that makes a new
-// generation, it then writes the status with the new generation in place of
-// the old one as the observed generation. It errs on fields that are not an
-// operator's to write: apiVersion, kind, metadata, spec and status.
+// NewFieldsWriter returns a Writer for kinds whose results are also stored
+// outside the status, in the given top-level fields. It first patches those
+// fields, if they changed. Since that increments the generation, it then writes
+// the status with the new generation as the observed generation. It returns an
+// error for the fields apiVersion, kind, metadata, spec and status.
 func NewFieldsWriter[T client.Object](c client.Client, fields ...string) (Writer[T], error) {
 	for _, field := range fields {
 		if slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, field) {
@@ -77,9 +76,8 @@ func (w fieldsWriter[T]) Write(ctx context.Context, before, after T) error {
 	return w.statusWriter.Write(ctx, before, after)
 }
 
-// fieldsPatch returns a JSON merge patch that brings the named top-level
-// fields from before to after, guarded by the resource version; nil if they
-// are the same.
+// fieldsPatch returns a JSON merge patch of the named top-level fields, with the
+// resource version as precondition, or nil if the fields are equal.
 func fieldsPatch(before, after client.Object, resourceVersion string, fields ...string) (client.Patch, error) {
 	old, err := topLevel(before, fields)
 	if err != nil {
@@ -89,7 +87,7 @@ func fieldsPatch(before, after client.Object, resourceVersion string, fields ...
 	if err != nil {
 		return nil, err
 	}
-	if bytes.Equal(old, desired) { // The usual case, and the patch takes long to find it.
+	if bytes.Equal(old, desired) { // This is the usual case, and CreateMergePatch is slow.
 		return nil, nil
 	}
 	data, err := jsonpatch.CreateMergePatch(old, desired)

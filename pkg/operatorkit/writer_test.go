@@ -20,7 +20,7 @@ func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
 	}
 	w.operate(operatorkit.Options[*Widget]{Writer: writer, Pipelines: operatorkit.NewPipeline(
 		operatorkit.NewStep("a", func(_ context.Context, widget *Widget) operatorkit.Outcome {
-			widget.Spec.Release = "not the operator's to write"
+			widget.Spec.Release = "not written by the operator"
 			widget.Output = map[string]string{"label": "L"}
 			if widget.Spec.Size > 0 {
 				widget.Output = nil
@@ -36,7 +36,7 @@ func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	if widget.Status.ObservedGeneration != widget.Generation {
-		t.Errorf("observed generation %d of %d: writing the output must not look like an edit", widget.Status.ObservedGeneration, widget.Generation)
+		t.Errorf("observed generation %d of %d: writing the output must not count as an edit", widget.Status.ObservedGeneration, widget.Generation)
 	}
 	if widget.Spec.Release != "" {
 		t.Errorf("the spec was written: %q", widget.Spec.Release)
@@ -46,15 +46,15 @@ func TestFieldsWriterWritesResultsOutsideTheStatus(t *testing.T) {
 	w.waitFor("one", "Ready", metav1.ConditionTrue, operatorkit.ReasonReady)
 }
 
-func TestFieldsWriterRefusesWhatIsNotAnOperatorsToWrite(t *testing.T) {
+func TestNewFieldsWriterRejectsReservedFields(t *testing.T) {
 	for _, field := range []string{"apiVersion", "kind", "metadata", "spec", "status"} {
 		if _, err := operatorkit.NewFieldsWriter[*Widget](nil, "output", field); err == nil {
-			t.Errorf("a writer for %q was made", field)
+			t.Errorf("NewFieldsWriter returned no error for %q", field)
 		}
 	}
 }
 
-func TestWritersErrWhenSomeoneElseWrote(t *testing.T) {
+func TestWritersReturnAConflictAfterAnotherClientsWrite(t *testing.T) {
 	w := newSuite(t)
 	fields, err := operatorkit.NewFieldsWriter[*Widget](w.c, "output")
 	if err != nil {
@@ -73,13 +73,13 @@ func TestWritersErrWhenSomeoneElseWrote(t *testing.T) {
 			}
 			widget := w.get(name)
 			if widget.Output != nil || widget.Status.Made != 0 {
-				t.Errorf("written in spite of the conflict: %+v", widget)
+				t.Errorf("written despite the conflict: %+v", widget)
 			}
 		})
 	}
 }
 
-func TestWriterLeavesTheServersAnswer(t *testing.T) {
+func TestWriterStoresTheServersResponse(t *testing.T) {
 	w := newSuite(t)
 	writer, err := operatorkit.NewFieldsWriter[*Widget](w.c, "output")
 	if err != nil {

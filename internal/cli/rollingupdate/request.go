@@ -26,7 +26,7 @@ func (u *update) asks(t *target) bool {
 
 // paused reports whether the operator leaves the cluster alone.
 func (u *update) paused() bool {
-	return u.cluster.Spec.Paused || operatorkit.IsMarkedPaused(u.cluster, v1alpha1.PausedAnnotation)
+	return u.cluster.Spec.Paused || operatorkit.HasPausedAnnotation(u.cluster, v1alpha1.PausedAnnotation)
 }
 
 // checkRequest errs if what is asked for is not the operator's to do.

@@ -226,7 +226,7 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 		return i.underWay(cluster, wanted)
 	case s.failed == digest && now.Before(s.next):
 		i.condition(cluster, metav1.ConditionFalse, s.reason, s.why)
-		return operatorkit.Wait(s.next.Sub(now), s.reason, s.why).Troubled()
+		return operatorkit.Wait(s.next.Sub(now), s.reason, s.why).Degraded()
 	}
 	i.begin(s, cluster, to, wanted, digest, wake) //nolint:contextcheck // the work outlives the reconcile
 	return i.underWay(cluster, wanted)
@@ -264,7 +264,7 @@ func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart,
 	}
 	outcome := operatorkit.Done()
 	if len(a.workloads) > 0 && !a.next.IsZero() {
-		outcome = outcome.LookAgain(max(a.next.Sub(now), time.Second))
+		outcome = outcome.RequeueAfter(max(a.next.Sub(now), time.Second))
 	}
 	if a.problem != "" {
 		i.condition(cluster, metav1.ConditionFalse, ReasonUnavailable, "Pods of addons are not available: "+a.problem+".")

@@ -143,9 +143,9 @@ func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *hunt) operatorkit.Outc
 		c.log.Info("What the cluster had left stays.", "cluster", cluster.Name, "what", list(append(h.waits, h.refused...)))
 		return operatorkit.Done()
 	case len(h.refused) > 0:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to remove what the cluster made by itself: "+list(h.refused)+"."+leaveAdvice).Troubled()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversRefused", "AWS refuses to remove what the cluster made by itself: "+list(h.refused)+"."+leaveAdvice).Degraded()
 	case late:
-		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "What the cluster made by itself is still in use, and so cannot be removed: "+list(h.waits)+"."+leaveAdvice).Troubled()
+		return operatorkit.Wait(lookAgainRarely, "LeftoversInUse", "What the cluster made by itself is still in use, and so cannot be removed: "+list(h.waits)+"."+leaveAdvice).Degraded()
 	default:
 		return operatorkit.Wait(lookAgain, "RemovingLeftovers", "What the cluster made in AWS by itself is going: "+list(h.waits)+".")
 	}
@@ -176,7 +176,7 @@ func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target a
 		c.log.Info(message, "cluster", cluster.Name)
 		return operatorkit.Done()
 	}
-	return operatorkit.Wait(sweepAgain, "LeftOver", message+leaveAdvice).Troubled()
+	return operatorkit.Wait(sweepAgain, "LeftOver", message+leaveAdvice).Degraded()
 }
 
 // list tells things for people, cut at ten.

@@ -97,7 +97,7 @@ func TestWhatIsHeldByOthers(t *testing.T) {
 	a.letIn(person, held)
 
 	outcome := a.cleaner.AfterNodes(t.Context(), a.cluster, target)
-	if outcome.Kind() != operatorkit.KindWait || outcome.Reason() != "RemovingLeftovers" || outcome.IsTroubled() {
+	if outcome.Kind() != operatorkit.KindWait || outcome.Reason() != "RemovingLeftovers" || outcome.IsDegraded() {
 		t.Errorf("at first it says %s", outcome)
 	}
 	if rules := a.rules(person); rules != 1 {
@@ -105,7 +105,7 @@ func TestWhatIsHeldByOthers(t *testing.T) {
 	}
 	a.clock.SetTime(a.clock.Now().Add(11 * time.Minute))
 	outcome = a.cleaner.AfterNodes(t.Context(), a.cluster, target)
-	if outcome.Reason() != "LeftoversInUse" || !outcome.IsTroubled() || outcome.After() < 10*time.Second ||
+	if outcome.Reason() != "LeftoversInUse" || !outcome.IsDegraded() || outcome.After() < 10*time.Second ||
 		!strings.Contains(outcome.Message(), held) || !strings.Contains(outcome.Message(), cleanup.LeaveAnnotation+"=true") {
 		t.Errorf("later it says %s, and looks again after %s", outcome, outcome.After())
 	}
@@ -126,7 +126,7 @@ func TestARefusalKeepsNothingElse(t *testing.T) {
 	lift := a.sim.Faults().Add(fault.Rule{Service: "ec2", Operation: "DeleteSecurityGroup", Deny: true})
 
 	outcome := a.cleaner.AfterNodes(t.Context(), a.cluster, target)
-	if outcome.Reason() != "LeftoversRefused" || !outcome.IsTroubled() || !strings.Contains(outcome.Message(), "ec2:DeleteSecurityGroup") {
+	if outcome.Reason() != "LeftoversRefused" || !outcome.IsDegraded() || !strings.Contains(outcome.Message(), "ec2:DeleteSecurityGroup") {
 		t.Errorf("it says %s", outcome)
 	}
 	if got := a.volumes(); len(got) != 0 {

@@ -137,7 +137,7 @@ func awaiting(obj client.Object, stackName string, result *stack.Result) operato
 	if pending := pendingChange(obj, stackName); pending != nil {
 		message += " " + pending.Summary
 	}
-	return operatorkit.Wait(0, result.Reason, about(stackName, message)).Troubled()
+	return operatorkit.Wait(0, result.Reason, message).About(stackSubject(stackName)).Degraded()
 }
 
 // asking adds to the outcome of a change that waits for approval the command that approves all that waits.

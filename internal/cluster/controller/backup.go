@@ -42,7 +42,7 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		return operatorkit.Done()
 	case cluster.Status.Version == "" && slices.Contains(s.healthySlots(cluster), false):
 		// There is nothing to keep before the cluster was up, which a later step may find in this very look.
-		return operatorkit.Done().LookAgain(2 * firstBackupLook)
+		return operatorkit.Done().RequeueAfter(2 * firstBackupLook)
 	case status == nil:
 		status = &v1alpha1.BackupStatus{}
 		cluster.Status.Backup = status
@@ -56,7 +56,7 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 	if !slices.ContainsFunc(status.Backups, isPending) {
 		status.NextTime = &metav1.Time{Time: at.Truncate(time.Second)}
 	}
-	return operatorkit.Done().LookAgain(max(at.Sub(now), firstBackupLook))
+	return operatorkit.Done().RequeueAfter(max(at.Sub(now), firstBackupLook))
 }
 
 // nextLook returns when something is due.

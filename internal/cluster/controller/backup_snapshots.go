@@ -199,7 +199,7 @@ func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, 
 		if err != nil {
 			explained := awsapi.Explain(err)
 			return operatorkit.Wait(backupRetry, reasonBackupFailed, fmt.Sprintf(
-				"The volume of slot %d cannot be backed up before it is changed: %s", slot, explained.Message)).Troubled()
+				"The volume of slot %d cannot be backed up before it is changed: %s", slot, explained.Message)).Degraded()
 		}
 		found, i = append([]listed{one}, found...), 0
 	}

@@ -97,7 +97,7 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 		cause, why = causeAway, "The operator was not running while machines were replaced, and told CloudFormation of none that was ready."
 	}
 	if cause == "" {
-		return operatorkit.Stall(result.Reason, about(name, result.Message))
+		return operatorkit.Stall(result.Reason, result.Message).About(stackSubject(name))
 	}
 	if cause == causePublic {
 		why += " " + publicRemedy
@@ -108,8 +108,8 @@ func (o *operator) stalled(name string, known *remembered, result stack.Result) 
 		at := now.Add(min(delay, longestSlowRetry)).UTC()
 		known.RetryAt = &at
 	}
-	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, about(name, fmt.Sprintf(
-		"%s It is tried again at %s, and sooner if the object changes.", why, known.RetryAt.Format("15:04:05 MST")))).Troubled()
+	return operatorkit.Wait(max(known.RetryAt.Sub(now), time.Millisecond), cause, fmt.Sprintf(
+		"%s It is tried again at %s, and sooner if the object changes.", why, known.RetryAt.Format("15:04:05 MST"))).About(stackSubject(name)).Degraded()
 }
 
 // retry has the engine try anew what it gave up, when the time has come.

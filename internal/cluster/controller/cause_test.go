@@ -42,34 +42,34 @@ func TestCauseOf(t *testing.T) {
 
 func TestTogether(t *testing.T) {
 	wait := func(stack, text string) operatorkit.Outcome {
-		return operatorkit.Wait(time.Minute, "CreateInProgress", about(stack, text))
+		return operatorkit.Wait(time.Minute, "CreateInProgress", text).About(stackSubject(stack))
 	}
 	for reason, c := range map[string]struct {
 		outcomes []operatorkit.Outcome
 		want     operatorkit.Outcome
 	}{
 		"all done": {
-			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().LookAgain(time.Hour)}, operatorkit.Done().LookAgain(time.Hour),
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Done().RequeueAfter(time.Hour)}, operatorkit.Done().RequeueAfter(time.Hour),
 		},
 		"what is said of several stacks is said once": {
 			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Done(), wait("b", "It is made."), wait("c", "It goes.")},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stacks a, b: It is made. Stack c: It goes."),
 		},
 		"trouble gives the reason": {
-			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "Stack b: No.").Troubled()},
-			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Troubled(),
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Wait(time.Second, "QuotaExceeded", "No.").About(stackSubject("b")).Degraded()},
+			operatorkit.Wait(time.Second, "QuotaExceeded", "Stack a: It is made. Stack b: No.").Degraded(),
 		},
 		"a person is asked when all else is at rest": {
-			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "Stack b: No.")}, operatorkit.Stall("CreateFailed", "Stack b: No."),
+			[]operatorkit.Outcome{operatorkit.Done(), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))}, operatorkit.Stall("CreateFailed", "Stack b: No."),
 		},
 		"and not before": {
-			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "Stack b: No.")},
+			[]operatorkit.Outcome{wait("a", "It is made."), operatorkit.Stall("CreateFailed", "No.").About(stackSubject("b"))},
 			operatorkit.Wait(time.Minute, "CreateInProgress", "Stack a: It is made. Stack b: No."),
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			got := together(c.outcomes)
-			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsTroubled() != c.want.IsTroubled() {
+			if got.String() != c.want.String() || got.After() != c.want.After() || got.IsDegraded() != c.want.IsDegraded() {
 				t.Errorf("want %s after %s, have %s after %s", c.want, c.want.After(), got, got.After())
 			}
 		})

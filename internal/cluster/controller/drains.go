@@ -126,17 +126,17 @@ func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	}
 	o.departed.add(news.ID)
 	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
-		o.clusters.Wake(cluster.Key())
+		o.clusters.Enqueue(cluster.Key())
 	}
 }
 
 // drainProgressed looks at the object whose node is being drained.
 func (o *operator) drainProgressed(p drain.Progress) {
 	if p.Group == "" {
-		o.clusters.Wake(p.Cluster)
+		o.clusters.Enqueue(p.Cluster)
 		return
 	}
-	o.groups.Wake(types.NamespacedName{Namespace: p.Cluster.Namespace, Name: p.Group})
+	o.groups.Enqueue(types.NamespacedName{Namespace: p.Cluster.Namespace, Name: p.Group})
 }
 
 // drainNotice records an Event about the object whose node is being drained.

@@ -46,7 +46,7 @@ func (o *operator) groupPaused(group *v1alpha1.InstanceGroup) bool {
 
 // isPaused reports whether a Cluster is paused in one way or the other.
 func isPaused(cluster *v1alpha1.Cluster) bool {
-	return cluster.Spec.Paused || operatorkit.IsMarkedPaused(cluster, v1alpha1.PausedAnnotation)
+	return cluster.Spec.Paused || operatorkit.HasPausedAnnotation(cluster, v1alpha1.PausedAnnotation)
 }
 
 // groupClusterStep waits for what the group's machines need of the Cluster.
@@ -63,11 +63,11 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 	case err != nil:
 		return operatorkit.Fail(err)
 	case cluster == nil:
-		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).Troubled()
+		return operatorkit.Wait(0, "ClusterNotFound", fmt.Sprintf("There is no Cluster %q in namespace %s; the group waits for it.", group.Spec.Cluster, group.Namespace)).Degraded()
 	case !cluster.DeletionTimestamp.IsZero():
 		return operatorkit.Wait(0, "ClusterDeleted", fmt.Sprintf("The Cluster %s is being deleted, and the group with it.", cluster.Name))
 	case cluster.Status.Outputs[model.OutputBucket] == "" || cluster.Status.Outputs[model.OutputWorkerInstanceProfile] == "":
-		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name)).Quietly()
+		return operatorkit.Wait(0, "ClusterNotReady", fmt.Sprintf("The network of Cluster %s is not in place yet.", cluster.Name)).WithoutEvent()
 	default:
 		return operatorkit.Done()
 	}
@@ -77,7 +77,7 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 func (s groupClusterStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.forget(group.UID)
 	s.wakeNamesake(ctx, group)
-	s.clusters.Wake(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
+	s.clusters.Enqueue(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
 	return operatorkit.Done()
 }
 
@@ -91,7 +91,7 @@ func (s groupNodesStep) Name() string { return "nodes" }
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").Quietly())
+		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").WithoutEvent())
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -104,11 +104,11 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
 	s.sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
-	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
+	outcome := operatorkit.Done().RequeueAfter(readAgain).Explain(operatorkit.ReasonReady, "The machines are in place and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").Quietly()
+		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not answer yet; the nodes join when it does.").WithoutEvent()
 	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).Quietly()
+		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).WithoutEvent()
 	}
 	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
 }

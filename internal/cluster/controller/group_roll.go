@@ -209,7 +209,7 @@ func stateOf(known *remembered) v1alpha1.RolloutState {
 // sooner has the object looked at again no later than after a time.
 func sooner(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
 	if after > 0 && (outcome.After() == 0 || after < outcome.After()) {
-		return outcome.LookAgain(after)
+		return outcome.RequeueAfter(after)
 	}
 	return outcome
 }

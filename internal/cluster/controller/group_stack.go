@@ -43,7 +43,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	look, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
 	outcome := s.bring(ctx, group, asRun(cluster))
-	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsTroubled(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
+	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsDegraded(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
 		past := known.historyOf() // Something is wrong with what is wanted next, so that nobody looks whether the change goes back.
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
@@ -57,7 +57,7 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
-		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, by which the nodes of Cluster %s are made.", cluster.Spec.Release, cluster.Name)).Troubled()
+		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, by which the nodes of Cluster %s are made.", cluster.Spec.Release, cluster.Name)).Degraded()
 	}
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
@@ -86,7 +86,7 @@ func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup
 // clusterUnresolved says that the group waits for its Cluster to be corrected.
 func (s groupStackStep) clusterUnresolved(err error) operatorkit.Outcome {
 	if _, ok := model.AsProblems(err); ok {
-		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Troubled()
+		return operatorkit.Wait(0, "ClusterInvalid", "The Cluster's spec must be corrected first.").Degraded()
 	}
 	return failed(err)
 }

@@ -150,7 +150,7 @@ func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.O
 	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRolling:
 		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation replaces the group's machines: %d of %s run the present shape.", told.Updated, numberOfNodes(told.Total)))
 	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
-		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation takes the change back. "+past.Cause)).Troubled()
+		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation takes the change back. "+past.Cause)).Degraded()
 	case outcome.Kind() == operatorkit.KindStall && told.State == v1alpha1.RolloutRolledBack && past.Cause != "":
 		return outcome.Explain(past.reason(), past.Cause+" The group is back at its former shape. Change the object to try again.")
 	default:

@@ -75,6 +75,6 @@ func hasStack(group *v1alpha1.InstanceGroup) bool {
 // wakeNamesake has a group looked at that waits for this one's name.
 func (o *operator) wakeNamesake(ctx context.Context, group *v1alpha1.InstanceGroup) {
 	if other, err := o.namesake(ctx, group); err == nil && other != nil {
-		o.groups.Wake(keyOf(other))
+		o.groups.Enqueue(keyOf(other))
 	}
 }

@@ -106,9 +106,9 @@ type Options struct {
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
 	MaxConcurrentReconciles int
-	// Pace, if not nil, slows down what nobody waits for while people edit. All controllers of a process should
+	// BackgroundLimiter, if not nil, slows down what nobody waits for while people edit. All controllers of a process should
 	// share one.
-	Pace *operatorkit.Pace
+	BackgroundLimiter *operatorkit.BackgroundLimiter
 	// SlowRetry is the delay, which then grows, after which a stack is tried again that failed for want of
 	// something in AWS; by default a minute.
 	SlowRetry time.Duration

@@ -134,7 +134,7 @@ func (o *operator) confirmOutputs(ctx context.Context, cluster *v1alpha1.Cluster
 		return nil
 	}
 	cluster.Status.Outputs = found
-	o.clusters.Wake(keyOf(cluster)) // An InstanceGroup cannot correct its Cluster's status.
+	o.clusters.Enqueue(keyOf(cluster)) // An InstanceGroup cannot correct its Cluster's status.
 	return errOutputsCorrected
 }
 

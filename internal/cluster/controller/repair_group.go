@@ -296,7 +296,7 @@ func (o *operator) expectNode(e awsevents.Event) {
 	}
 	for _, owner := range o.ownersOf(e, stack) {
 		if owner.group && o.repairs.hint(stack) {
-			o.groups.Wake(owner.key)
+			o.groups.Enqueue(owner.key)
 		}
 	}
 }

@@ -288,7 +288,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		held := slices.IndexFunc(out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached })
 		if held >= 0 {
 			return operatorkit.Wait(restoreAgain, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s: if that is not on its way out, detach it.",
-				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).Troubled()
+				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).Degraded()
 		}
 	}
 	return operatorkit.Done()

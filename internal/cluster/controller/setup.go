@@ -144,9 +144,9 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 	}
 	o.clusters, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Cluster]{
 		Client: o.client, Pipelines: selector, Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
-		Paused:      func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
-		WhilePaused: o.signalSlotsPaused, Later: isProgress,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
+		Paused:          func(cluster *v1alpha1.Cluster) bool { return cluster.Spec.Paused },
+		ReconcilePaused: o.signalSlotsPaused, DeferStatusWrite: isProgress,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of Clusters: %w", err)
@@ -165,8 +165,8 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	var err error
 	o.groups, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.InstanceGroup]{
 		Client: o.client, Pipelines: o.groupPipeline(), Finalizer: finalizer, PausedAnnotation: v1alpha1.PausedAnnotation, Paused: o.groupPaused,
-		WhilePaused: o.signalPaused, Later: isGroupProgress,
-		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, Pace: o.options.Pace,
+		ReconcilePaused: o.signalPaused, DeferStatusWrite: isGroupProgress,
+		Metrics: o.options.Metrics, Clock: o.options.Clock, MaxConcurrentReconciles: o.options.MaxConcurrentReconciles, BackgroundLimiter: o.options.BackgroundLimiter,
 	})
 	if err != nil {
 		return fmt.Errorf("make the controller of InstanceGroups: %w", err)

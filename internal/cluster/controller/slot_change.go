@@ -78,7 +78,7 @@ func (c *slotChange) wait(outcome operatorkit.Outcome) error {
 }
 
 func notItsTurn(stack, why string) operatorkit.Outcome {
-	return operatorkit.Wait(lookForTurn, reasonNotItsTurn, about(stack, why))
+	return operatorkit.Wait(lookForTurn, reasonNotItsTurn, why).About(stackSubject(stack))
 }
 
 // readyAlone is done when the only machine of a control plane may go: no instance group is being changed, whose new nodes would need

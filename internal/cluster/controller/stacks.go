@@ -140,7 +140,7 @@ func (o *operator) ensureStack(
 	}
 	if how.hold != "" {
 		if want.Review == nil || !changes(&known, obj, wanted) {
-			return nil, operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+			return nil, operatorkit.Wait(awaitAgain, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
 		}
 		want.Review.Hold = true
 	}
@@ -158,7 +158,7 @@ func (o *operator) ensureStack(
 	var outcome operatorkit.Outcome
 	switch {
 	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
-		outcome = operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+		outcome = operatorkit.Wait(awaitAgain, "OneSlotAtATime", how.hold).About(stackSubject(wanted.Name))
 	case err == nil && result.State == stack.Proposed:
 		outcome = awaiting(obj, wanted.Name, &result)
 	default:
@@ -195,12 +195,12 @@ func (o *operator) deleteStack(
 // outcome says in the kit's words what the engine found.
 func (o *operator) outcome(name string, known *remembered, result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
-		return operatorkit.Fail(err).Explain(result.Reason, about(name, result.Message))
+		return operatorkit.Fail(err).Explain(result.Reason, result.Message).About(stackSubject(name))
 	}
 	switch result.State {
 	case stack.Ready:
 		known.Retries, known.RetryAt, known.Away = 0, nil, false
-		return operatorkit.Done().LookAgain(result.RequeueAfter)
+		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
 	case stack.Gone:
 		return operatorkit.Done()
 	case stack.Stalled:
@@ -209,7 +209,7 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 		}
 		return o.stalled(name, known, result)
 	case stack.InProgress:
-		return operatorkit.Wait(result.RequeueAfter, result.Reason, about(name, result.Message))
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).About(stackSubject(name))
 	case stack.Waiting: // Something went wrong, and is tried again.
 		reason, message := result.Reason, result.Message
 		if cause := causeOf(known.StatusReason); cause != "" {
@@ -218,14 +218,16 @@ func (o *operator) outcome(name string, known *remembered, result stack.Result, 
 		if reason == causePublic {
 			message += " " + publicRemedy
 		}
-		return operatorkit.Wait(result.RequeueAfter, reason, about(name, message)).Troubled()
+		return operatorkit.Wait(result.RequeueAfter, reason, message).About(stackSubject(name)).Degraded()
 	default:
-		return operatorkit.Wait(time.Minute, "Unknown", about(name, "The stack is in a state that is not known; it is looked at again in a minute."))
+		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.").About(stackSubject(name))
 	}
 }
 
-// about says which stack a sentence is about.
-func about(name, message string) string { return "Stack " + name + ": " + message }
+// stackSubject is the subject of outcomes about a stack. Their messages start with "Stack <name>: ".
+func stackSubject(name string) operatorkit.Subject {
+	return operatorkit.Subject{Kind: "Stack", Name: name}
+}
 
 // failed says what went wrong with a call of AWS or of an API server.
 func failed(err error) operatorkit.Outcome {
@@ -233,7 +235,7 @@ func failed(err error) operatorkit.Outcome {
 		return operatorkit.Stall(foreign.Reason, foreign.Message)
 	}
 	if errors.Is(err, errOutputsCorrected) {
-		return operatorkit.Wait(promptly, "OutputsCorrected", capital(errOutputsCorrected.Error())+".").Troubled()
+		return operatorkit.Wait(promptly, "OutputsCorrected", capital(errOutputsCorrected.Error())+".").Degraded()
 	}
 	if awsapi.Code(err) != "" {
 		explained := awsapi.Explain(err)

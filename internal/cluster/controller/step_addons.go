@@ -29,7 +29,7 @@ func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		return operatorkit.Fail(err)
 	}
 	key := keyOf(cluster)
-	return s.options.Addons.Ensure(ctx, cluster, release, connection, func() { s.clusters.Wake(key) })
+	return s.options.Addons.Ensure(ctx, cluster, release, connection, func() { s.clusters.Enqueue(key) })
 }
 
 // EnsureDeleted ends what is under way. The charts go with the cluster.

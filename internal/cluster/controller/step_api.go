@@ -45,7 +45,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
 		message = fmt.Sprintf("The Kubernetes API at %s does not answer: %s.", cluster.Status.Endpoint, problem)
 		if lost := s.lostMajority(ctx, cluster); lost != "" {
-			return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Troubled()
+			return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Degraded()
 		}
 	}
 	return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
@@ -62,7 +62,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	server := model.APIServer(host)
 	last, ok := s.connected.get(cluster.UID)
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
-		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))
+		return connection, operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
 	authorities, err := s.authoritiesOf(ctx, cluster)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	}
 	until := now.Add(connectionValidity / 2)
 	s.connected.keep(cluster.UID, validity{server: server, until: until})
-	return connection, operatorkit.Done().LookAgain(until.Sub(now))
+	return connection, operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
 // EnsureDeleted ends the connection.

@@ -35,7 +35,7 @@ func (s groupsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster
 	for i := range groups {
 		group := &groups[i]
 		names = append(names, group.Name)
-		if operatorkit.IsMarkedPaused(group, v1alpha1.PausedAnnotation) {
+		if operatorkit.HasPausedAnnotation(group, v1alpha1.PausedAnnotation) {
 			names[len(names)-1] += " (it is paused: remove its annotation " + v1alpha1.PausedAnnotation + ")"
 		}
 		if !group.DeletionTimestamp.IsZero() {

@@ -38,7 +38,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	cluster.Status.Endpoint = server
 	now := s.options.Clock.Now()
 	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
-		return operatorkit.Done().LookAgain(last.until.Sub(now))
+		return operatorkit.Done().RequeueAfter(last.until.Sub(now))
 	}
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, address)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	// Often enough to notice in time: once made, it holds for two thirds of its life at least.
 	until := now.Add(kubeconfigValidity / 12)
 	s.opened.keep(cluster.UID, validity{server: server, until: until})
-	return operatorkit.Done().LookAgain(until.Sub(now))
+	return operatorkit.Done().RequeueAfter(until.Sub(now))
 }
 
 // write puts the kubeconfig into its Secret unless a good one is there.

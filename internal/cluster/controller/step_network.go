@@ -43,7 +43,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		known, _ := s.networks.get(cluster.UID)
 		known.generation = 0 // The next look asks again: a person corrects the VPC, not the Cluster.
 		s.networks.keep(cluster.UID, known)
-		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Troubled())
+		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was made.").Degraded())
 	}
 	known, _ := s.networks.get(cluster.UID)
 	if known.tagged {

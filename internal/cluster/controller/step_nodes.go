@@ -42,7 +42,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	changed, look := 0, time.Duration(0)
 	for _, node := range connection.Nodes() {
 		if changed == nodesAtOnce {
-			return operatorkit.Done().LookAgain(time.Second)
+			return operatorkit.Done().RequeueAfter(time.Second)
 		}
 		gone, wait, err := s.isGone(ctx, cluster, &node)
 		if wait > 0 && (look == 0 || wait < look) {
@@ -72,7 +72,7 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return failed(err)
 	}
-	return sooner(operatorkit.Done().LookAgain(look), again)
+	return sooner(operatorkit.Done().RequeueAfter(look), again)
 }
 
 // EnsureDeleted has machines go at once that are being drained: the pods of a cluster that is deleted have nowhere to go. Their Nodes go

@@ -41,7 +41,7 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).Quietly()
+		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).WithoutEvent()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// What was needed to make the cluster is not needed to keep it.
@@ -55,11 +55,11 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 			return operatorkit.Fail(err)
 		case len(waiting) > 0:
 			return operatorkit.Wait(awaitAgain, "WorkersMissing", "The control plane serves at "+cluster.Status.Endpoint+
-				", but no node of an instance group is ready. Instance groups that ask for nodes: "+strings.Join(waiting, ", ")+".").Quietly()
+				", but no node of an instance group is ready. Instance groups that ask for nodes: "+strings.Join(waiting, ", ")+".").WithoutEvent()
 		}
 	}
 	message := "The cluster is up: its control plane serves at " + cluster.Status.Endpoint + "."
-	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
+	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).RequeueAfter(readAgain)
 }
 
 // groupsThatAskForNodes returns the names of the Cluster's InstanceGroups whose minSize is not 0, sorted.

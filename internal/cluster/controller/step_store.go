@@ -152,7 +152,7 @@ func (s storeStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 // lackingNodeup says what is wrong with the operator's installation, or that nodeup could not be read.
 func lackingNodeup(err error) operatorkit.Outcome {
 	if _, ok := errors.AsType[programs.MissingError](err); ok {
-		return operatorkit.Wait(awaitAgain, "NodeupMissing", capital(err.Error())+".").Troubled()
+		return operatorkit.Wait(awaitAgain, "NodeupMissing", capital(err.Error())+".").Degraded()
 	}
 	return failed(err)
 }

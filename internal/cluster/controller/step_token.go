@@ -57,7 +57,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		return s.handOver(ctx, cluster, status, &known)
 	}
 	if known.TokenRenewal != nil && now.Before(*known.TokenRenewal) {
-		return operatorkit.Done().LookAgain(known.TokenRenewal.Sub(now))
+		return operatorkit.Done().RequeueAfter(known.TokenRenewal.Sub(now))
 	}
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
@@ -75,7 +75,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
 	case apierrors.IsNotFound(err): // The namespace, which an API server makes once it has started.
-		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").Quietly()
+		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API has just started and makes its namespaces; the bootstrap token comes next.").WithoutEvent()
 	case err != nil:
 		return failed(err)
 	}
@@ -88,7 +88,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err := keep(status, known); err != nil {
 		return operatorkit.Fail(err)
 	}
-	return operatorkit.Done().LookAgain(tokenLife / 2)
+	return operatorkit.Done().RequeueAfter(tokenLife / 2)
 }
 
 // slotsKeepToken reports whether no machine of the Cluster's groups joins with a token that the operator keeps: the resource sets of its

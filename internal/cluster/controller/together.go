@@ -2,8 +2,6 @@ package controller
 
 import (
 	"slices"
-	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -13,86 +11,17 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// together makes one outcome of several that belong side by side. A failure comes first, since it is to
-// be tried again; then what is under way; a person is asked only when all else has come to rest. The
-// messages of the same kind are told together.
+// together aggregates the outcomes of stacks that do not depend on each other. The first failure is returned
+// as it is, since it is retried, and a stall is requeued only when the object changes.
 func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
-	var fails, waits, stalls []operatorkit.Outcome
-	var after time.Duration
-	for _, one := range outcomes {
-		if one.After() > 0 && (after == 0 || one.After() < after) {
-			after = one.After()
-		}
-		switch one.Kind() {
-		case operatorkit.KindFail:
-			fails = append(fails, one)
-		case operatorkit.KindWait:
-			waits = append(waits, one)
-		case operatorkit.KindStall:
-			stalls = append(stalls, one)
-		case operatorkit.KindDone:
-		}
+	if i := slices.IndexFunc(outcomes, func(o operatorkit.Outcome) bool { return o.Kind() == operatorkit.KindFail }); i >= 0 {
+		return outcomes[i]
 	}
-	switch {
-	case len(fails) > 0:
-		return fails[0]
-	case len(waits) > 0:
-		worst := waits[0]
-		for _, one := range waits {
-			if one.IsTroubled() {
-				worst = one
-				break
-			}
-		}
-		whole := operatorkit.Wait(after, worst.Reason(), messages(append(waits, stalls...)))
-		if worst.IsTroubled() {
-			whole = whole.Troubled()
-		}
-		return whole
-	case len(stalls) > 0:
-		return operatorkit.Stall(stalls[0].Reason(), messages(stalls))
-	default:
-		return operatorkit.Done().LookAgain(after)
+	whole := operatorkit.Aggregate(outcomes...)
+	if whole.Kind() == operatorkit.KindStall {
+		return whole.RequeueAfter(0)
 	}
-}
-
-// messages joins what outcomes say, each thing once: "Stacks a, b: …".
-func messages(outcomes []operatorkit.Outcome) string {
-	var said []string
-	stacks := map[string][]string{}
-	for _, one := range outcomes {
-		stack, text := ofStack(one.Message())
-		if _, ok := stacks[text]; !ok {
-			said = append(said, text)
-			stacks[text] = nil
-		}
-		if stack != "" && !slices.Contains(stacks[text], stack) {
-			stacks[text] = append(stacks[text], stack)
-		}
-	}
-	for i, text := range said {
-		switch names := stacks[text]; len(names) {
-		case 0:
-		case 1:
-			said[i] = about(names[0], text)
-		default:
-			said[i] = "Stacks " + strings.Join(names, ", ") + ": " + text
-		}
-	}
-	return strings.Join(said, " ")
-}
-
-// ofStack splits what about made.
-func ofStack(message string) (stack, text string) {
-	rest, ok := strings.CutPrefix(message, "Stack ")
-	if !ok {
-		return "", message
-	}
-	stack, text, ok = strings.Cut(rest, ": ")
-	if !ok {
-		return "", message
-	}
-	return stack, text
+	return whole
 }
 
 // capital begins a sentence.

@@ -34,7 +34,7 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 			change = change.Explain(change.Reason(), change.Message()+" Besides, step "+step.Name()+" failed and is tried again: "+message)
 		}
 		if after > 0 && (change.After() == 0 || after < change.After()) {
-			change = change.LookAgain(after)
+			change = change.RequeueAfter(after)
 		}
 		if !outcome.IsDone() {
 			break

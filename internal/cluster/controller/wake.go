@@ -35,18 +35,18 @@ func (o *operator) observe(e awsevents.Event) {
 	for _, found := range o.directory.of(place{e.Account, e.Region, e.Stack.StackName}) {
 		o.settled.drop(stackKey{found.uid, e.Stack.StackName})
 		if found.group {
-			o.groups.Wake(found.key)
+			o.groups.Enqueue(found.key)
 		} else {
-			o.clusters.Wake(found.key)
+			o.clusters.Enqueue(found.key)
 		}
 	}
 }
 
 // observeWorkload turns news of a workload cluster into a look at the objects that it is about.
 func (o *operator) observeWorkload(change workload.Change) {
-	o.clusters.Wake(change.Cluster)
+	o.clusters.Enqueue(change.Cluster)
 	if change.Group != "" {
-		o.groups.Wake(types.NamespacedName{Namespace: change.Cluster.Namespace, Name: change.Group})
+		o.groups.Enqueue(types.NamespacedName{Namespace: change.Cluster.Namespace, Name: change.Group})
 		return
 	}
 	if !change.Whole {
@@ -57,7 +57,7 @@ func (o *operator) observeWorkload(change workload.Change) {
 		return
 	}
 	for i := range groups {
-		o.groups.Wake(keyOf(&groups[i]))
+		o.groups.Enqueue(keyOf(&groups[i]))
 	}
 }
 
@@ -78,7 +78,7 @@ func (o *operator) secretChanged(obj any) {
 	o.authorities.drop(controller.UID)
 	o.stored.drop(controller.UID)
 	o.opened.drop(controller.UID)
-	o.clusters.Wake(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
+	o.clusters.Enqueue(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
 }
 
 // clusterNews lets through the changes of a Cluster that concern its InstanceGroups.

@@ -52,5 +52,5 @@ func (k *kind) awaiting(obj *v1alpha1.Object, result *stack.Result) operatorkit.
 		message += " " + obj.Status.PendingChanges[i].Summary
 	}
 	return operatorkit.Wait(0, result.Reason, fmt.Sprintf("%s To carry it out: kubectl annotate --overwrite -n %s %s.%s/%s %s=%s",
-		message, obj.Namespace, strings.ToLower(k.name), v1alpha1.Group, obj.Name, stack.ApproveAnnotation, digest)).Troubled()
+		message, obj.Namespace, strings.ToLower(k.name), v1alpha1.Group, obj.Name, stack.ApproveAnnotation, digest)).Degraded()
 }

@@ -76,7 +76,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		Clock:                   s.options.Clock,
 		Name:                    strings.ToLower(m.Kind),
 		MaxConcurrentReconciles: s.options.MaxConcurrentReconciles,
-		Pace:                    s.options.Pace,
+		BackgroundLimiter:       s.options.BackgroundLimiter,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the reconciler of %s: %w", m.Kind, err)
@@ -179,7 +179,7 @@ func (k *kind) replaceModel(ctx context.Context, m *model.Model) error {
 		return fmt.Errorf("list %s: %w", k.name, err)
 	}
 	for i := range objects.Items {
-		k.reconciler.Wake(client.ObjectKeyFromObject(&objects.Items[i]))
+		k.reconciler.Enqueue(client.ObjectKeyFromObject(&objects.Items[i]))
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ type Options struct {
 	Registry *schema.Registry
 	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
 	MaxConcurrentReconciles int
-	// Pace slows down what nobody waits for while people edit; by default one of its own.
-	Pace *operatorkit.Pace
+	// BackgroundLimiter slows down what nobody waits for while people edit; by default one of its own.
+	BackgroundLimiter *operatorkit.BackgroundLimiter
 	// Metrics, if not nil, counts and times reconciles.
 	Metrics *operatorkit.Metrics
 	// Clock is by default the real one.
@@ -75,8 +75,8 @@ func (o *Options) complete() error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Pace == nil {
-		o.Pace = operatorkit.NewPace(o.Clock, 0)
+	if o.BackgroundLimiter == nil {
+		o.BackgroundLimiter = operatorkit.NewBackgroundLimiter(o.Clock, 0)
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (s *service) fail(err error) {
 func (s *service) wake(keys ...objectKey) {
 	for _, key := range keys {
 		if k := s.served(key.Kind); k != nil {
-			k.reconciler.Wake(key.NamespacedName)
+			k.reconciler.Enqueue(key.NamespacedName)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *service) wake(keys ...objectKey) {
 // wakeDefinition looks at the definition of a kind again: its last object may be gone.
 func (s *service) wakeDefinition(kindName string) {
 	if name, ok := s.definition(kindName); ok && name != "" {
-		s.definitions.Wake(types.NamespacedName{Name: name})
+		s.definitions.Enqueue(types.NamespacedName{Name: name})
 	}
 }
 
@@ -174,6 +174,6 @@ func (s *service) observe(event awsevents.Event) {
 	}
 	if k := s.served(owner.key.Kind); k != nil {
 		k.ready.drop(owner.uid)
-		k.reconciler.Wake(owner.key.NamespacedName)
+		k.reconciler.Enqueue(owner.key.NamespacedName)
 	}
 }

@@ -154,7 +154,7 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 	}
 	switch result.State {
 	case stack.Ready:
-		return operatorkit.Done().LookAgain(result.RequeueAfter)
+		return operatorkit.Done().RequeueAfter(result.RequeueAfter)
 	case stack.Gone:
 		return operatorkit.Done()
 	case stack.Stalled:
@@ -162,7 +162,7 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
 	case stack.Waiting: // Something went wrong, and is tried again.
-		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).Troubled()
+		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).Degraded()
 	default:
 		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.")
 	}
