@@ -141,7 +141,7 @@ func TestTemplatesComeFromS3(t *testing.T) {
 	outputs(t, stacks)
 }
 
-// outputs waits until the stack s is made and returns its outputs.
+// outputs waits until the stack s is created and returns its outputs.
 func outputs(t *testing.T, stacks *cloudformation.Client) map[string]string {
 	t.Helper()
 	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {

@@ -46,7 +46,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// A policy that is only half understood would allow too much, or hide what is missing.
+// Evaluating only part of a policy would allow too much, or hide missing permissions.
 func TestWhatIsNotEvaluatedIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ statement, want string }{
 		"a denial":       {`{"Effect": "Deny", "Action": "*", "Resource": "*"}`, "Effect Allow"},
