@@ -19,8 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// stackTemplate is a stack of everything of this package. The schemas and
-// documentation of the types:
+// stackTemplate contains all types of this package. AWS documents their schemas:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_EC2.html
 const stackTemplate = `
 Parameters:

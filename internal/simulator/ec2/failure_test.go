@@ -10,7 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
 
-// checks are the two status checks of an instance, and whether the instance's own says since when it fails.
+// checks returns the results of an instance's two status checks, and whether the instance status
+// check reports since when it fails.
 func (w *suite) checks(id string) (system, instance types.SummaryStatus, since bool) {
 	w.t.Helper()
 	out, err := w.DescribeInstanceStatus(w.t.Context(), &awsec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
@@ -43,8 +44,8 @@ func TestInstancesOfAnImageThatDoesNotBootRunWithoutAMachine(t *testing.T) {
 	in := w.request()
 	w.service.SetBootable(*in.ImageId, false)
 	i := w.launch(in)
-	if i.State.Name != "running" || w.host.heard("boot "+*i.InstanceId) {
-		t.Errorf("the instance is %s, and its machine was booted: %t", i.State.Name, w.host.heard("boot "+*i.InstanceId))
+	if i.State.Name != "running" || w.host.called("boot "+*i.InstanceId) {
+		t.Errorf("the instance is %s, and its machine was booted: %t", i.State.Name, w.host.called("boot "+*i.InstanceId))
 	}
 	if system, instance, _ := w.checks(*i.InstanceId); system != "ok" || instance != "impaired" {
 		t.Errorf("system %s, instance %s", system, instance)

@@ -46,7 +46,7 @@ func TestAnInstanceRunsItsMachine(t *testing.T) {
 	if *gone.StateReason.Code != "Client.UserInitiatedShutdown" || gone.SubnetId != nil || len(gone.NetworkInterfaces) > 0 {
 		t.Errorf("terminated as %+v", gone)
 	}
-	w.eventually("the root volume to go", func() bool { return w.host.heard("delete " + *i.BlockDeviceMappings[0].Ebs.VolumeId) })
+	w.eventually("the root volume to go", func() bool { return w.host.called("delete " + *i.BlockDeviceMappings[0].Ebs.VolumeId) })
 	if kept := w.network.Kept(account, region); kept["network-interface"] != 0 {
 		t.Errorf("left behind: %v", kept)
 	}
@@ -62,7 +62,7 @@ func TestAnInstanceRunsItsMachine(t *testing.T) {
 	}
 }
 
-// The refusals and their words, as users report them from AWS:
+// Users report these error messages from AWS:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 func TestLaunchesThatAreRefused(t *testing.T) {
 	w := start(t)
@@ -315,7 +315,7 @@ func TestAnImageMayBeNamedByAPublicParameter(t *testing.T) {
 	if i := w.launch(in); *i.ImageId != want {
 		t.Errorf("launched from %s", *i.ImageId)
 	}
-	in.ImageId, in.ClientToken = aws.String("resolve:ssm:/mine"), nil // the SDK made one
+	in.ImageId, in.ClientToken = aws.String("resolve:ssm:/mine"), nil // the SDK generated a token
 	_, err := w.RunInstances(t.Context(), in)
 	wiretest.WantCode(t, err, "InvalidParameterValue")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// template makes a launch template of m6i.large and returns its id.
+// template creates a launch template for m6i.large and returns its ID.
 func (w *suite) template(name string) string {
 	w.t.Helper()
 	out, err := w.CreateLaunchTemplate(w.t.Context(), &awsec2.CreateLaunchTemplateInput{
