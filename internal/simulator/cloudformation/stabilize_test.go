@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// slow is a provider whose resources are done when the test says so.
+// slow is a provider whose resources become stable when the test says so.
 type slow struct {
 	mu        sync.Mutex
 	ready     bool
@@ -72,7 +72,7 @@ func (p *slow) times() int {
 	return p.asked
 }
 
-// waited says what a condition was waited for in vain.
+// waited describes a condition that did not become true.
 func (w *suite) waited() string { return strings.Join(w.events("slow"), "\n") }
 
 const slowStack = `
