@@ -10,6 +10,6 @@
 // not verify signatures, except those of presigned STS requests.
 //
 // For anything it does not implement, the simulator returns the error that AWS would return; it
-// never reports success for work that it did not do. Tests inject the clock, latency and faults:
-// see [Options] and package fault.
+// never pretends to succeed. Tests inject the clock, latency and faults: see [Options] and package
+// fault.
 package simulator

@@ -20,5 +20,6 @@
 // the group, signals and timers trigger it; it never polls.
 //
 // Statuses, events and messages are those of AWS. Anything that the simulator does not implement
-// fails with AWS's error; the simulator never reports success for work that it did not do.
+// fails with AWS's error; the simulator never
+// pretends to succeed.
 package cloudformation

@@ -42,8 +42,8 @@ func readGateway(r *region, q resource.Request) (map[string]any, error) {
 
 type attachmentProperties struct{ VpcId, InternetGatewayId string } //nolint:revive // the properties' names
 
-// attachmentPrefix begins the physical id of an internet gateway's attachment;
-// the VPC follows.
+// attachmentPrefix is the prefix of the physical ID of an internet gateway's attachment; the VPC
+// follows.
 const attachmentPrefix = "IGW|"
 
 func attachmentResult(vpcID string) resource.Result {
@@ -61,7 +61,7 @@ func makeAttachment(r *region, q resource.Request) (resource.Result, error) {
 	return attachmentResult(p.VpcId), nil
 }
 
-// attachmentOf finds the gateway of an attachment.
+// attachmentOf returns the gateway of an attachment.
 func (r *region) attachmentOf(id string) (*gateway, error) {
 	vpcID := strings.TrimPrefix(id, attachmentPrefix)
 	g, ok := r.gateways.first(func(g *gateway) bool { return g.vpc != nil && g.vpc.id == vpcID })
@@ -71,7 +71,7 @@ func (r *region) attachmentOf(id string) (*gateway, error) {
 	return g, nil
 }
 
-// changeAttachment gives a VPC another gateway.
+// changeAttachment attaches another gateway to a VPC.
 func changeAttachment(r *region, q resource.Request) (resource.Result, error) {
 	var p attachmentProperties
 	if err := decode(q, &p, "VpnGatewayId"); err != nil {
@@ -146,7 +146,7 @@ type natProperties struct {
 	SubnetId, AllocationId, ConnectivityType, PrivateIpAddress, AvailabilityMode string //nolint:revive // the properties' names
 }
 
-// The properties of NAT gateways that are for several addresses or zones.
+// unsupportedNAT are the properties of NAT gateways for several addresses or zones.
 var unsupportedNAT = []string{"SecondaryAllocationIds", "SecondaryPrivateIpAddressCount", "SecondaryPrivateIpAddresses", "AvailabilityZoneAddresses", "VpcId"}
 
 func natResult(n *nat) resource.Result {
@@ -175,7 +175,7 @@ func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 	return natResult(n), r.setTags(q, n.id)
 }
 
-// liveNAT finds a gateway that is not deleted.
+// liveNAT returns a gateway that is not deleted.
 func (r *region) liveNAT(id string) (*nat, error) {
 	n, err := r.nats.get(&id)
 	if err == nil && !n.deleted.IsZero() {
@@ -244,7 +244,7 @@ func makeAddress(r *region, q resource.Request) (resource.Result, error) {
 	a := r.addresses.byID[*out.AllocationId]
 	if p.InstanceId != "" {
 		if _, err := r.associateAddress(&ec2.AssociateAddressInput{AllocationId: &a.id, InstanceId: &p.InstanceId}); err != nil {
-			_, _ = r.releaseAddress(&ec2.ReleaseAddressInput{AllocationId: &a.id}) // it is mapped to nothing
+			_, _ = r.releaseAddress(&ec2.ReleaseAddressInput{AllocationId: &a.id}) // it is not mapped
 			return resource.Result{}, err
 		}
 	}
@@ -276,8 +276,8 @@ func changeAddress(r *region, q resource.Request) (resource.Result, error) {
 	return addressResult(a), r.setTags(q, a.id)
 }
 
-// deleteAddress releases an address; one that the template itself maps to an
-// instance is unmapped first.
+// deleteAddress releases an address. If the template itself maps it to an instance, deleteAddress
+// unmaps it first.
 func deleteAddress(r *region, q resource.Request) error {
 	a, err := r.addressOf(nil, &q.PhysicalID)
 	if err != nil {

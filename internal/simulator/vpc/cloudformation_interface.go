@@ -117,7 +117,7 @@ func (r *region) endpointResult(e *endpoint) resource.Result {
 		interfaces = append(interfaces, id)
 	}
 	for _, entry := range d.DnsEntries {
-		// Each is "<hosted zone>:<name>".
+		// The format is "<hosted zone>:<name>".
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-vpcendpoint.html
 		entries = append(entries, "Z"+strings.ToUpper(e.id[len(e.id)-13:])+":"+*entry.DnsName)
 	}
@@ -266,7 +266,7 @@ func makeOptionsOf(r *region, q resource.Request) (resource.Result, error) {
 	return resource.Result{PhysicalID: p.DhcpOptionsId + "|" + p.VpcId, Attributes: map[string]any{}}, nil
 }
 
-// optionsIn finds the VPC of an association that still holds.
+// optionsIn returns the VPC of an association that still exists.
 func (r *region) optionsIn(id string) (*vpc, error) {
 	options, vpcID, _ := strings.Cut(id, "|")
 	v, ok := r.vpcs.byID[vpcID]

@@ -160,7 +160,7 @@ func TestNATGateways(t *testing.T) {
 	}
 	must(n, n.ReleaseAddress, &ec2.ReleaseAddressInput{AllocationId: a})
 	n.clock.Step(2 * time.Hour)
-	refused(n, "long gone", n.DescribeNatGateways, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{*id}}, "NatGatewayNotFound")
+	refused(n, "long deleted", n.DescribeNatGateways, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{*id}}, "NatGatewayNotFound")
 }
 
 func TestRulesOfGroups(t *testing.T) {
@@ -201,7 +201,7 @@ func TestRulesOfGroups(t *testing.T) {
 		t.Errorf("modified %+v", rules)
 	}
 	must(n, n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}})
-	refused(n, "a rule that is gone", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")
+	refused(n, "a deleted rule", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")
 }
 
 func TestEndpoints(t *testing.T) {
