@@ -12,7 +12,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// zonesOf counts the instances in service of a group by zone.
+// zonesOf counts a group's instances in service by zone.
 func (w *suite) zonesOf(name string) map[string]int {
 	w.t.Helper()
 	count := map[string]int{}
@@ -71,7 +71,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 	}
 }
 
-// spotGroup makes a group of spot instances.
+// spotGroup creates a group of spot instances.
 func (w *suite) spotGroup(size int32, rebalance bool) []string {
 	w.t.Helper()
 	in := w.group("g", size, size)
@@ -106,7 +106,7 @@ func TestWithoutCapacityRebalancingARecommendationReplacesNothing(t *testing.T) 
 	if err := w.compute.RecommendRebalance(account, region, ids[0]); err != nil {
 		t.Fatal(err)
 	}
-	// What comes after it in the group's queue has been done: so has it.
+	// The group's queue is in order: when the next change is done, so is this one.
 	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(2)}); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (w *suite) createStack(name string, values map[string]string) {
 	}
 }
 
-// settled waits until a stack is not in progress any more and wants its status.
+// settled waits until no operation of a stack is in progress and checks its status.
 func (w *suite) settled(name string, want cfntypes.StackStatus) cfntypes.Stack {
 	w.t.Helper()
 	var s cfntypes.Stack
@@ -99,8 +99,8 @@ func TestAStackOfAGroup(t *testing.T) {
 		t.Errorf("an instance has the tags %v", i.Tags)
 	}
 
-	// Another size and another template version leave the instances alone; a
-	// bigger minimum is waited for.
+	// A change of size or of the template version keeps the instances; the update waits for a
+	// larger minimum.
 	_, err := w.cfn.UpdateStack(ctx, &awscfn.UpdateStackInput{
 		StackName: aws.String("workers"), UsePreviousTemplate: aws.Bool(true),
 		Parameters: w.parameters(map[string]string{"Min": "3", "Max": "5", "Type": "m6i.xlarge"}),

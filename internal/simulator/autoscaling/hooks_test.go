@@ -60,7 +60,7 @@ func TestATerminatingHookHoldsAnInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("g", 0)
-	w.eventually("the end to be told", func() bool { return len(w.published("EC2 Instance Terminate Successful")) == 1 })
+	w.eventually("the termination event", func() bool { return len(w.published("EC2 Instance Terminate Successful")) == 1 })
 	_, err := w.CompleteLifecycleAction(ctx, complete)
 	wiretest.WantCode(t, err, "ValidationError")
 }

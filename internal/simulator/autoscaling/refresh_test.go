@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// secondVersion makes another version of the launch template.
+// secondVersion creates another version of the launch template.
 func (w *suite) secondVersion() {
 	w.t.Helper()
 	if _, err := w.ec2.CreateLaunchTemplateVersion(w.t.Context(), &awsec2.CreateLaunchTemplateVersionInput{
@@ -26,7 +26,7 @@ func (w *suite) secondVersion() {
 	}
 }
 
-// refresh begins a refresh to a version of the launch template.
+// refresh starts a refresh to a version of the launch template.
 func (w *suite) refresh(version string, p *types.RefreshPreferences) (string, error) {
 	in := &awsas.StartInstanceRefreshInput{AutoScalingGroupName: aws.String("g"), Preferences: p}
 	if version != "" {
@@ -47,8 +47,8 @@ func (w *suite) latestRefresh() types.InstanceRefresh {
 	return must(w.t, out, err).InstanceRefreshes[0]
 }
 
-// refreshed waits until the latest refresh has a status while time goes by, and
-// returns the fewest and the most instances that were in service and warm or not.
+// refreshed waits until the latest refresh has a status while it steps the clock. It returns the
+// lowest and the highest number of instances in service, warm or not.
 func (w *suite) refreshed(want types.InstanceRefreshStatus, size int) (fewest, most int) {
 	w.t.Helper()
 	fewest, most = size, size

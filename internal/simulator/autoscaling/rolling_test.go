@@ -14,7 +14,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// rollingStack is a stack of a group that CloudFormation rolls.
+// rollingStack is a stack of a group with a rolling update policy.
 const rollingStack = `
 Parameters:
   Image: {Type: String}
@@ -50,8 +50,8 @@ Resources:
       LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}
 `
 
-// startRolling starts a world with a clock that stands still and a stack of the
-// template, and returns the instances of the group.
+// startRolling starts a suite with a fake clock and a stack of the template, and returns the
+// instances of the group.
 func startRolling(t *testing.T, body string, values map[string]string) (*suite, []string) {
 	t.Helper()
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -76,7 +76,7 @@ func (w *suite) update(body string, values map[string]string) {
 	}
 }
 
-// signal tells CloudFormation that an instance is ready, or is not.
+// signal signals success or failure of an instance to CloudFormation.
 func (w *suite) signal(id string, status cfntypes.ResourceSignalStatus) error {
 	_, err := w.cfn.SignalResource(w.t.Context(), &awscfn.SignalResourceInput{
 		StackName: aws.String("rolling"), LogicalResourceId: aws.String("Group"), UniqueId: &id, Status: status,
@@ -84,8 +84,7 @@ func (w *suite) signal(id string, status cfntypes.ResourceSignalStatus) error {
 	return err
 }
 
-// said returns the texts of the group's events since the last update began, oldest
-// first.
+// said returns the messages of the group's events since the last update started, oldest first.
 func (w *suite) said() []string {
 	w.t.Helper()
 	var lines []string
@@ -105,7 +104,7 @@ func (w *suite) said() []string {
 	return lines
 }
 
-// waitsFor waits until the group's events say something as often as given.
+// waitsFor waits until the group's events contain a message the given number of times.
 func (w *suite) waitsFor(text string, times int) {
 	w.t.Helper()
 	w.eventually(text+"\n"+strings.Join(w.said(), "\n"), func() bool {
@@ -119,7 +118,7 @@ func (w *suite) waitsFor(text string, times int) {
 	})
 }
 
-// others are the instances of a group that are in service, but for some.
+// others returns the instances in service of a group except the given ones.
 func (w *suite) others(group string, but ...string) []string {
 	w.t.Helper()
 	return slices.DeleteFunc(w.inService(group), func(id string) bool { return slices.Contains(but, id) })
@@ -138,7 +137,7 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 		if got := len(w.inService("workers")); got < 3 {
 			t.Errorf("%d instances are in service", got)
 		}
-		// Signals of instances that nobody waits for, and second ones, count for nothing.
+		// Signals of unknown instances, and repeated signals, are ignored.
 		for _, id := range append(slices.Clone(known), fresh...) {
 			status := cfntypes.ResourceSignalStatusSuccess
 			if id != fresh[0] {
@@ -185,8 +184,8 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 	}
 }
 
-// answer signals for every instance that the group gets, until the stack is no
-// longer in progress, and wants a status of it.
+// answer signals for every new instance of the group until the stack's operation ends, and checks
+// its status.
 func (w *suite) answer(known []string, status cfntypes.ResourceSignalStatus, want cfntypes.StackStatus) {
 	w.t.Helper()
 	w.eventually("the end of the roll", func() bool {
@@ -211,7 +210,7 @@ func (w *suite) version(id string) string {
 	return ""
 }
 
-// sayInOrder checks that the group's events say texts in an order, among others.
+// sayInOrder checks that the group's events contain the messages in this order.
 func (w *suite) sayInOrder(texts ...string) {
 	w.t.Helper()
 	said := w.said()
@@ -239,8 +238,8 @@ func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
 			"Waiting on resource signals with a timeout of PT1M when new instances are added to the autoscaling group.",
 		"Terminating instance(s) ["+bad[0]+"]; replacing with 1 new instance(s).",
 		"Successfully terminated instance(s) ["+bad[0]+"] (Progress 100%).")
-	// The desired capacity that the template does not give stays at what the update
-	// made of it; the minimum does not. See package rolling.
+	// If the template does not set the desired capacity, the update's value stays; the minimum is
+	// restored. See package rolling.
 	g := w.get("workers")
 	if *g.MinSize != 3 || *g.DesiredCapacity != 4 || len(g.SuspendedProcesses) != 0 || *g.LaunchTemplate.Version != "1" {
 		t.Errorf("the group is %+v", g)
@@ -286,7 +285,8 @@ func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
 	}
 	w.waitsFor("Rolling update initiated.", 2)
 	w.sayInOrder("Received 1 FAILURE signal(s) out of 3.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement")
-	// If the way back fails as well, the stack is stuck until it is continued.
+	// If the rollback also fails, the stack stays in its failed state until the rollback is
+	// continued.
 	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusFailure, cfntypes.StackStatusUpdateRollbackFailed)
 	if _, err := w.cfn.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("rolling")}); err != nil {
 		t.Fatal(err)
@@ -355,7 +355,7 @@ func TestSizesAndTagsRollNothing(t *testing.T) {
 	if _, err := w.UpdateAutoScalingGroup(t.Context(), &awsas.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("workers"), MinSize: aws.Int32(1)}); err != nil {
 		t.Fatal(err)
 	}
-	// What the template has not changed stays as somebody else set it.
+	// Values that did not change in the template keep the user's changes.
 	w.update(rollingStack, map[string]string{"Max": "8"})
 	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
 	if g := w.get("workers"); *g.MinSize != 1 || *g.MaxSize != 8 || *g.DesiredCapacity != 4 {
