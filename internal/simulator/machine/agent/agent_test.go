@@ -77,8 +77,8 @@ func pod(name string) *corev1.Pod {
 func TestAPlayedPodIsWrittenOnce(t *testing.T) {
 	k := newKubelet(&options{}, logr.Discard(), testclock.NewFakeClock(noon))
 	p := pod("web")
-	act(&p.Status, p, "10.1.0.2", "10.0.0.5", k.second())
-	// As it comes back from the API server.
+	setRunning(&p.Status, p, "10.1.0.2", "10.0.0.5", k.second())
+	// The pod as the API server returns it.
 	data, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAPlayedPodIsWrittenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := back.DeepCopy()
-	act(&again.Status, back, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon.Add(time.Hour)))
+	setRunning(&again.Status, back, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon.Add(time.Hour)))
 	if !sameStatus(&back.Status, &again.Status) {
 		t.Errorf("it differs an hour later:\n%+v\n%+v", back.Status, again.Status)
 	}
@@ -103,7 +103,7 @@ func TestReadinessGatesHoldAPodBack(t *testing.T) {
 	p := pod("web")
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "balanced"}}
 	ready := func() bool {
-		act(&p.Status, p, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon))
+		setRunning(&p.Status, p, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon))
 		return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
@@ -142,7 +142,7 @@ func TestPodsHaveAddressesOfTheNode(t *testing.T) {
 	}
 	a.keep(nil)
 	if ip, err := a.take("g"); err != nil || ip != "10.244.1.2" {
-		t.Errorf("got %s, %v after all pods are gone", ip, err)
+		t.Errorf("got %s, %v after all pods are deleted", ip, err)
 	}
 }
 

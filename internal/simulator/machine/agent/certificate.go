@@ -24,8 +24,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Waiting for a certificate: how often it is looked for, and for how long before
-// another is asked for.
+// The interval of polls for a certificate, and the time after which another is requested.
 const (
 	certificateEvery  = 500 * time.Millisecond
 	certificateWithin = time.Minute
@@ -33,8 +32,8 @@ const (
 
 var errDenied = errors.New("the certificate was denied")
 
-// ensureKubeconfig returns when there is a kubeconfig, for which it gets a client
-// certificate by the bootstrap token where there is none:
+// ensureKubeconfig returns when the kubeconfig exists. If it does not, ensureKubeconfig requests a
+// client certificate with the bootstrap token:
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
 func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	if exists(k.kubeconfig) {
@@ -112,8 +111,8 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 	}
 }
 
-// writeKubeconfig writes the certificate with its key, and the kubeconfig that
-// names it, last, as its being there says that all is.
+// writeKubeconfig writes the certificate with its key, and then the kubeconfig, whose existence
+// marks that both are complete.
 func (k *kubelet) writeKubeconfig(certificate []byte, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {

@@ -24,12 +24,12 @@ import (
 // metadata is the instance metadata service.
 const metadata = "http://169.254.169.254/latest/"
 
-// filterValues is how many a filter may have:
+// filterValues is the maximum number of values in a filter:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Filter.html
 const filterValues = 200
 
-// ec2 asks EC2 about instances with the machine's own role. EC2's client of the
-// SDK would make this program three times as big, for one call.
+// ec2 calls EC2 with the machine's own role. The SDK's EC2 client would triple the size of this
+// program, for one call.
 type ec2 struct {
 	clock  clock.PassiveClock
 	client *http.Client
@@ -39,7 +39,7 @@ func newEC2(clk clock.PassiveClock) *ec2 {
 	return &ec2{clock: clk, client: &http.Client{Timeout: patience}}
 }
 
-// instance is what EC2 says about one.
+// instance is an instance that EC2 describes.
 type instance struct {
 	ID    string `xml:"instanceId"`
 	State string `xml:"instanceState>name"`
@@ -47,8 +47,7 @@ type instance struct {
 	Zone  string `xml:"placement>availabilityZone"`
 }
 
-// describe returns those of the instances that EC2 knows. The filter passes over
-// ids that it does not.
+// describe returns the instances that EC2 knows. The filter ignores unknown IDs.
 func (e *ec2) describe(ctx context.Context, ids []string) (map[string]instance, error) {
 	token, err := e.fetch(ctx, http.MethodPut, "api/token", "X-aws-ec2-metadata-token-ttl-seconds", "60")
 	if err != nil {
@@ -82,7 +81,7 @@ func (e *ec2) describe(ctx context.Context, ids []string) (map[string]instance, 
 	return found, nil
 }
 
-// credentials are those of the machine's role:
+// credentials returns the credentials of the machine's role:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
 func (e *ec2) credentials(ctx context.Context, token string) (aws.Credentials, error) {
 	role, err := e.get(ctx, token, "iam/security-credentials/")
@@ -134,7 +133,7 @@ func (e *ec2) do(request *http.Request, what string) ([]byte, error) {
 	return body, nil
 }
 
-// ask sends one DescribeInstances and what follows of its pages:
+// ask sends one DescribeInstances and reads all its pages:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
 func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.Credentials, ids []string) ([]instance, error) {
 	form := url.Values{"Action": {"DescribeInstances"}, "Version": {"2016-11-15"}, "Filter.1.Name": {"instance-id"}}

@@ -15,8 +15,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// TestSnapshotsAreOfOneMoment copies a volume while its machine writes to a first and then to a last file, again and again, with
-// much to copy between them: the copy never has in the last file what is not in the first.
+// The test copies a volume while its machine repeatedly writes to a first and then to a last file,
+// with much data to copy between them: the last file of the copy never contains anything that is
+// not in the first.
 func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	host := newHost(t)
 	const write = `

@@ -17,8 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// knock says on the console whether an address can be reached: nothing listens
-// there, so that a neighbour refuses at once.
+// knock shows on the console whether an address is reachable: nothing listens there, so a neighbor
+// refuses the connection at once.
 const knock = `curl -sv -m 5 http://10.0.0.6:9 2>&1; echo knocked`
 
 func TestMachinesSeeTheirVPCOnly(t *testing.T) {
@@ -100,11 +100,11 @@ echo used
 	}
 }
 
-// hostVariable makes the test binary a simulator that waits to be killed; it has
-// the folder, a comma and the binary.
+// hostVariable turns the test binary into a simulator that waits to be killed. Its value is the
+// directory, a comma and the binary.
 const hostVariable = "PROCESS_TEST_HOST"
 
-// runHost boots a machine, says so and waits.
+// runHost boots a machine, reports that and waits.
 func runHost() error {
 	dir, binary, _ := strings.Cut(os.Getenv(hostVariable), ",")
 	host, err := process.New(process.Options{Dir: dir, Machine: binary, Kube: "/bin/true"})
@@ -186,7 +186,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// interfaces are those of the host's own network.
+// interfaces returns the interfaces of the host's own network.
 func interfaces(t *testing.T) string {
 	t.Helper()
 	all, err := net.Interfaces()

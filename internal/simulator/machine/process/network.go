@@ -15,8 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// cloneFlags are the namespaces that a machine's process 1 gets with its birth;
-// its network namespace is there before.
+// cloneFlags are the namespaces that are created with a machine's process 1; its network namespace
+// exists before.
 const cloneFlags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
 // network is the hub: the namespace that holds a bridge for each VPC.
@@ -29,7 +29,7 @@ type network struct {
 	serial  int
 }
 
-// bridge is a VPC's.
+// bridge is the bridge of a VPC.
 type bridge struct {
 	link  *netlink.Bridge
 	ports int
@@ -57,8 +57,8 @@ func (n *network) close() {
 	n.hub.close()
 }
 
-// plug connects a machine's namespace to its VPC and gives it its addresses.
-// The function it returns undoes it.
+// plug connects a machine's namespace to its VPC and assigns its addresses. The returned function
+// disconnects it.
 func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err error) {
 	port, err := n.connect(spec.VPCID, ns)
 	if err != nil {
@@ -72,7 +72,7 @@ func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err err
 	return unplug, nil
 }
 
-// connect lays a cable from the VPC's bridge to eth0 in ns.
+// connect connects eth0 in ns to the VPC's bridge.
 func (n *network) connect(vpc string, ns *namespace) (netlink.Link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,11 +110,11 @@ func (n *network) bridge(vpc string) (*bridge, error) {
 	return b, nil
 }
 
-// disconnect takes the cable away, and the bridge with its last one.
+// disconnect removes the connection, and the bridge after its last one.
 func (n *network) disconnect(vpc string, port netlink.Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// It is gone already when the machine's namespace is.
+	// It no longer exists if the machine's namespace has ended.
 	_ = n.handle.LinkDel(port)
 	b := n.bridges[vpc]
 	if b.ports--; b.ports == 0 {
@@ -123,7 +123,7 @@ func (n *network) disconnect(vpc string, port netlink.Link) {
 	}
 }
 
-// configure sets up the interfaces of the calling thread's namespace.
+// configure configures the interfaces of the calling thread's namespace.
 func configure(spec machine.Spec) error {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -151,8 +151,8 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
-	// The VPC's router, which has the first address. Nobody answers there, but
-	// programs look for the interface of the default route to find their address.
+	// The VPC's router has the first address. Nothing answers there, but programs use the interface
+	// of the default route to determine their address.
 	router := spec.VPCRange.Masked().Addr().Next()
 	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: router.AsSlice()})
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -169,7 +169,7 @@ func address(handle *netlink.Handle, link netlink.Link, prefix netip.Prefix) err
 	return nil
 }
 
-// bridgesWork tries what a VPC needs.
+// bridgesWork checks that the host supports the network of a VPC.
 func bridgesWork(hub *namespace) error {
 	return hub.do(func() error {
 		for _, link := range []netlink.Link{
