@@ -17,8 +17,8 @@ const (
 	stickiness         = "stickiness.enabled"
 )
 
-// balancerDefaults are the attributes of a new load balancer. All are kept; only
-// deletion protection is acted on.
+// balancerDefaults returns the attributes of a new load balancer. All are stored, but only deletion
+// protection has an effect.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_LoadBalancerAttribute.html
 func balancerDefaults(kind types.LoadBalancerTypeEnum) map[string]string {
 	attributes := map[string]string{
@@ -41,8 +41,8 @@ func balancerDefaults(kind types.LoadBalancerTypeEnum) map[string]string {
 	return attributes
 }
 
-// groupDefaults are the attributes of a new target group. All are kept; the
-// deregistration delay and its connection termination are acted on.
+// groupDefaults returns the attributes of a new target group. All are stored, but only the
+// deregistration delay and its connection termination have an effect.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
 func groupDefaults(protocol types.ProtocolEnum, target types.TargetTypeEnum) map[string]string {
 	attributes := map[string]string{

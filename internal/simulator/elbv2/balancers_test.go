@@ -249,7 +249,7 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 	}
 }
 
-// TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC: AWS asks for an internet gateway that is attached, not for a route to it.
+// AWS requires an attached internet gateway, not a route to it.
 func TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC(t *testing.T) {
 	w := start(t, false)
 	create := func() error {

@@ -193,8 +193,9 @@ Outputs:
   Group: {Value: !Ref Targets}
 `
 
-// TestTheNameOfALoadBalancer: AWS keeps the case of the load balancer's name in DNSName, and DNS has none. CloudFormation makes names of both
-// cases of the stack's name, the logical ID and random characters.
+// In AWS the DNSName keeps the case of the load balancer's name, although DNS is case-insensitive.
+// CloudFormation generates names in mixed case from the stack's name, the logical ID and random
+// characters.
 func TestTheNameOfALoadBalancer(t *testing.T) {
 	w := start(t, true)
 	b := w.balancer("demo-APILo-aB3dE5gH7iJ9")
@@ -277,7 +278,7 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 	w.register(group, one)
 	w.becomes(group, one, "healthy")
 
-	// Five checks are due at AWS's pace, shortened; then there is a pause.
+	// Five checks run at AWS's interval, shortened; then there is a pause.
 	before, longest := time.Now(), time.Duration(0)
 	for longest < 20*patience {
 		<-h.asked
@@ -288,7 +289,7 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 		}
 	}
 
-	// The target ends. Whoever wants to reach it is the first to know.
+	// The target stops. The next connection attempt triggers a check.
 	w.host.shut(one)
 	before = time.Now()
 	if _, _, err := w.visit(*b.DNSName, 6443); err == nil {

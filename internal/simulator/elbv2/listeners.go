@@ -58,7 +58,7 @@ func (s *Service) createListener(ctx context.Context, in *elb.CreateListenerInpu
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
-// newListener makes a listener and begins to forward.
+// newListener creates a listener and starts to forward.
 func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener, error) {
 	tags, err := tagsOf(in.Tags)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener
 	return l, nil
 }
 
-// check errs for a listener that its load balancer cannot have.
+// check returns an error if the load balancer cannot have the listener.
 func (l *listener) check(r *region, certificates bool) error {
 	g, err := r.group(&l.group)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *listener) check(r *region, certificates bool) error {
 	return nil
 }
 
-// forget takes a listener off its target group. The caller holds the lock.
+// forget removes a listener from its target group. The caller holds the lock.
 func (l *listener) forget(r *region) {
 	if g, ok := r.groups[l.group]; ok {
 		delete(g.listeners, l)
@@ -197,7 +197,7 @@ func (s *Service) modifyListener(ctx context.Context, in *elb.ModifyListenerInpu
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
-// changeListener changes what is given of a listener.
+// changeListener changes the given parameters of a listener.
 func (s *Service) changeListener(r *region, in *elb.ModifyListenerInput) (*listener, error) {
 	r.mu.Lock()
 	l, err := r.listener(in.ListenerArn)
@@ -234,7 +234,7 @@ func (s *Service) changeListener(r *region, in *elb.ModifyListenerInput) (*liste
 	return l, err
 }
 
-// checkNext checks what a listener is to become, beside the load balancer's others.
+// checkNext validates the new settings of a listener against the load balancer's other listeners.
 func checkNext(r *region, l, next *listener, certificates bool) error {
 	delete(l.balancer.listeners, l.arn)
 	defer func() { l.balancer.listeners[l.arn] = l }()
@@ -260,8 +260,7 @@ func (s *Service) removeListener(r *region, arn string) error {
 	return nil
 }
 
-// attributeList is a listener's attributes. The idle timeout is kept, and not
-// acted on.
+// attributeList returns a listener's attributes. The idle timeout is stored but has no effect.
 func (l *listener) attributeList() []types.ListenerAttribute {
 	var list []types.ListenerAttribute
 	for _, key := range sortedKeys(l.attributes) {
@@ -306,7 +305,7 @@ func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyLi
 	return &elb.ModifyListenerAttributesOutput{Attributes: l.attributeList()}, nil
 }
 
-// tagsByARN returns the tags of whatever an ARN names.
+// tagsByARN returns the tags of the resource with an ARN.
 func (r *region) tagsByARN(arn string) (map[string]string, error) {
 	if b, ok := r.balancers[arn]; ok {
 		return b.tags, nil
