@@ -105,7 +105,7 @@ func TestTheQuotaOfLoadBalancers(t *testing.T) {
 	wiretest.WantCode(t, err, "TooManyLoadBalancers")
 	limits, err := w.DescribeAccountLimits(t.Context(), &awselb.DescribeAccountLimitsInput{})
 	if l := must(t, limits, err).Limits[0]; *l.Max != "1" {
-		t.Errorf("the limit is told as %s", *l.Max)
+		t.Errorf("the limit is %s", *l.Max)
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// networks is which VPCs there are.
+// networks are the existing VPCs.
 type networks map[string]vpc.VPC
 
-// VPC returns one of them, in any account and region.
+// VPC returns a VPC in any account and region.
 func (n networks) VPC(_, _, id string) (vpc.VPC, bool) {
 	v, ok := n[id]
 	return v, ok
@@ -241,7 +241,7 @@ func TestTags(t *testing.T) {
 func TestResolve(t *testing.T) {
 	w := start(t)
 	public, private, deep := w.zone("example.com", ""), w.zone("demo.example.com", "vpc-1"), w.zone("x.demo.example.com", "vpc-2")
-	w.zone("blind.example.com", "vpc-3") // its attributes do not allow private zones
+	w.zone("blind.example.com", "vpc-3") // its attributes disable private zones
 	up := types.ChangeActionUpsert
 	for _, err := range []error{
 		w.change(public, change(up, "www.example.com", types.RRTypeA, "192.0.2.1"), change(up, "*.example.com", types.RRTypeA, "192.0.2.9"),

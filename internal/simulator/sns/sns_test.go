@@ -54,7 +54,7 @@ func (r *rig) topic(name string, attributes map[string]string) *string {
 	return out.TopicArn
 }
 
-// queue makes a queue and returns its URL and ARN.
+// queue creates a queue and returns its URL and ARN.
 func (r *rig) queue(name string, attributes map[string]string) (url, arn *string) {
 	r.t.Helper()
 	out, err := r.sqs.CreateQueue(r.t.Context(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
@@ -280,7 +280,7 @@ func TestDeletingATopicTakesItsSubscriptions(t *testing.T) {
 	topic := r.topic("t", nil)
 	_, arn := r.queue("q", nil)
 	sub := r.subscribe(topic, "sqs", arn, nil)
-	for range 2 { // the second time it is gone, which is a success as well
+	for range 2 { // deleting a deleted topic succeeds
 		if _, err := r.DeleteTopic(t.Context(), &awssns.DeleteTopicInput{TopicArn: topic}); err != nil {
 			t.Fatal(err)
 		}
