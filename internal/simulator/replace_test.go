@@ -12,7 +12,7 @@ import (
 
 // CloudFormation replaces a table whose key changes:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
-func TestATableWhoseKeyChangesIsReplaced(t *testing.T) {
+func TestTableWithChangedKeyIsReplaced(t *testing.T) {
 	const table = `
 Resources:
   Table:

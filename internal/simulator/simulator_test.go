@@ -64,7 +64,7 @@ Outputs:
   Topic: {Value: !Ref Topic}
 `
 
-func TestAStackOfQueuesAndTopicsWorksAndIsAnnounced(t *testing.T) {
+func TestStackOfQueuesAndTopicsWorksAndEmitsEvents(t *testing.T) {
 	config := start(t)
 	ctx := t.Context()
 	queues, events, stacks := sqs.NewFromConfig(config), eventbridge.NewFromConfig(config), cloudformation.NewFromConfig(config)
@@ -186,7 +186,7 @@ Outputs:
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
-func TestAWaitConditionIsSignalledAtItsURL(t *testing.T) {
+func TestWaitConditionIsSignalledAtItsURL(t *testing.T) {
 	config := start(t)
 	stacks := cloudformation.NewFromConfig(config)
 	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(`

@@ -85,7 +85,7 @@ func (w *suite) spotGroup(size int32, rebalance bool) []string {
 	return w.until("g", int(size))
 }
 
-func TestASpotInstanceAtRiskIsReplacedBeforeItGoes(t *testing.T) {
+func TestSpotInstanceAtRiskIsReplacedBeforeTermination(t *testing.T) {
 	w := start(t)
 	ids := w.spotGroup(3, true)
 	if err := w.compute.RecommendRebalance(account, region, ids[1]); err != nil {
@@ -100,7 +100,7 @@ func TestASpotInstanceAtRiskIsReplacedBeforeItGoes(t *testing.T) {
 	}
 }
 
-func TestWithoutCapacityRebalancingARecommendationReplacesNothing(t *testing.T) {
+func TestRecommendationIsIgnoredWithoutCapacityRebalancing(t *testing.T) {
 	w := start(t)
 	ids := w.spotGroup(2, false)
 	if err := w.compute.RecommendRebalance(account, region, ids[0]); err != nil {
@@ -115,7 +115,7 @@ func TestWithoutCapacityRebalancingARecommendationReplacesNothing(t *testing.T) 
 	}
 }
 
-func TestAnInstanceWhoseStatusChecksFailIsReplacedThroughItsHook(t *testing.T) {
+func TestInstanceWithFailedStatusChecksIsReplacedThroughItsHook(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)
 	in.HealthCheckGracePeriod = aws.Int32(60)

@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func TestAGroupSpreadsOverZones(t *testing.T) {
+func TestGroupSpreadsOverZones(t *testing.T) {
 	w := start(t)
 	in := w.group("g", 6, 9)
 	in.Tags = []types.Tag{
@@ -61,7 +61,7 @@ func TestAGroupSpreadsOverZones(t *testing.T) {
 	}
 }
 
-func TestCapacityFollowsWhatIsAskedFor(t *testing.T) {
+func TestCapacityFollowsDesiredCapacity(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 1, 4))
@@ -100,7 +100,7 @@ func TestCapacityFollowsWhatIsAskedFor(t *testing.T) {
 	w.eventually("the group to go", func() bool { return w.get("g").AutoScalingGroupName == nil })
 }
 
-func TestWhatIsLostIsReplaced(t *testing.T) {
+func TestLostInstancesAreReplaced(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	arn := w.targetGroup()
@@ -140,7 +140,7 @@ func TestWhatIsLostIsReplaced(t *testing.T) {
 	})
 }
 
-func TestTerminatingAnInstanceInAGroup(t *testing.T) {
+func TestTerminateInstanceInGroup(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 1, 3))
@@ -201,7 +201,7 @@ func TestStandbyAndDetaching(t *testing.T) {
 	}
 }
 
-func TestAFailedLaunchIsToldAndTriedAgain(t *testing.T) {
+func TestFailedLaunchIsReportedAndRetried(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	w.compute.SetQuota(account, region, false, 2)
 	w.create(w.group("g", 2, 2))
@@ -219,12 +219,12 @@ func TestAFailedLaunchIsToldAndTriedAgain(t *testing.T) {
 	}
 	w.compute.SetQuota(account, region, false, 100)
 	if len(w.inService("g")) == 2 {
-		t.Error("it was tried again at once")
+		t.Error("it was retried at once")
 	}
 	w.eventually("the next attempt", func() bool { w.clock.Step(time.Second); return len(w.inService("g")) == 2 })
 }
 
-func TestWithoutCapacityAnotherZoneOrTypeIsTaken(t *testing.T) {
+func TestLaunchFallsBackToOtherZoneOrType(t *testing.T) {
 	w := start(t)
 	w.compute.SetCapacity(region+"a", "m6i.large", false)
 	in := w.group("g", 2, 2)
@@ -276,7 +276,7 @@ func TestSharesOfOnDemandAndSpot(t *testing.T) {
 	}
 }
 
-func TestTheDefaultPolicyTerminatesTheOldestVersion(t *testing.T) {
+func TestDefaultPolicyTerminatesOldestVersion(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	in := w.group("g", 0, 4)
@@ -321,7 +321,7 @@ func TestSuspendedProcesses(t *testing.T) {
 	w.until("g", 2)
 }
 
-func TestHealthChecksOfLoadBalancersCountAfterTheGracePeriod(t *testing.T) {
+func TestLoadBalancerHealthChecksCountAfterGracePeriod(t *testing.T) {
 	w := startOn(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), unreachable{})
 	arn := w.targetGroup()
 	in := w.group("g", 1, 1)
@@ -357,7 +357,7 @@ func TestHealthChecksOfLoadBalancersCountAfterTheGracePeriod(t *testing.T) {
 	}
 }
 
-func TestRefusedGroups(t *testing.T) {
+func TestInvalidGroupsAreRefused(t *testing.T) {
 	w := start(t)
 	for reason, tt := range map[string]struct {
 		change  func(*awsas.CreateAutoScalingGroupInput)

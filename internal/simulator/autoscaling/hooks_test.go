@@ -23,7 +23,7 @@ func hook(name, transition, result string, heartbeat int32) types.LifecycleHookS
 	}
 }
 
-func TestATerminatingHookHoldsAnInstance(t *testing.T) {
+func TestTerminatingHookHoldsInstance(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	ctx := t.Context()
 	in := w.group("g", 0, 1)
@@ -65,7 +65,7 @@ func TestATerminatingHookHoldsAnInstance(t *testing.T) {
 	wiretest.WantCode(t, err, "ValidationError")
 }
 
-func TestAHookThatNobodyCompletesTimesOut(t *testing.T) {
+func TestIncompleteHookTimesOut(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)
 	in.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{hook("boot", "autoscaling:EC2_INSTANCE_LAUNCHING", "ABANDON", 60)}
@@ -93,7 +93,7 @@ func TestAHookThatNobodyCompletesTimesOut(t *testing.T) {
 	w.until("g", 1)
 }
 
-func TestHooksAreKeptAndDescribed(t *testing.T) {
+func TestHooksAreStoredAndDescribed(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 0, 0))

@@ -72,7 +72,7 @@ func startRefresh(t *testing.T, size int32) (*suite, []string) {
 	return w, ids
 }
 
-func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
+func TestRefreshReplacesInstancesAndKeepsMinimumHealthy(t *testing.T) {
 	for what, c := range map[string]struct {
 		least, most            *int32
 		size, wantMin, wantMax int
@@ -109,7 +109,7 @@ func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
 	}
 }
 
-func TestARefreshSkipsWhatMatches(t *testing.T) {
+func TestRefreshSkipsMatchingInstances(t *testing.T) {
 	w, old := startRefresh(t, 2)
 	if _, err := w.refresh("1", &types.RefreshPreferences{SkipMatching: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestARefreshSkipsWhatMatches(t *testing.T) {
 	wiretest.WantCode(t, err, "ActiveInstanceRefreshNotFound")
 }
 
-func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
+func TestRefreshCanBeCancelledAndRolledBack(t *testing.T) {
 	w, old := startRefresh(t, 2)
 	slow := &types.RefreshPreferences{MinHealthyPercentage: aws.Int32(50), InstanceWarmup: aws.Int32(60)}
 	if _, err := w.refresh("2", slow); err != nil {
@@ -160,7 +160,7 @@ func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
 	wiretest.WantCode(t, err, "IrreversibleInstanceRefresh")
 }
 
-func TestRefreshesThatTheSimulatorCannotDoAreRefused(t *testing.T) {
+func TestUnsupportedRefreshesAreRefused(t *testing.T) {
 	w, _ := startRefresh(t, 1)
 	for what, p := range map[string]*types.RefreshPreferences{
 		"checkpoints":          {CheckpointPercentages: []int32{50}},

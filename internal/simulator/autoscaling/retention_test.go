@@ -52,7 +52,7 @@ func drained(t *testing.T, retain bool) (w *suite, id string) {
 	return w, id
 }
 
-func TestAnAbandonedInstanceIsRetained(t *testing.T) {
+func TestAbandonedInstanceIsRetained(t *testing.T) {
 	w, id := drained(t, true)
 	w.complete(id, "ABANDON")
 	w.eventually("retention and a replacement", func() bool {
@@ -80,14 +80,14 @@ func TestAnAbandonedInstanceIsRetained(t *testing.T) {
 	}
 }
 
-func TestWithoutAPolicyAnAbandonedInstanceGoes(t *testing.T) {
+func TestAbandonedInstanceIsTerminatedWithoutPolicy(t *testing.T) {
 	w, id := drained(t, false)
 	w.complete(id, "ABANDON")
 	w.until("g", 1)
 	w.eventually("its end", func() bool { i, _ := w.compute.Instance(account, region, id); return i.State != "running" })
 }
 
-func TestAHookHoldsNothingThatIsGone(t *testing.T) {
+func TestHookDoesNotHoldTerminatedInstance(t *testing.T) {
 	w, id := drained(t, true)
 	if _, err := w.ec2.TerminateInstances(t.Context(), &awsec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func (w *suite) others(group string, but ...string) []string {
 	return slices.DeleteFunc(w.inService(group), func(id string) bool { return slices.Contains(but, id) })
 }
 
-func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
+func TestRollReplacesInstancesOneByOneAndWaitsForSignals(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	known := slices.Clone(old)
@@ -224,7 +224,7 @@ func (w *suite) sayInOrder(texts ...string) {
 	}
 }
 
-func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
+func TestMissingSignalsRollGroupBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, map[string]string{"Pause": "PT1M"})
 	w.update(rollingStack, map[string]string{"Pause": "PT1M", "Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s) with a timeout of PT1M.", 1)
@@ -275,7 +275,7 @@ func TestSomeInstancesMayFail(t *testing.T) {
 	}
 }
 
-func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
+func TestTooManyFailuresEndRollAtOnce(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -297,7 +297,7 @@ func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
 	}
 }
 
-func TestACancelledRollGoesBack(t *testing.T) {
+func TestCancelledRollIsRolledBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -315,7 +315,7 @@ func TestACancelledRollGoesBack(t *testing.T) {
 	}
 }
 
-func TestAGroupOfOneAndOfNoneRoll(t *testing.T) {
+func TestGroupsOfOneAndZeroRoll(t *testing.T) {
 	values := map[string]string{"Min": "1", "Max": "1", "InService": "0"}
 	w, old := startRolling(t, rollingStack, values)
 	values["Type"] = "m6i.xlarge"
@@ -341,7 +341,7 @@ func TestAGroupOfOneAndOfNoneRoll(t *testing.T) {
 	}
 }
 
-func TestSizesAndTagsRollNothing(t *testing.T) {
+func TestChangesOfSizesAndTagsDoNotRoll(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("workers"), DesiredCapacity: aws.Int32(4)}); err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func TestSizesAndTagsRollNothing(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatCannotHold(t *testing.T) {
+func TestImpossiblePolicyFails(t *testing.T) {
 	for what, c := range map[string]struct {
 		values map[string]string
 		want   string
@@ -386,7 +386,7 @@ func TestAPolicyThatCannotHold(t *testing.T) {
 	}
 }
 
-func TestProcessesThatAPersonSuspendedStaySo(t *testing.T) {
+func TestProcessesSuspendedByUserStaySuspended(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{
 		AutoScalingGroupName: aws.String("workers"), ScalingProcesses: []string{"AZRebalance", "ScheduledActions"},
@@ -408,7 +408,7 @@ func TestProcessesThatAPersonSuspendedStaySo(t *testing.T) {
 	}
 }
 
-func TestARollDoesNotWaitForTerminatingHooks(t *testing.T) {
+func TestRollDoesNotWaitForTerminatingHooks(t *testing.T) {
 	body := strings.Replace(rollingStack, "      AutoScalingGroupName: workers\n", `      AutoScalingGroupName: workers
       LifecycleHookSpecificationList:
         - {LifecycleHookName: drain, LifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING", DefaultResult: CONTINUE, HeartbeatTimeout: 7200}
@@ -424,7 +424,7 @@ func TestARollDoesNotWaitForTerminatingHooks(t *testing.T) {
 	}
 }
 
-func TestAPersonEndsInstancesDuringARoll(t *testing.T) {
+func TestUserTerminatesInstancesDuringRoll(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -444,7 +444,7 @@ func TestAPersonEndsInstancesDuringARoll(t *testing.T) {
 	}
 }
 
-func TestARollWithoutCapacityGoesBack(t *testing.T) {
+func TestRollWithoutCapacityIsRolledBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	for _, zone := range []string{"a", "b", "c"} {
 		w.compute.SetCapacity(region+zone, "m6i.xlarge", false)
@@ -457,7 +457,7 @@ func TestARollWithoutCapacityGoesBack(t *testing.T) {
 	}
 }
 
-func TestWithoutSignalsARollPauses(t *testing.T) {
+func TestRollWithoutSignalsPauses(t *testing.T) {
 	body := strings.NewReplacer("        WaitOnResourceSignals: true\n", "", "        MinSuccessfulInstancesPercent: !Ref Percent\n", "").Replace(rollingStack)
 	w, old := startRolling(t, body, map[string]string{"Pause": "PT10S"})
 	began := w.clock.Now()
@@ -473,7 +473,7 @@ func TestWithoutSignalsARollPauses(t *testing.T) {
 	}
 }
 
-func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
+func TestReplacingUpdateCreatesNewGroup(t *testing.T) {
 	body := strings.NewReplacer("AutoScalingRollingUpdate:", "AutoScalingReplacingUpdate: {WillReplace: true}\n      AutoScalingRollingUpdate:",
 		"      AutoScalingGroupName: workers\n", "").Replace(rollingStack)
 	w, _ := startRolling(t, body, nil)
@@ -488,7 +488,7 @@ func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
 	}
 }
 
-func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
+func TestCreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 	for what, c := range map[string]struct {
 		signals int
 		want    cfntypes.StackStatus
@@ -523,7 +523,7 @@ func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 	}
 }
 
-func TestADesiredCapacityOfTheTemplateIsRestored(t *testing.T) {
+func TestDesiredCapacityOfTemplateIsRestored(t *testing.T) {
 	body := strings.Replace(rollingStack, "      MinSize: !Ref Min\n", "      MinSize: !Ref Min\n      DesiredCapacity: !Ref Min\n", 1)
 	body = strings.Replace(body, "      AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}\n", "", 1)
 	w, old := startRolling(t, body, nil)
@@ -543,7 +543,7 @@ func TestADesiredCapacityOfTheTemplateIsRestored(t *testing.T) {
 	}
 }
 
-func TestAStackMakesScheduledActions(t *testing.T) {
+func TestStackCreatesScheduledActions(t *testing.T) {
 	body := rollingStack + `  Night:
     Type: AWS::AutoScaling::ScheduledAction
     Properties: {AutoScalingGroupName: !Ref Group, DesiredCapacity: 5, Recurrence: 0 1 * * *, TimeZone: UTC}
@@ -559,7 +559,7 @@ func TestAStackMakesScheduledActions(t *testing.T) {
 	}
 }
 
-func TestAMixedGroupOfSpotInstancesRolls(t *testing.T) {
+func TestMixedGroupOfSpotInstancesRolls(t *testing.T) {
 	body := strings.Replace(rollingStack, "      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}\n", `      MixedInstancesPolicy:
         InstancesDistribution: {OnDemandPercentageAboveBaseCapacity: 0}
         LaunchTemplate:

@@ -35,7 +35,7 @@ func (w *suite) scheduled() []types.ScheduledUpdateGroupAction {
 	return must(w.t, out, err).ScheduledUpdateGroupActions
 }
 
-func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
+func TestScheduledActionsRunWhenDue(t *testing.T) {
 	friday := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	w := startWith(t, testclock.NewFakeClock(friday))
 	w.create(w.group("g", 0, 5))
@@ -90,7 +90,7 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 	}
 }
 
-func TestScheduledActionsThatCannotBe(t *testing.T) {
+func TestInvalidScheduledActionsAreRefused(t *testing.T) {
 	w := start(t)
 	w.create(w.group("g", 0, 5))
 	for what, in := range map[string]awsas.PutScheduledUpdateGroupActionInput{

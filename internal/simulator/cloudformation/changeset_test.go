@@ -103,7 +103,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 	expectError(t, err, "ChangeSetNotFound", "ChangeSet [none] does not exist")
 }
 
-func TestChangeSetSaysWhatFollowsFromAReplacement(t *testing.T) {
+func TestChangeSetShowsConsequencesOfReplacement(t *testing.T) {
 	w := newSuite(t, nil)
 	template := func(name string) string {
 		return `{"Parameters": {"Name": {"Type": "String", "Default": "` + name + `"}}, "Resources": {

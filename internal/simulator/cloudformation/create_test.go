@@ -49,7 +49,7 @@ func TestCreateRunsThroughStatusesAndEvents(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
-func TestDeletedStackStaysKnownByID(t *testing.T) {
+func TestDeletedStackIsFoundByID(t *testing.T) {
 	w := newSuite(t, nil)
 	id := aws.ToString(w.createAndWait("deleted", streamTemplate).StackId)
 	w.delete("deleted")

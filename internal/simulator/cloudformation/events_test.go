@@ -72,7 +72,7 @@ func TestAccessDeniedNamesTheAction(t *testing.T) {
 	}
 }
 
-func TestLatencyIsTheClocks(t *testing.T) {
+func TestLatencyUsesTheClock(t *testing.T) {
 	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Latency = func(resourceType, operation string) time.Duration {
@@ -137,7 +137,7 @@ func TestPagination(t *testing.T) {
 	expectError(t, err, "ValidationError", "NextToken")
 }
 
-func TestAccountsAreApart(t *testing.T) {
+func TestAccountsAreSeparate(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("mine", streamTemplate)
 	other := w.client("210987654321")

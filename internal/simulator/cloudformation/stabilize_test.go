@@ -97,7 +97,7 @@ func slowSuite(t *testing.T) (*suite, *slow) {
 	return w, p
 }
 
-func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
+func TestStackWaitsForStabilization(t *testing.T) {
 	w, p := slowSuite(t)
 	template := strings.ReplaceAll(slowStack, "%SIZE%", "1")
 	id := w.create("slow", template)
@@ -121,7 +121,7 @@ func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
 	w.eventually(func() bool { return w.stack(id).StackStatus == types.StackStatusUpdateRollbackFailed }, w.waited)
 }
 
-func TestWhatDoesNotStabilizeFails(t *testing.T) {
+func TestResourceThatDoesNotStabilizeFails(t *testing.T) {
 	w, p := slowSuite(t)
 	p.set(false, resource.Errorf(resource.NotStabilized, "Group did not stabilize."))
 	id := w.create("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))
@@ -134,7 +134,7 @@ func TestWhatDoesNotStabilizeFails(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsMadeBeforeTheDeletion(t *testing.T) {
+func TestSnapshotIsTakenBeforeDeletion(t *testing.T) {
 	w, p := slowSuite(t)
 	p.set(true, nil)
 	w.createAndWait("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))

@@ -20,7 +20,7 @@ var ignore = cmpopts.IgnoreUnexported(
 	types.AttributeValueMemberB{}, types.AttributeValueMemberBS{},
 )
 
-func TestEveryTypeSurvives(t *testing.T) {
+func TestEveryTypeRoundTrips(t *testing.T) {
 	c := newSuite(t).simple("", "")
 	want := item{
 		"id": s("a"), "n": n("12.5"), "b": &types.AttributeValueMemberB{Value: []byte{0, 1, 255}},

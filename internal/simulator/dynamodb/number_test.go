@@ -56,7 +56,7 @@ func rational(n number) *big.Rat {
 	return r
 }
 
-func TestSortKeysOrderAsNumbersDo(t *testing.T) {
+func TestSortKeysOrderLikeNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawNumber(t, "a"), drawNumber(t, "b")
 		if got, want := strings.Compare(a.sortKey(), b.sortKey()), rational(a).Cmp(rational(b)); got != want {

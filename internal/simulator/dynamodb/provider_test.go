@@ -117,7 +117,7 @@ func TestTableProviderRefuses(t *testing.T) {
 	}
 }
 
-func TestTableProviderNamesWhatHasNoName(t *testing.T) {
+func TestTableProviderGeneratesNames(t *testing.T) {
 	p := tableProperties()
 	delete(p, "TableName")
 	provider := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"]

@@ -108,7 +108,7 @@ func (s *stacks) settled(status cfntypes.StackStatus) map[string]string {
 	}
 }
 
-func TestAStackOfInstancesAndVolumes(t *testing.T) {
+func TestStackOfInstancesAndVolumes(t *testing.T) {
 	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())
@@ -205,7 +205,7 @@ func TestPublicParametersNameImages(t *testing.T) {
 	}
 }
 
-func TestPublicParametersNameAmazonsImages(t *testing.T) {
+func TestPublicParametersNameAmazonImages(t *testing.T) {
 	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())

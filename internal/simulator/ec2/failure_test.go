@@ -22,7 +22,7 @@ func (w *suite) checks(id string) (system, instance types.SummaryStatus, since b
 	return s.SystemStatus.Status, s.InstanceStatus.Status, s.InstanceStatus.Details[0].ImpairedSince != nil
 }
 
-func TestTheTwoStatusChecksFailApart(t *testing.T) {
+func TestStatusChecksFailIndependently(t *testing.T) {
 	w := start(t)
 	id := *w.launch(w.request()).InstanceId
 	if err := w.service.SetStatusCheck(account, region, id, ec2.InstanceCheck, false); err != nil {
@@ -39,7 +39,7 @@ func TestTheTwoStatusChecksFailApart(t *testing.T) {
 	}
 }
 
-func TestInstancesOfAnImageThatDoesNotBootRunWithoutAMachine(t *testing.T) {
+func TestInstanceOfUnbootableImageRunsWithoutMachine(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	w.service.SetBootable(*in.ImageId, false)
@@ -52,7 +52,7 @@ func TestInstancesOfAnImageThatDoesNotBootRunWithoutAMachine(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatShutsItselfDownStopsOrEndsAsItWasLaunched(t *testing.T) {
+func TestShutdownBehaviorIsHonored(t *testing.T) {
 	for behaviour, want := range map[types.ShutdownBehavior]types.InstanceStateName{
 		"": types.InstanceStateNameStopped, types.ShutdownBehaviorStop: types.InstanceStateNameStopped,
 		types.ShutdownBehaviorTerminate: types.InstanceStateNameTerminated,

@@ -211,7 +211,7 @@ func (w *suite) eventually(what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline.C:
-			w.t.Fatalf("waited in vain for %s; the host heard %v", what, w.host.calls)
+			w.t.Fatalf("waited in vain for %s; the calls of the host were %v", what, w.host.calls)
 		case <-tick.C:
 		}
 	}

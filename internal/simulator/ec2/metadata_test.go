@@ -92,7 +92,7 @@ func TestMetadataTokens(t *testing.T) {
 	}
 }
 
-func TestMetadataTellsAboutTheInstance(t *testing.T) {
+func TestMetadataDescribesInstance(t *testing.T) {
 	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	ctx := t.Context()
@@ -131,7 +131,7 @@ func TestMetadataTellsAboutTheInstance(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
-func TestCredentialsOfTheRoleWorkAndAreRenewed(t *testing.T) {
+func TestRoleCredentialsWorkAndAreRenewed(t *testing.T) {
 	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	read := func() aws.Credentials {
@@ -165,7 +165,7 @@ func TestCredentialsOfTheRoleWorkAndAreRenewed(t *testing.T) {
 	}
 }
 
-func TestMetadataTellsASpotInstanceOfItsEnd(t *testing.T) {
+func TestMetadataHasSpotInterruptionNotice(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
 	in := w.request()
 	in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}

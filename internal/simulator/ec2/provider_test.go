@@ -27,7 +27,7 @@ func wantHandler(t *testing.T, err error, code string) {
 
 // AWS documents what an update does to an instance:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-instance.html
-func TestUpdatesOfAnInstance(t *testing.T) {
+func TestInstanceUpdates(t *testing.T) {
 	w := start(t)
 	p := w.service.Providers()["AWS::EC2::Instance"]
 	stabilizer, ok := p.(resource.Stabilizer)
@@ -88,7 +88,7 @@ func TestUpdatesOfAnInstance(t *testing.T) {
 
 // AWS documents what an update does to a volume:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html
-func TestUpdatesOfAVolume(t *testing.T) {
+func TestVolumeUpdates(t *testing.T) {
 	w := start(t)
 	p := w.service.Providers()["AWS::EC2::Volume"]
 	before := map[string]any{"AvailabilityZone": region + "a", "Size": "10", "VolumeType": "gp3", "Tags": []any{map[string]any{"Key": "a", "Value": "1"}}}

@@ -58,7 +58,7 @@ func (w *suite) volumeUntil(id string, state types.VolumeState, attachment types
 
 // AWS documents the states of a volume:
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html
-func TestAVolumeGoesFromInstanceToInstance(t *testing.T) {
+func TestVolumeMovesBetweenInstances(t *testing.T) {
 	w := start(t)
 	one, two := *w.launch(w.request()).InstanceId, *w.launch(w.request()).InstanceId
 	in := w.request()
@@ -104,7 +104,7 @@ func TestAVolumeGoesFromInstanceToInstance(t *testing.T) {
 	wiretest.WantCode(t, w.detach(*root.Ebs.VolumeId), "OperationNotPermitted")
 }
 
-func TestASnapshotBecomesAVolume(t *testing.T) {
+func TestVolumeIsCreatedFromSnapshot(t *testing.T) {
 	w := start(t)
 	id := w.volume(region + "a")
 	snap, err := w.CreateSnapshot(t.Context(), &awsec2.CreateSnapshotInput{VolumeId: &id, Description: aws.String("before")})
@@ -132,7 +132,7 @@ func TestASnapshotBecomesAVolume(t *testing.T) {
 
 // AWS documents the limits of volume types:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVolume.html
-func TestVolumesThatAreRefused(t *testing.T) {
+func TestInvalidVolumesAreRefused(t *testing.T) {
 	w := start(t)
 	zone := aws.String(region + "a")
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestVolumesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAVolumeGrows(t *testing.T) {
+func TestVolumeCanGrow(t *testing.T) {
 	w := start(t)
 	id := w.volume(region + "a")
 	_, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{VolumeId: &id, Size: aws.Int32(5)})

@@ -24,7 +24,7 @@ import (
 )
 
 // The test makes the calls of the cloud controller for a Service of type LoadBalancer.
-func TestTheLoadBalancerOfAService(t *testing.T) {
+func TestLoadBalancerOfService(t *testing.T) {
 	ctx := t.Context()
 	env := &resource.Env{Clock: testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	keys := &wire.Keys{}

@@ -17,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func TestALoadBalancerAndWhatItKeeps(t *testing.T) {
+func TestLoadBalancerBlocksDeletionOfItsResources(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -74,7 +74,7 @@ func TestALoadBalancerAndWhatItKeeps(t *testing.T) {
 	}
 }
 
-func TestSubnetsAndSecurityGroupsOfALoadBalancer(t *testing.T) {
+func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	group, err := w.ec2.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID})
@@ -96,7 +96,7 @@ func TestSubnetsAndSecurityGroupsOfALoadBalancer(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidSecurityGroup")
 }
 
-func TestTheQuotaOfLoadBalancers(t *testing.T) {
+func TestLoadBalancerQuota(t *testing.T) {
 	w := startWith(t, elbv2.Options{Quotas: map[vpc.Quota]int{elbv2.LoadBalancers: 1}})
 	w.balancer("one")
 	_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
@@ -109,7 +109,7 @@ func TestTheQuotaOfLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestRefusedLoadBalancersAndTargetGroups(t *testing.T) {
+func TestInvalidLoadBalancersAndTargetGroupsAreRefused(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	b := w.balancer("taken")
@@ -250,7 +250,7 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 }
 
 // AWS requires an attached internet gateway, not a route to it.
-func TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC(t *testing.T) {
+func TestInternetFacingLoadBalancerRequiresInternetGateway(t *testing.T) {
 	w := start(t, false)
 	create := func() error {
 		_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{

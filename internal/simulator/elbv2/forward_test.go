@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 )
 
-func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
+func TestLoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	w := start(t, true)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -80,7 +80,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 
 	w.host.shut(one)
 	if _, id, err := w.visit(*b.DNSName, 6443); err != nil || id != two {
-		t.Errorf("with a dead target, before it is found out: %s, %v", id, err)
+		t.Errorf("with a dead target, before a check: %s, %v", id, err)
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
 	w.host.listen(t, one)
@@ -95,7 +95,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	w.becomes(group, one, "unused Target.NotInUse")
 }
 
-func TestADeregisteredTargetKeepsItsConnections(t *testing.T) {
+func TestDeregisteredTargetKeepsItsConnections(t *testing.T) {
 	w := start(t, true)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -196,7 +196,7 @@ Outputs:
 // In AWS the DNSName keeps the case of the load balancer's name, although DNS is case-insensitive.
 // CloudFormation generates names in mixed case from the stack's name, the logical ID and random
 // characters.
-func TestTheNameOfALoadBalancer(t *testing.T) {
+func TestLoadBalancerNameResolvesInAnyCase(t *testing.T) {
 	w := start(t, true)
 	b := w.balancer("demo-APILo-aB3dE5gH7iJ9")
 	name := *b.DNSName
@@ -216,7 +216,7 @@ func TestTheNameOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestAStackOfALoadBalancer(t *testing.T) {
+func TestLoadBalancerStack(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	parameters := func(path string) []cfntypes.Parameter {
@@ -265,7 +265,7 @@ func TestAStackOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
+func TestHealthyTargetsAreCheckedLessOften(t *testing.T) {
 	const patience = 50 * time.Millisecond
 	h := newHost()
 	w := startWith(t, elbv2.Options{Host: h, Patience: patience})
@@ -297,6 +297,6 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
 	if passed := time.Since(before); passed > 25*patience {
-		t.Errorf("a target that refused a connection was found out after %s", passed)
+		t.Errorf("a target that refused a connection was detected after %s", passed)
 	}
 }

@@ -83,7 +83,7 @@ func (r *rig) stackEvent(status string) {
 const stackPattern = `{"source":["aws.cloudformation"],"detail":{"status-details":{"status":[{"suffix":"_COMPLETE"}]}}}`
 
 // https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
-func TestServicesEventsReachQueues(t *testing.T) {
+func TestServiceEventsReachQueues(t *testing.T) {
 	r := start(t)
 	queue := r.rule("stacks", stackPattern, nil)
 	r.stackEvent("CREATE_IN_PROGRESS")
@@ -141,7 +141,7 @@ func TestPutEventsAndInputs(t *testing.T) {
 	}
 }
 
-func TestFaultsLoseDoubleAndDelay(t *testing.T) {
+func TestFaultsLoseDuplicateAndDelayEvents(t *testing.T) {
 	r := start(t)
 	queue := r.rule("stacks", stackPattern, nil)
 	deliver := fault.Rule{Service: "events", Operation: eventbridge.OpDeliver, ResourceType: "AWS::Events::Rule", Name: "stacks", Times: 1}

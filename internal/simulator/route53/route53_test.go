@@ -153,7 +153,7 @@ func TestZones(t *testing.T) {
 	wiretest.WantCode(t, err, "NoSuchHostedZone")
 }
 
-func TestChangesAreAllOrNone(t *testing.T) {
+func TestChangesAreAtomic(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	create, upsert, remove := types.ChangeActionCreate, types.ChangeActionUpsert, types.ChangeActionDelete
@@ -200,7 +200,7 @@ func TestChangesAreAllOrNone(t *testing.T) {
 	}
 }
 
-func TestAChangeTakesItsTime(t *testing.T) {
+func TestChangePropagatesAfterDelay(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	out, err := w.ChangeResourceRecordSets(t.Context(), &awsroute53.ChangeResourceRecordSetsInput{
@@ -268,7 +268,7 @@ func TestResolve(t *testing.T) {
 		{"a wildcard", "vpc-1", "anything.example.com", "192.0.2.9"},
 		{"the zone of a VPC whose attributes forbid it", "vpc-3", "b.blind.example.com", "192.0.2.9"},
 		{"the longest zone that the VPC sees", "vpc-2", "b.x.demo.example.com", "10.0.1.1"},
-		{"a name of nobody", "vpc-1", "example.net", ""},
+		{"an unknown name", "vpc-1", "example.net", ""},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			got := ""

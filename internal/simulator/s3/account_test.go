@@ -31,7 +31,7 @@ func (w *suite) control(caller, method, body string) (status int, answer string)
 
 // If the account blocks public policies, S3 refuses them on every bucket, regardless of the
 // bucket's own settings, and keeps existing ones.
-func TestPublicPoliciesAreRefusedWhereTheAccountBlocksThem(t *testing.T) {
+func TestPublicPoliciesAreRefusedIfAccountBlocksThem(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	public := &s3.PutBucketPolicyInput{Bucket: things, Policy: aws.String(

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-func TestObjectComesBackAsItWasPut(t *testing.T) {
+func TestObjectRoundTrips(t *testing.T) {
 	c := newSuite(t).bucket()
 	for name, key := range map[string]string{
 		"plain": "a/b.txt", "blanks and plus": "a b+c", "unicode": "häuser/ü", "percent": "100%/x?y=z", "slash first": "/a//b",
@@ -121,7 +121,7 @@ func TestChunkedUploads(t *testing.T) {
 }
 
 // Ranges and conditions: https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-func TestReadsOfParts(t *testing.T) {
+func TestRangeReads(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	etag := put(t, c, "a", "0123456789").ETag

@@ -170,7 +170,7 @@ func TestFIFOTopics(t *testing.T) {
 	}
 }
 
-func TestPendingSubscriptionsWaitForTheirToken(t *testing.T) {
+func TestPendingSubscriptionIsConfirmedWithToken(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	out, err := r.Subscribe(t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")})
@@ -199,7 +199,7 @@ func TestPendingSubscriptionsWaitForTheirToken(t *testing.T) {
 	}
 }
 
-func TestAnEndpointOnLoopbackIsAskedAndNotified(t *testing.T) {
+func TestLoopbackEndpointIsConfirmedAndNotified(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	got := make(chan map[string]any, 2)
@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDeletingATopicTakesItsSubscriptions(t *testing.T) {
+func TestDeletingTopicDeletesSubscriptions(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	_, arn := r.queue("q", nil)

@@ -174,7 +174,7 @@ Outputs:
   Default: {Value: !GetAtt VPC.DefaultSecurityGroup}
 `
 
-func TestAStackMakesANetworkAndTakesItAway(t *testing.T) {
+func TestStackCreatesAndDeletesNetwork(t *testing.T) {
 	s := startStacks(t)
 	stack := s.create("demo", clusterNetwork)
 	if stack.StackStatus != cfntypes.StackStatusCreateComplete {
@@ -284,7 +284,7 @@ func (s *stacks) detect(t *testing.T) {
 	t.Fatal("drift detection does not end")
 }
 
-func TestAStackThatFailsLeavesNothing(t *testing.T) {
+func TestFailedStackLeavesNothing(t *testing.T) {
 	tests := []struct{ reason, template, want string }{
 		{
 			"a NAT gateway before the internet gateway", `
@@ -347,7 +347,7 @@ Resources:
 	}
 }
 
-func TestASubnetKeepsATableWhenItsStackChangesIt(t *testing.T) {
+func TestSubnetKeepsRouteTableDuringReplacement(t *testing.T) {
 	const tables = `
 Parameters:
   Address: {Type: String, Default: 10.0.0.10}

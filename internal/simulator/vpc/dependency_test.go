@@ -14,7 +14,7 @@ const dependencyViolation = "DependencyViolation"
 
 // AWS refuses to delete resources on which others depend. The error codes are from
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
+func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 	deleteVPC := func(n *network, id *string) error {
 		_, err := n.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: id})
 		return err
@@ -154,7 +154,7 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 	}
 }
 
-func TestInterfacesOfServicesAreNotTheUsers(t *testing.T) {
+func TestUsersCannotChangeInterfacesOfServices(t *testing.T) {
 	n := start(t)
 	subnet := n.subnet(n.vpc("10.0.0.0/16"), "10.0.0.0/24", "a")
 	i, err := n.service.NewInterface(account, region, *subnet, vpc.InterfaceRequest{

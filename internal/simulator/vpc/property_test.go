@@ -15,7 +15,7 @@ import (
 
 // For any sequence of operations on a subnet, no address is assigned twice, and the free addresses
 // are those that neither AWS reserves nor an interface has.
-func TestNoAddressTwice(t *testing.T) {
+func TestAddressesAreUnique(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	s := n.subnet(v, "10.0.0.0/28", "a")

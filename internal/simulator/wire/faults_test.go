@@ -124,7 +124,7 @@ func TestHooksRunBeforeAndAfterTheEffect(t *testing.T) {
 	}
 }
 
-func TestLatencyIsTheClocks(t *testing.T) {
+func TestLatencyUsesTheClock(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	faults, effects := fault.New(), new(atomic.Int64)
 	faults.Add(fault.Rule{Latency: time.Hour})

@@ -89,7 +89,7 @@ func TestFaultyFunctions(t *testing.T) {
 	}
 }
 
-func TestConditionsMayNotGoInCircles(t *testing.T) {
+func TestCircularConditionsAreRefused(t *testing.T) {
 	_, err := valueOf(t, "Conditions:\n  A: !Not [!Condition B]\n  B: !Not [!Condition A]", "x", nil)
 	if err == nil || !strings.Contains(err.Error(), "Circular dependency") {
 		t.Errorf("%v", err)

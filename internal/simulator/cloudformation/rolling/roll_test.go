@@ -122,7 +122,7 @@ func (g *group) outline() string {
 // These sequences were observed in AWS: https://github.com/guardian/testing-asg-rolling-update,
 // https://crewjam.com/etcd-aws/ and the workshop that package rolling's tests of Auto Scaling
 // follow.
-func TestBatchesAreThoseThatWereSeen(t *testing.T) {
+func TestBatchesMatchObservations(t *testing.T) {
 	for what, c := range map[string]struct {
 		group            *group
 		batch, inService int
@@ -155,7 +155,7 @@ func TestBatchesAreThoseThatWereSeen(t *testing.T) {
 	}
 }
 
-func TestAnyRollEndsWithTheGroupAsLargeAsBeforeAndNeverBelowItsMinimumInService(t *testing.T) {
+func TestRollKeepsGroupSizeAndMinInstancesInService(t *testing.T) {
 	holds := func(most, desired, obsolete, batch, inService uint8, percent int8) bool {
 		m := int(most%20) + 1
 		d := int(desired) % (m + 1)
@@ -174,7 +174,7 @@ func TestAnyRollEndsWithTheGroupAsLargeAsBeforeAndNeverBelowItsMinimumInService(
 	}
 }
 
-func TestSilentInstancesFailARollUnlessSomeMay(t *testing.T) {
+func TestSilentInstancesFailRollBelowMinSuccessfulPercent(t *testing.T) {
 	g := newGroup(5, 10, 5, 5)
 	g.well = func(n int) bool { return n > 2 }
 	p := policy(5, 5)
@@ -197,7 +197,7 @@ func TestSilentInstancesFailARollUnlessSomeMay(t *testing.T) {
 	}
 }
 
-func TestPoliciesAreReadAsTemplatesHaveThem(t *testing.T) {
+func TestPoliciesAreParsed(t *testing.T) {
 	p, err := rolling.Parse(map[string]any{
 		"AutoScalingRollingUpdate":   map[string]any{"MaxBatchSize": "2", "WaitOnResourceSignals": true},
 		"AutoScalingScheduledAction": map[string]any{"IgnoreUnmodifiedGroupSizeProperties": "true"},

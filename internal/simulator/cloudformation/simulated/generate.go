@@ -38,7 +38,7 @@ func MinimalProperties(t *schema.Type) (map[string]any, error) {
 		}
 	}
 	if problems := Validate(t, object); len(problems) > 0 {
-		return nil, fmt.Errorf("%s: made-up properties are not valid: %s", t.Name, strings.Join(problems, ", "))
+		return nil, fmt.Errorf("%s: generated properties are not valid: %s", t.Name, strings.Join(problems, ", "))
 	}
 	return object, nil
 }

@@ -41,7 +41,7 @@ func TestMinimalPropertiesPassTheTemplateValidator(t *testing.T) {
 
 // A minimum share of all resource types must have generated minimal properties and pass create,
 // read and delete. The test logs the others with the reason.
-func TestEveryTypeCanBeMadeAndDeleted(t *testing.T) {
+func TestEveryTypeCanBeCreatedAndDeleted(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
 	store := simulated.NewStore(registry)

@@ -74,7 +74,7 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-func TestAPlayedPodIsWrittenOnce(t *testing.T) {
+func TestSimulatedPodStatusIsWrittenOnce(t *testing.T) {
 	k := newKubelet(&options{}, logr.Discard(), testclock.NewFakeClock(noon))
 	p := pod("web")
 	setRunning(&p.Status, p, "10.1.0.2", "10.0.0.5", k.second())
@@ -99,7 +99,7 @@ func TestAPlayedPodIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestReadinessGatesHoldAPodBack(t *testing.T) {
+func TestReadinessGatesDelayReadiness(t *testing.T) {
 	p := pod("web")
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "balanced"}}
 	ready := func() bool {
@@ -117,7 +117,7 @@ func TestReadinessGatesHoldAPodBack(t *testing.T) {
 	}
 }
 
-func TestPodsHaveAddressesOfTheNode(t *testing.T) {
+func TestPodsHaveAddressesFromPodCIDR(t *testing.T) {
 	var a addresses
 	a.learn("10.244.1.0/29")
 	old := pod("old")
@@ -146,7 +146,7 @@ func TestPodsHaveAddressesOfTheNode(t *testing.T) {
 	}
 }
 
-func TestStaticPodsRunProgramsOfTheImageOnly(t *testing.T) {
+func TestStaticPodsRunOnlyImagePrograms(t *testing.T) {
 	p := pod("static")
 	p.Spec.Containers[0] = corev1.Container{
 		Name: "kube-apiserver", Command: []string{"/usr/local/bin/kube-apiserver", "--name=$(NAME)"}, Args: []string{"--more"},
@@ -168,7 +168,7 @@ func TestStaticPodsRunProgramsOfTheImageOnly(t *testing.T) {
 	}
 }
 
-func TestInstancesAreNamedByTheirProviderID(t *testing.T) {
+func TestInstanceIsFoundByProviderID(t *testing.T) {
 	for id, want := range map[string]string{"aws:///eu-central-1a/i-1": "i-1", "": "", "kind://a/b": ""} {
 		if got := instanceOf(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: id}}); got != want {
 			t.Errorf("%q names %q, want %q", id, got, want)

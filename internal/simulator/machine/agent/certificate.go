@@ -48,7 +48,7 @@ func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make the node's key: %w", err)
+		return fmt.Errorf("generate the node's key: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, certificateWithin)
 	defer cancel()
@@ -56,7 +56,7 @@ func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.log.Info("asked for a client certificate", "request", name)
+	k.log.Info("requested a client certificate", "request", name)
 	certificate, err := k.awaitCertificate(ctx, a, name)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (k *kubelet) requestCertificate(ctx context.Context, a *api, key *ecdsa.Pri
 	}
 	var made certificatesv1.CertificateSigningRequest
 	if err := a.certificates.Post().Resource("certificatesigningrequests").Body(request).Do(ctx).Into(&made); err != nil {
-		return "", fmt.Errorf("ask for a client certificate: %w", err)
+		return "", fmt.Errorf("request a client certificate: %w", err)
 	}
 	return made.Name, nil
 }
@@ -93,7 +93,7 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 		var request certificatesv1.CertificateSigningRequest
 		err := a.certificates.Get().Resource("certificatesigningrequests").Name(name).Do(ctx).Into(&request)
 		if err != nil {
-			return nil, fmt.Errorf("look for the client certificate: %w", err)
+			return nil, fmt.Errorf("read the client certificate: %w", err)
 		}
 		for _, c := range request.Status.Conditions {
 			if c.Type != certificatesv1.CertificateApproved && c.Status == corev1.ConditionTrue {
@@ -121,10 +121,10 @@ func (k *kubelet) writeKubeconfig(certificate []byte, key *ecdsa.PrivateKey) err
 	both := bytes.Join([][]byte{certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})}, nil)
 	path := filepath.Join(k.certDir, "kubelet-client-current.pem")
 	if err := os.MkdirAll(k.certDir, 0o750); err != nil {
-		return fmt.Errorf("keep the client certificate: %w", err)
+		return fmt.Errorf("write the client certificate: %w", err)
 	}
 	if err := os.WriteFile(path, both, 0o600); err != nil {
-		return fmt.Errorf("keep the client certificate: %w", err)
+		return fmt.Errorf("write the client certificate: %w", err)
 	}
 	config, err := clientcmd.LoadFromFile(k.bootstrapKubeconfig)
 	if err != nil {

@@ -116,7 +116,7 @@ func (c *container) run(ctx context.Context) {
 			if over := c.attend(ctx, pid); over {
 				return
 			}
-			c.log.Info("a static pod's process ended; starting it again", "after", wait.String(), "log", c.logPath())
+			c.log.Info("a static pod's process ended; restarting it", "after", wait.String(), "log", c.logPath())
 			if c.clock.Since(began) > backOffForget {
 				wait = backOffFirst
 			}
@@ -176,7 +176,7 @@ func (c *container) adoptOrStart() (*handle, error) {
 	if r, ok := c.readRecord(); ok {
 		h, err := watch(r.PID)
 		if err == nil {
-			c.log.Info("took over a static pod's process", "pid", r.PID)
+			c.log.Info("adopted a static pod's process", "pid", r.PID)
 			c.set(func(s *containerState) { s.Running, s.Started, s.Restarts = true, r.Started, r.Restarts })
 			return h, nil
 		}
@@ -190,11 +190,11 @@ func (c *container) start() (*handle, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.logPath()), 0o750); err != nil {
-		return nil, fmt.Errorf("make the log: %w", err)
+		return nil, fmt.Errorf("create the log: %w", err)
 	}
 	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("make the log: %w", err)
+		return nil, fmt.Errorf("create the log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	cmd := &exec.Cmd{
@@ -222,7 +222,7 @@ func (c *container) start() (*handle, error) {
 func (c *container) command() ([]string, error) {
 	words := slices.Concat(c.spec.Command, c.spec.Args)
 	if len(words) == 0 {
-		return nil, fmt.Errorf("the manifest of %s names no command, and there are no images here", c.pod.Name)
+		return nil, fmt.Errorf("the manifest of %s has no command, and images are not supported", c.pod.Name)
 	}
 	program := filepath.Base(words[0])
 	if !slices.Contains(programs, program) {

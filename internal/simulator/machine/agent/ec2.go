@@ -111,7 +111,7 @@ func (e *ec2) get(ctx context.Context, token, path string) ([]byte, error) {
 func (e *ec2) fetch(ctx context.Context, method, path, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, metadata+path, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return nil, fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	request.Header.Set(header, value)
 	return e.do(request, "the metadata service for "+path)
@@ -120,15 +120,15 @@ func (e *ec2) fetch(ctx context.Context, method, path, header, value string) ([]
 func (e *ec2) do(request *http.Request, what string) ([]byte, error) {
 	response, err := e.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", what, err)
+		return nil, fmt.Errorf("call %s: %w", what, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("hear %s: %w", what, err)
+		return nil, fmt.Errorf("read the response of %s: %w", what, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask %s: %s: %.300s", what, response.Status, body)
+		return nil, fmt.Errorf("call %s: %s: %.300s", what, response.Status, body)
 	}
 	return body, nil
 }
@@ -145,7 +145,7 @@ func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.
 		body := []byte(form.Encode())
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 		if err != nil {
-			return nil, fmt.Errorf("ask EC2: %w", err)
+			return nil, fmt.Errorf("call EC2: %w", err)
 		}
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 		sum := sha256.Sum256(body)
@@ -161,7 +161,7 @@ func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.
 			Next      string     `xml:"nextToken"`
 		}
 		if err := xml.Unmarshal(answer, &page); err != nil {
-			return nil, fmt.Errorf("read EC2's answer: %w", err)
+			return nil, fmt.Errorf("read EC2's response: %w", err)
 		}
 		all = append(all, page.Instances...)
 		if page.Next == "" {

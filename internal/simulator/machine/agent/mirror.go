@@ -64,7 +64,7 @@ func (p *pods) makeMirror(ctx context.Context, static *staticPod) error {
 		return nil // it belongs to a former manifest and is being deleted, or its event has not arrived yet
 	}
 	if err != nil {
-		return fmt.Errorf("make the mirror pod of %s: %w", static.pod.Name, err)
+		return fmt.Errorf("create the mirror pod of %s: %w", static.pod.Name, err)
 	}
 	return nil
 }

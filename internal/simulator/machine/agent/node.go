@@ -48,7 +48,7 @@ func (k *kubelet) register(ctx context.Context) error {
 		err = k.takeOver(ctx, node)
 	}
 	if err != nil {
-		return fmt.Errorf("make the Node: %w", err)
+		return fmt.Errorf("create the Node: %w", err)
 	}
 	return k.report(ctx)
 }

@@ -89,7 +89,7 @@ func parseTaint(text string) (corev1.Taint, error) {
 	key, value, _ := strings.Cut(setting, "=")
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 	if !ok || key == "" || !slices.Contains(effects, corev1.TaintEffect(effect)) {
-		return corev1.Taint{}, fmt.Errorf("%q is no taint: it must be KEY=VALUE:EFFECT", text)
+		return corev1.Taint{}, fmt.Errorf("%q is not a taint: it must be KEY=VALUE:EFFECT", text)
 	}
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}, nil
 }

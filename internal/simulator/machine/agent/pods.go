@@ -98,7 +98,7 @@ func (p *pods) sync(ctx context.Context) {
 		errs = append(errs, p.syncPod(ctx, pod))
 	}
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		p.log.Info("pods were not all dealt with", "because", err.Error())
+		p.log.Info("some pods were not synced", "because", err.Error())
 	}
 }
 

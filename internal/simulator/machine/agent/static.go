@@ -73,7 +73,7 @@ func (s *staticPods) sync(ctx context.Context, wg *sync.WaitGroup) {
 	defer s.mu.Unlock()
 	for file, running := range s.pods {
 		if data, there := manifests[file]; !there || hashOf(data) != running.hash {
-			s.log.Info("a static pod's manifest changed or went: stopping it", "pod", running.pod.Name)
+			s.log.Info("a static pod's manifest was changed or deleted: stopping it", "pod", running.pod.Name)
 			running.container.stop()
 			delete(s.pods, file)
 			s.notify()

@@ -69,7 +69,7 @@ type metadata struct {
 func (m *metadata) ask(ctx context.Context, method, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://169.254.169.254/latest/"+path, http.NoBody)
 	if err != nil {
-		return "", fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return "", fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	if method == http.MethodPut {
 		req.Header.Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -83,7 +83,7 @@ func (m *metadata) ask(ctx context.Context, method, path string) (string, error)
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return "", fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return "", fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("the metadata service answers %s with %d", path, answer.StatusCode)

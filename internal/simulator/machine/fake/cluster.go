@@ -164,7 +164,7 @@ func checkName(name string) error {
 func serving(now time.Time, authority *tls.Certificate, names []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make the API server's key: %w", err)
+		return tls.Certificate{}, fmt.Errorf("generate the API server's key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "kube-apiserver"},

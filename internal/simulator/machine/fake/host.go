@@ -73,7 +73,7 @@ func (h *Host) Boot(spec machine.Spec) error {
 	}
 	if h.machines[spec.InstanceID] != nil {
 		stop()
-		return fmt.Errorf("the machine of %s runs already", spec.InstanceID)
+		return fmt.Errorf("the machine of %s is already running", spec.InstanceID)
 	}
 	h.machines[spec.InstanceID] = m
 	h.running.Go(func() { m.boot(ctx) })

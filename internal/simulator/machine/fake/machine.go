@@ -57,7 +57,7 @@ func (m *fakeMachine) boot(ctx context.Context) {
 	}
 	in, err := bootstrap.ParseUserData(string(m.spec.UserData))
 	if err != nil {
-		m.log.Info("This machine is of no cluster; it does nothing.", "why", err.Error())
+		m.log.Info("This machine belongs to no cluster; it does nothing.", "why", err.Error())
 		return
 	}
 	var fetched *bundle.Bundle // kept on the disk
@@ -70,7 +70,7 @@ func (m *fakeMachine) boot(ctx context.Context) {
 			}
 			return
 		}
-		m.log.Info("starts over", "why", err.Error())
+		m.log.Info("retrying", "why", err.Error())
 		if errors.Is(err, errNoCluster) {
 			wait = startOver
 		}

@@ -68,7 +68,7 @@ func (h *Host) SetMember(instanceID string, works bool) error {
 	}
 	c := m.serves()
 	if c == nil {
-		return fmt.Errorf("the machine of %s serves no slot", instanceID)
+		return fmt.Errorf("the machine of %s does not serve a slot", instanceID)
 	}
 	c.change(instanceID, func(slot int, at member) {
 		at.broken = !works
@@ -95,5 +95,5 @@ func (h *Host) machine(instanceID string) (*fakeMachine, error) {
 	if m := h.machines[instanceID]; m != nil {
 		return m, nil
 	}
-	return nil, fmt.Errorf("no machine of %s runs", instanceID)
+	return nil, fmt.Errorf("no machine of %s is running", instanceID)
 }

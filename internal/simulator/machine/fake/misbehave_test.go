@@ -101,7 +101,7 @@ func (w *suite) nodeReady(id string) corev1.ConditionStatus {
 	return node.Status.Conditions[0].Status
 }
 
-func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
+func TestSlotReadinessIsReachableThroughAnyAPIServer(t *testing.T) {
 	w := newSuite(t, Options{})
 	for slot := range 3 {
 		w.join(fmt.Sprintf("slot-%d", slot), "ami-1", slot)
@@ -126,7 +126,7 @@ func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
 	}
 }
 
-func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
+func TestAPIAndConnectionsEndWithQuorum(t *testing.T) {
 	w := newSuite(t, Options{})
 	w.join("slot-0", "ami-1", 0)
 	w.join("slot-1", "ami-1", 1)
@@ -153,7 +153,7 @@ func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
 	}
 }
 
-func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
+func TestMachinesFailOnRequest(t *testing.T) {
 	w := newSuite(t, Options{})
 	w.host.SetImage("ami-bad", Behaviour{NotReady: true})
 	w.join("slot-0", "ami-1", 0)
@@ -180,7 +180,7 @@ func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
 
 // synctest fails the test if anything still runs after the host is closed. In virtual time nothing
 // polls.
-func TestPodsStartInVirtualTimeAndNothingIsLeftAfterwards(t *testing.T) {
+func TestPodsStartInVirtualTimeWithoutLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSuite(t, Options{PodStart: time.Hour})
 		w.join("slot-0", "ami-1", 0)
@@ -236,7 +236,7 @@ func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM 
 }
 
 // kubeadm refuses them, and the DNS names of AWS's load balancers have them.
-func TestASlotRefusesANameWithCapitals(t *testing.T) {
+func TestSlotRefusesUppercaseName(t *testing.T) {
 	const name = "demo-APILo-aB3dE5gH7iJ9-0123456789abcdef.elb.eu-central-1.amazonaws.com"
 	for field, config := range map[string]string{
 		"the endpoint":           "kind: ClusterConfiguration\ncontrolPlaneEndpoint: " + name + ":6443\n",

@@ -80,7 +80,7 @@ func (h *Host) CopyVolume(fromID, toID string) error {
 			continue
 		}
 		if h.clusters[bucket] != nil {
-			return fmt.Errorf("what %s holds is of a cluster that was in the bucket %s before, and another is there now", fromID, bucket)
+			return fmt.Errorf("%s holds the data of a former cluster of the bucket %s, which has another cluster now", fromID, bucket)
 		}
 		delete(h.dormant, c)
 		h.clusters[bucket] = c

@@ -36,11 +36,11 @@ type authority struct {
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of AWS's CA: %w", err)
+		return nil, fmt.Errorf("generate the key of AWS's CA: %w", err)
 	}
 	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of AWS's endpoints: %w", err)
+		return nil, fmt.Errorf("generate the key of AWS's endpoints: %w", err)
 	}
 	template := validity(&x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "AWS simulator"},
@@ -48,11 +48,11 @@ func newAuthority() (*authority, error) {
 	})
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make AWS's CA: %w", err)
+		return nil, fmt.Errorf("create AWS's CA: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("read AWS's CA: %w", err)
+		return nil, fmt.Errorf("parse AWS's CA: %w", err)
 	}
 	return &authority{
 		cert: cert, key: key, leaf: leaf, issued: map[string]*tls.Certificate{},
@@ -78,7 +78,7 @@ func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
-		return nil, fmt.Errorf("number a certificate: %w", err)
+		return nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	template := validity(&x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "AWS simulator endpoint"},

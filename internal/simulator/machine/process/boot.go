@@ -42,7 +42,7 @@ func (h *Host) Boot(spec machine.Spec) error {
 		return ErrClosed
 	}
 	if _, runs := h.machines[spec.InstanceID]; runs {
-		return fmt.Errorf("%s runs already", spec.InstanceID)
+		return fmt.Errorf("%s is already running", spec.InstanceID)
 	}
 	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
 	if err := h.boot(m); err != nil {
@@ -61,7 +61,7 @@ func bootable(spec machine.Spec) error {
 		return fmt.Errorf("%s is %s, and only %s boots on this host", spec.InstanceID, spec.Architecture, architecture())
 	}
 	if spec.InstanceID == "" || filepath.Base(spec.InstanceID) != spec.InstanceID {
-		return fmt.Errorf("%q is no instance's name", spec.InstanceID)
+		return fmt.Errorf("%q is not an instance ID", spec.InstanceID)
 	}
 	if !spec.PrivateIP.Is4() || !spec.VPCRange.Contains(spec.PrivateIP) {
 		return fmt.Errorf("%s: the address %s is not in its VPC, %s", spec.InstanceID, spec.PrivateIP, spec.VPCRange)
@@ -85,7 +85,7 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	}
 	console, err := os.OpenFile(h.consolePath(m.spec.InstanceID), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("make the console of %s: %w", m.spec.InstanceID, err)
+		return fmt.Errorf("create the console of %s: %w", m.spec.InstanceID, err)
 	}
 	m.cmd = &exec.Cmd{
 		Path: h.opts.Machine, Args: []string{guest.InitName}, Env: guest.Environment(), Dir: "/",
@@ -133,12 +133,12 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 	}
 	for _, dir := range []string{config.Root, config.Log, config.Disks} {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // like any /var/log; its parent is private
-			return nil, fmt.Errorf("make the folders of %s: %w", spec.InstanceID, err)
+			return nil, fmt.Errorf("create the directories of %s: %w", spec.InstanceID, err)
 		}
 	}
 	data, err := json.Marshal(config)
 	if err != nil {
-		return nil, fmt.Errorf("describe %s: %w", spec.InstanceID, err)
+		return nil, fmt.Errorf("encode the configuration of %s: %w", spec.InstanceID, err)
 	}
 	return data, nil
 }

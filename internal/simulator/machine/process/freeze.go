@@ -26,7 +26,7 @@ func (h *Host) copyStill(fromID, to string) error {
 	if m := h.machines[h.attached[fromID]]; m != nil {
 		thaw, err := freeze(m.cmd.Process.Pid)
 		if err != nil {
-			return fmt.Errorf("hold %s still: %w", m.spec.InstanceID, err)
+			return fmt.Errorf("stop the processes of %s: %w", m.spec.InstanceID, err)
 		}
 		defer thaw()
 	}
@@ -65,7 +65,7 @@ func freeze(first int) (thaw func(), err error) {
 		select {
 		case <-timeout.C:
 			thaw()
-			return nil, errors.New("its processes do not stand still")
+			return nil, errors.New("its processes do not stop")
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -43,7 +43,7 @@ func New(opts Options) (*Host, error) {
 	}
 	for _, binary := range []string{opts.Machine, opts.Kube} {
 		if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("machines are made of the binary %q, which is not there", binary)
+			return nil, fmt.Errorf("machines need the binary %q, which does not exist", binary)
 		}
 	}
 	var err error
@@ -77,11 +77,11 @@ func makeFolders(dir string) (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the machines' folder: %w", err)
+		return "", fmt.Errorf("create the machines' directory: %w", err)
 	}
 	for _, name := range []string{consolesDir, machinesDir, volumesDir, imageDir} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			return "", fmt.Errorf("make the machines' folder: %w", err)
+			return "", fmt.Errorf("create the machines' directory: %w", err)
 		}
 	}
 	return dir, nil
@@ -165,4 +165,4 @@ func (h *Host) find(instanceID string) (*guestMachine, error) {
 	return m, nil
 }
 
-var errNoMachine = errors.New("no such machine runs")
+var errNoMachine = errors.New("no such machine is running")

@@ -171,7 +171,7 @@ func (h *Host) serveNames(m *guestMachine) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("listen for names in %s: %w", m.spec.InstanceID, err)
+		return fmt.Errorf("listen for DNS queries in %s: %w", m.spec.InstanceID, err)
 	}
 	m.sockets.add(udp)
 	handler := dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {

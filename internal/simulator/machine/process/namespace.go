@@ -19,11 +19,11 @@ func newNamespace() (*namespace, error) {
 	var made *namespace
 	err := onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("make a network namespace: %w", err)
+			return fmt.Errorf("create a network namespace: %w", err)
 		}
 		file, err := os.Open("/proc/thread-self/ns/net")
 		if err != nil {
-			return fmt.Errorf("hold a network namespace: %w", err)
+			return fmt.Errorf("open a network namespace: %w", err)
 		}
 		made = &namespace{file: file}
 		return nil
@@ -63,7 +63,7 @@ func onThread(f func() error) error {
 		home, err := os.Open("/proc/thread-self/ns/net")
 		if err != nil {
 			runtime.UnlockOSThread()
-			done <- fmt.Errorf("remember the network namespace: %w", err)
+			done <- fmt.Errorf("open the thread's network namespace: %w", err)
 			return
 		}
 		defer func() { _ = home.Close() }()

@@ -47,7 +47,7 @@ func newNetwork() (*network, error) {
 	})
 	if err != nil {
 		hub.close()
-		return nil, fmt.Errorf("speak to the hub's network: %w", err)
+		return nil, fmt.Errorf("open a netlink handle in the hub's network: %w", err)
 	}
 	return n, nil
 }
@@ -67,7 +67,7 @@ func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err err
 	unplug = func() { n.disconnect(spec.VPCID, port) }
 	if err := ns.do(func() error { return configure(spec) }); err != nil {
 		unplug()
-		return nil, fmt.Errorf("give %s its addresses: %w", spec.InstanceID, err)
+		return nil, fmt.Errorf("assign the addresses of %s: %w", spec.InstanceID, err)
 	}
 	return unplug, nil
 }
@@ -86,7 +86,7 @@ func (n *network) connect(vpc string, ns *namespace) (netlink.Link, error) {
 	attrs.MasterIndex = b.link.Index
 	port := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns.fd())}
 	if err := n.handle.LinkAdd(port); err != nil {
-		return nil, fmt.Errorf("lay the cable: %w", err)
+		return nil, fmt.Errorf("create the veth pair: %w", err)
 	}
 	b.ports++
 	return port, n.handle.LinkSetUp(port)
@@ -101,7 +101,7 @@ func (n *network) bridge(vpc string) (*bridge, error) {
 	attrs.Name = fmt.Sprintf("vpc%d", n.serial)
 	b := &bridge{link: &netlink.Bridge{LinkAttrs: attrs}}
 	if err := n.handle.LinkAdd(b.link); err != nil {
-		return nil, fmt.Errorf("make the bridge of %s: %w", vpc, err)
+		return nil, fmt.Errorf("create the bridge of %s: %w", vpc, err)
 	}
 	if err := n.handle.LinkSetUp(b.link); err != nil {
 		return nil, fmt.Errorf("start the bridge of %s: %w", vpc, err)
@@ -177,7 +177,7 @@ func bridgesWork(hub *namespace) error {
 			&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "port0"}, PeerName: "eth0"},
 		} {
 			if err := netlink.LinkAdd(link); err != nil {
-				return fmt.Errorf("the kernel makes no interface of type %s: %w", link.Type(), err)
+				return fmt.Errorf("the kernel cannot create an interface of type %s: %w", link.Type(), err)
 			}
 		}
 		return nil

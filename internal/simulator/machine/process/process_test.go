@@ -120,7 +120,7 @@ func boot(t *testing.T, host *process.Host, s machine.Spec) {
 	}
 }
 
-func TestBootsToAShellInATrice(t *testing.T) {
+func TestBootsToAShellQuickly(t *testing.T) {
 	host := newHost(t)
 	boot(t, host, spec("i-warm", "vpc-1", "10.0.0.4", "echo up\n"))
 	awaitConsole(t, host, "i-warm", "up")

@@ -42,7 +42,7 @@ func namespacesWork() error {
 	cmd := exec.Command("/bin/sh", "-c", mounts) //nolint:noctx // exits at once
 	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: cloneFlags | unix.CLONE_NEWNET}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the kernel does not let namespaces be made and mounted in: %w %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("the kernel does not allow creating namespaces and mounting in them: %w %s", err, strings.TrimSpace(string(out)))
 	}
 	hub, err := newNamespace()
 	if err != nil {

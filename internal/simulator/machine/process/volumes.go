@@ -68,11 +68,11 @@ func (h *Host) volumePath(volumeID string) string {
 // makeVolume creates an empty disk unless it exists.
 func (h *Host) makeVolume(volumeID string) error {
 	if err := os.MkdirAll(h.volumePath(volumeID), 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", volumeID, err)
+		return fmt.Errorf("create %s: %w", volumeID, err)
 	}
 	device, err := os.OpenFile(filepath.Join(h.volumePath(volumeID), guest.DeviceFile), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("make %s: %w", volumeID, err)
+		return fmt.Errorf("create %s: %w", volumeID, err)
 	}
 	return device.Close()
 }
