@@ -153,8 +153,8 @@ func (r *refresh) succeed(now time.Time) {
 	r.end = &now
 }
 
-// restoreLaunch restores the former launch configuration of a group, and keeps outgoing instances that are
-// still in service.
+// restoreLaunch restores the former launch configuration of a group, and keeps outgoing instances
+// that are still in service.
 func (r *refresh) restoreLaunch(g *group) {
 	if r.wanted != nil {
 		g.template, g.mixed = r.before.template, r.before.mixed

@@ -48,8 +48,8 @@ func (s *stack) updatePolicy(rev *revision, definition *template.Resource) (roll
 	return rolling.Parse(value)
 }
 
-// launchProperties are the properties of a group to which the update policies AutoScalingReplacingUpdate and
-// AutoScalingRollingUpdate apply.
+// launchProperties are the properties of a group to which the update policies
+// AutoScalingReplacingUpdate and AutoScalingRollingUpdate apply.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 var launchProperties = []string{"LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "PlacementGroup", "VPCZoneIdentifier"}
 

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// firstPause and longestPause are the shortest and longest pause between two polls of a resource
-	// that is not stable. The pause doubles with each poll.
+	// firstPause and longestPause are the shortest and longest pause between two polls of a
+	// resource that is not stable. The pause doubles with each poll.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 2 * time.Second
 	// stabilizeTimeout is the time limit for a resource: the default of a resource type unless its

@@ -29,7 +29,8 @@ type instanceProperties struct {
 	Tags                            []property.Tag
 }
 
-// commonProperties are the properties that have the same name for an instance and in a launch template's data.
+// commonProperties are the properties that have the same name for an instance and in a launch
+// template's data.
 var commonProperties = []string{
 	"BlockDeviceMappings", "CpuOptions", "CreditSpecification", "DisableApiTermination", "EbsOptimized", "ElasticGpuSpecifications",
 	"ElasticInferenceAccelerators", "EnclaveOptions", "HibernationOptions", "ImageId", "InstanceInitiatedShutdownBehavior", "InstanceType",

@@ -421,8 +421,8 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 	return nil
 }
 
-// launchFailureOf returns the state reason of an instance whose volume cannot be encrypted: EC2 creates the
-// instance and terminates it at once.
+// launchFailureOf returns the state reason of an instance whose volume cannot be encrypted: EC2
+// creates the instance and terminates it at once.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
 func launchFailureOf(err error) (types.StateReason, bool) {
 	e, ok := errors.AsType[*wire.Error](err)

@@ -161,7 +161,7 @@ func (s *Service) createSnapshot(ctx context.Context, in *ec2.CreateSnapshotInpu
 	if err != nil {
 		return nil, err
 	}
-	out.State, out.Progress, out.CompletionTime, out.StateMessage = types.SnapshotStatePending, aws.String(""), nil, nil // EC2 responds before it starts
+	out.State, out.Progress, out.CompletionTime, out.StateMessage = types.SnapshotStatePending, aws.String(""), nil, nil // as in EC2
 	return out, nil
 }
 

@@ -43,8 +43,8 @@ func (s *Service) refresh(r *region, groups ...string) {
 	}
 }
 
-// updateState moves a target between "unused" and being checked. It reports whether the target's state
-// changed. The caller holds the lock.
+// updateState moves a target between "unused" and being checked. It reports whether the target's
+// state changed. The caller holds the lock.
 func (s *Service) updateState(t *target, instance compute.InstanceStateName) bool {
 	before := t.state
 	users := t.group.users()

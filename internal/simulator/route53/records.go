@@ -26,7 +26,8 @@ func invalidBatch(format string, args ...any) *wire.Error {
 
 func (k key) String() string { return fmt.Sprintf("[name='%s', type='%s']", k.name, k.kind) }
 
-// routed returns a member of a record set that configures a routing policy or a health check, if any.
+// routed returns a member of a record set that configures a routing policy or a health check, if
+// any.
 func routed(set *types.ResourceRecordSet) string {
 	for member, given := range map[string]bool{
 		"SetIdentifier": set.SetIdentifier != nil, "Weight": set.Weight != nil, "Failover": set.Failover != "", "Region": set.Region != "",

@@ -168,8 +168,8 @@ func readTrailer(data []byte, trailer http.Header) {
 	}
 }
 
-// checksumsToStore returns the checksums to store: the given ones, else one of the requested algorithm, else
-// S3's default.
+// checksumsToStore returns the checksums to store: the given ones, else one of the requested
+// algorithm, else S3's default.
 func (r *request) checksumsToStore() checksums {
 	if len(r.sums) > 0 {
 		return r.sums

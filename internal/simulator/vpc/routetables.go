@@ -25,8 +25,8 @@ type association struct {
 	main   bool
 	subnet *subnet
 
-	// owner is the stack's resource that created it; replaces is the association that it replaced in
-	// an update of that resource which has not ended.
+	// owner is the stack's resource that created it; replaces is the association that it replaced
+	// in an update of that resource which has not ended.
 	owner    string
 	replaces *replacedAssociation
 }

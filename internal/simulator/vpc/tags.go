@@ -289,8 +289,8 @@ func (r *region) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, err
 	return &ec2.DeleteTagsOutput{}, nil
 }
 
-// keysToDelete returns the keys that DeleteTags removes from an ID: the named ones whose value matches or
-// is not given, or all user tags if none are named.
+// keysToDelete returns the keys that DeleteTags removes from an ID: the named ones whose value
+// matches or is not given, or all user tags if none are named.
 func (r *region) keysToDelete(id string, named []types.Tag) []string {
 	tags := r.tags.Get(id)
 	var keys []string

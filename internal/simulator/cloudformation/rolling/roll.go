@@ -53,8 +53,8 @@ type Roll struct {
 	state  state
 	// size is the desired capacity during the roll.
 	size, batch int
-	// obsolete are the instances to replace, current those that are being terminated; replaced is the
-	// number that have left.
+	// obsolete are the instances to replace, current those that are being terminated; replaced is
+	// the number that have left.
 	obsolete, current []string
 	replaced          int
 	// waited are the instances that need no signal: they are up to date from before the roll, or
@@ -105,8 +105,8 @@ func (r *Roll) Abort(g Group) []Action {
 	return []Action{{Resize: &Sizes{Min: r.target.Min, Desired: g.Desired}}}
 }
 
-// recordObsolete records obsolete instances, including those whose launch began before the update of the
-// group and that appear afterwards.
+// recordObsolete records obsolete instances, including those whose launch began before the update
+// of the group and that appear afterwards.
 func (r *Roll) recordObsolete(g Group) {
 	for _, i := range g.Instances {
 		if i.Obsolete && i.Phase < Leaving && !slices.Contains(r.obsolete, i.ID) {

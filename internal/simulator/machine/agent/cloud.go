@@ -52,9 +52,9 @@ func (c *cloud) run(ctx context.Context) {
 	})
 }
 
-// reconcile initializes new nodes and deletes those whose instance no longer exists. A cloud controller
-// manager checks the latter only for nodes that are not Ready, up to a minute later; this one
-// checks all nodes.
+// reconcile initializes new nodes and deletes those whose instance no longer exists. A cloud
+// controller manager checks the latter only for nodes that are not Ready, up to a minute later;
+// this one checks all nodes.
 func (c *cloud) reconcile(ctx context.Context) error {
 	if c.admin == nil {
 		if !exists(adminKubeconfig) {
