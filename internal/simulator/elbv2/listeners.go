@@ -260,15 +260,8 @@ func (s *Service) removeListener(r *region, arn string) error {
 	return nil
 }
 
-// attributeList returns a listener's attributes. The idle timeout is stored but has no effect.
-func (l *listener) attributeList() []types.ListenerAttribute {
-	var list []types.ListenerAttribute
-	for _, key := range sortedKeys(l.attributes) {
-		value := l.attributes[key]
-		list = append(list, types.ListenerAttribute{Key: &key, Value: &value})
-	}
-	return list
-}
+// values returns a listener's attributes. The idle timeout is stored but has no effect.
+func (l *listener) values() map[string]string { return l.attributes }
 
 func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 	for _, a := range list {
@@ -281,14 +274,8 @@ func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 }
 
 func (s *Service) describeListenerAttributes(ctx context.Context, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
-	r := s.at(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l, err := r.listener(in.ListenerArn)
-	if err != nil {
-		return nil, err
-	}
-	return &elb.DescribeListenerAttributesOutput{Attributes: l.attributeList()}, nil
+	list, err := describeAttributes[types.ListenerAttribute](ctx, s, (*region).listener, in.ListenerArn)
+	return &elb.DescribeListenerAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
@@ -302,7 +289,7 @@ func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyLi
 	if err := l.setAttributes(in.Attributes); err != nil {
 		return nil, err
 	}
-	return &elb.ModifyListenerAttributesOutput{Attributes: l.attributeList()}, nil
+	return &elb.ModifyListenerAttributesOutput{Attributes: attributeList[types.ListenerAttribute](l.attributes)}, nil
 }
 
 // tagsByARN returns the tags of the resource with an ARN.
