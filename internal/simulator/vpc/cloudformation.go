@@ -99,6 +99,32 @@ func decode(q resource.Request, into any, refused ...string) error {
 	return property.Decode(q.Properties, into)
 }
 
+// decodeNew decodes the properties of a new resource and validates its tags.
+func decodeNew(q resource.Request, into any, refused ...string) error {
+	if err := decode(q, into, refused...); err != nil {
+		return err
+	}
+	return stackTags(q)
+}
+
+// changeTags updates a resource of which only the tags can change.
+func changeTags[T item](r *region, q resource.Request, t table[T], attribute string) (resource.Result, error) {
+	x, err := t.get(&q.PhysicalID)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	return made(x.ident(), attribute), r.setTags(q, x.ident())
+}
+
+// readTagged returns the properties of a resource and its own tags.
+func readTagged[T item](r *region, q resource.Request, t table[T], properties func(T) map[string]any) (map[string]any, error) {
+	x, err := t.get(&q.PhysicalID)
+	if err != nil {
+		return nil, err
+	}
+	return r.with(properties(x), q, x.ident()), nil
+}
+
 // ownTags are the tags in a resource's properties.
 type ownTags struct{ Tags []property.Tag }
 

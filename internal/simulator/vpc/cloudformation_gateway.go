@@ -23,21 +23,13 @@ func makeGateway(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeGateway(r *region, q resource.Request) (resource.Result, error) {
-	g, err := r.gateways.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(g.id, "InternetGatewayId"), r.setTags(q, g.id)
+	return changeTags(r, q, r.gateways, "InternetGatewayId")
 }
 
 func deleteGateway(r *region, q resource.Request) error { return r.removeGateway(&q.PhysicalID) }
 
 func readGateway(r *region, q resource.Request) (map[string]any, error) {
-	g, err := r.gateways.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{}, q, g.id), nil
+	return readTagged(r, q, r.gateways, func(*gateway) map[string]any { return map[string]any{} })
 }
 
 type attachmentProperties struct{ VpcId, InternetGatewayId string } //nolint:revive // the properties' names
@@ -111,10 +103,7 @@ func readAttachment(r *region, q resource.Request) (map[string]any, error) {
 
 func makeEgress(r *region, q resource.Request) (resource.Result, error) {
 	var p inVPC
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	g, err := r.newEgress(&p.VpcId, nil)
@@ -125,21 +114,13 @@ func makeEgress(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeEgress(r *region, q resource.Request) (resource.Result, error) {
-	g, err := r.egress.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(g.id, "Id"), r.setTags(q, g.id)
+	return changeTags(r, q, r.egress, "Id")
 }
 
 func deleteEgress(r *region, q resource.Request) error { return r.removeEgress(&q.PhysicalID) }
 
 func readEgress(r *region, q resource.Request) (map[string]any, error) {
-	g, err := r.egress.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{"VpcId": g.vpc.id}, q, g.id), nil
+	return readTagged(r, q, r.egress, func(g *egressGateway) map[string]any { return map[string]any{"VpcId": g.vpc.id} })
 }
 
 type natProperties struct {
@@ -159,10 +140,7 @@ func natResult(n *nat) resource.Result {
 
 func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 	var p natProperties
-	if err := decode(q, &p, unsupportedNAT...); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, unsupportedNAT...); err != nil {
 		return resource.Result{}, err
 	}
 	n, err := r.newNAT(&ec2.CreateNatGatewayInput{

@@ -88,10 +88,7 @@ func groupResult(g *group) resource.Result {
 
 func makeGroup(r *region, q resource.Request) (resource.Result, error) {
 	var p groupProperties
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	if p.GroupName == "" {

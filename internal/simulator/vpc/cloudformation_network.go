@@ -38,10 +38,7 @@ func (r *region) vpcResult(v *vpc) resource.Result {
 
 func makeVPC(r *region, q resource.Request) (resource.Result, error) {
 	var p vpcProperties
-	if err := decode(q, &p, "Ipv4IpamPoolId", "Ipv4NetmaskLength"); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, "Ipv4IpamPoolId", "Ipv4NetmaskLength"); err != nil {
 		return resource.Result{}, err
 	}
 	v, err := r.newVPC(&ec2.CreateVpcInput{CidrBlock: optional(p.CidrBlock)})
@@ -194,10 +191,7 @@ type inVPC struct{ VpcId string } //nolint:revive // the property's name
 
 func makeTable(r *region, q resource.Request) (resource.Result, error) {
 	var p inVPC
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	v, err := r.vpcs.get(&p.VpcId)
@@ -209,21 +203,13 @@ func makeTable(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeTable(r *region, q resource.Request) (resource.Result, error) {
-	t, err := r.routeTables.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(t.id, "RouteTableId"), r.setTags(q, t.id)
+	return changeTags(r, q, r.routeTables, "RouteTableId")
 }
 
 func deleteTable(r *region, q resource.Request) error { return r.removeRouteTable(&q.PhysicalID) }
 
 func readTable(r *region, q resource.Request) (map[string]any, error) {
-	t, err := r.routeTables.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{"VpcId": t.vpc.id}, q, t.id), nil
+	return readTagged(r, q, r.routeTables, func(t *routeTable) map[string]any { return map[string]any{"VpcId": t.vpc.id} })
 }
 
 type routeProperties struct {
