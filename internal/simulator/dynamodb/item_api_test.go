@@ -69,7 +69,7 @@ func TestUpdateItem(t *testing.T) {
 		"ADD to a missing number":             {expression: "ADD k :v", values: item{":v": n("7")}, want: item{"k": n("7")}},
 		"ADD to a set":                        {expression: "ADD ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"b", "c"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"a", "b", "c"}}}},
 		"DELETE from a set":                   {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"b"}}}},
-		"an emptied set goes":                 {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}}, removed: []string{"ss"}},
+		"an empty set is removed":             {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}}, removed: []string{"ss"}},
 		"values are those before the update":  {expression: "SET n = :v, k = n", values: item{":v": n("9")}, want: item{"n": n("9"), "k": n("5")}},
 
 		"a key":                     {expression: "SET id = :v", values: item{":v": s("b")}, refused: "One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key"},
