@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command machine is what a simulated instance runs on beside its cluster's own
-// programs: process 1, the stand-ins for systemctl, mount and others, and, called
+// programs: process 1, the stubs of systemctl, mount and others, and, called
 // kubelet, the node agent. See package guest and package agent. It does nothing
 // outside of such a machine.
 package main
@@ -25,7 +25,7 @@ func run(name string, args []string) int {
 	case agent.Name:
 		return agent.Main(args, os.Stdout, os.Stderr)
 	}
-	if code, ok := guest.StandIn(name, args, os.Stdout, os.Stderr); ok {
+	if code, ok := guest.RunStub(name, args, os.Stdout, os.Stderr); ok {
 		return code
 	}
 	_, _ = fmt.Fprintf(os.Stderr, "%s: this program runs inside simulated machines, by the name of what it stands in for\n", name)

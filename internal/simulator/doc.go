@@ -1,16 +1,15 @@
-// Package simulator is AWS on loopback: one [http.Handler] that speaks AWS's
-// protocols and holds queues, topics, tables, buckets, keys and stacks in
-// memory, apart by account and region.
+// Package simulator is AWS on loopback: one [http.Handler] that speaks AWS's protocols and keeps
+// queues, topics, tables, buckets, keys and stacks in memory, separated by account and region.
 //
 //	sim := simulator.New(simulator.Options{})
 //	defer sim.Close()
 //	server := httptest.NewServer(sim.Handler())
 //
-// Point AWS_ENDPOINT_URL at the server and use any credentials: an access key id
-// of twelve digits chooses the account of that number, any other the default
-// one. Signatures are not verified, but for presigned requests of STS.
+// Point AWS_ENDPOINT_URL at the server and use any credentials: an access key ID of twelve digits
+// selects the account with that number, any other selects the default account. The simulator does
+// not verify signatures, except those of presigned STS requests.
 //
-// What the simulator does not have it refuses with AWS's error for that; it
-// never makes success up. Clock, latency and faults are injected: see
-// [Options] and the package fault.
+// For anything it does not implement, the simulator returns the error that AWS would return; it
+// never pretends to succeed. Tests inject the clock, latency and faults: see [Options] and package
+// fault.
 package simulator

@@ -21,7 +21,7 @@ func fetch(buckets http.Handler) func(ctx context.Context, bucket, key string) (
 		}
 		call := *wire.CallFrom(ctx)
 		call.Service, call.Operation, call.Host, call.Path = "s3", "GetObject", u.Host, u.Path
-		req.Header.Set("Authorization", "AWS4-HMAC-SHA256") // CloudFormation reads with its caller's rights
+		req.Header.Set("Authorization", "AWS4-HMAC-SHA256") // CloudFormation reads with its caller's permissions
 		got := ask(ctx, buckets, req, call)
 		if region := got.header.Get("X-Amz-Bucket-Region"); got.status != http.StatusOK && region != "" && region != call.Region {
 			call.Region = region
@@ -40,18 +40,18 @@ func ask(ctx context.Context, handler http.Handler, req *http.Request, call wire
 	return got
 }
 
-// answer keeps what a handler writes.
+// answer records the response that a handler writes.
 type answer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header returns the answer's header.
+// Header returns the response's header.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader keeps the status.
+// WriteHeader records the status.
 func (a *answer) WriteHeader(status int) { a.status = status }
 
-// Write keeps the body.
+// Write records the body.
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// What happens to a table whose key changes:
+// CloudFormation replaces a table whose key changes:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html
-func TestATableWhoseKeyChangesIsReplaced(t *testing.T) {
+func TestTableWithChangedKeyIsReplaced(t *testing.T) {
 	const table = `
 Resources:
   Table:
@@ -71,7 +71,7 @@ Outputs:
 	}
 }
 
-// settled waits until the stack has the status, and returns its table's name.
+// waitForStack waits until the stack has the status, and returns its table's name.
 func settled(t *testing.T, client *cloudformation.Client, status cfntypes.StackStatus) string {
 	t.Helper()
 	for {

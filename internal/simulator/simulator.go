@@ -37,44 +37,42 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Options say how the simulator behaves. The zero value is an account
-// 123456789012 in us-east-1 on the real clock, without latency or faults.
+// Options configure the simulator. The zero value is account 123456789012 in us-east-1 on the real
+// clock, without latency or faults.
 type Options struct {
-	// Account is that of callers whose access key id is not an account.
+	// Account is the account of callers whose access key ID is not an account number.
 	Account string
-	// Region is that of requests that name none.
+	// Region is the region of requests that do not name one.
 	Region string
-	// Partition is the ARN partition, "aws" unless set.
+	// Partition is the ARN partition. The default is "aws".
 	Partition string
-	// Clock tells the time; the real one unless set.
+	// Clock is the simulator's clock. The default is the real clock.
 	Clock clock.WithTickerAndDelayedExecution
-	// Endpoint is the address under which clients reach the simulator, for URLs
-	// of what CloudFormation makes; that of the last API call unless set.
+	// Endpoint is the address at which clients reach the simulator, for URLs of resources that
+	// CloudFormation creates. The default is the address of the last API call.
 	Endpoint string
-	// Latency says how long CloudFormation takes for an operation ("Create",
-	// "Update", "Delete") on a resource of a type; no time unless set. Latency of
-	// API calls is a fault's to add.
+	// Latency returns how long CloudFormation takes for an operation ("Create", "Update", "Delete")
+	// on a resource of a type. The default is no time. To delay API calls, add a fault.
 	Latency func(resourceType, operation string) time.Duration
-	// Machines runs what instances boot; none do unless set. It is closed with the
-	// simulator.
+	// Machines runs the simulated instances. By default instances run nothing. Close closes it.
 	Machines machine.Host
-	// Patience is the longest that load balancers wait between two health checks of
-	// a target and for the end of its deregistration; as long as AWS does unless set.
+	// Patience is the longest that load balancers wait between two health checks of a target and
+	// for the end of its deregistration. The default is the times of AWS.
 	Patience time.Duration
-	// Listen opens what network load balancers listen on; sockets of the loopback
-	// network unless set.
+	// Listen opens the listeners of network load balancers. The default opens sockets on the
+	// loopback network.
 	Listen func(at netip.AddrPort) (net.Listener, error)
-	// Quotas are how many VPCs, addresses, load balancers and the like an account
-	// may have in a region; AWS's standard values for those that are not set.
+	// Quotas limit the VPCs, addresses, load balancers and the like of an account in a region.
+	// Those that are not set have the default values of AWS.
 	Quotas map[vpc.Quota]int
-	// Faults make calls and resources go wrong; none unless set.
+	// Faults make calls and resources fail. The default is none.
 	Faults *fault.Injector
-	// Policies limit principals to what they allow, CloudFormation's own calls for
-	// a principal included; principals without any may do anything, as may all
-	// unless set. See package access for what is evaluated.
+	// Policies limit what principals may do, which includes the calls that CloudFormation makes for
+	// a principal. A principal without policies may do anything; by default none have any. Package
+	// access documents what is evaluated.
 	Policies *access.Policies
-	// Events is told of every event that a service emits, before the event bus is; nobody is unless set. It is called
-	// while the service waits.
+	// Events, if set, receives every event that a service emits, before the event bus does. The
+	// service waits while it runs.
 	Events func(source, detailType string, resources []string, detail any)
 }
 
@@ -90,10 +88,10 @@ type Simulator struct {
 	names     *route53.Service
 	providers map[string]resource.Provider
 	services  []*wire.Service
-	ctx       context.Context //nolint:containedctx // ends the requests that wait when the simulator closes
+	ctx       context.Context //nolint:containedctx // Close cancels it, which ends the requests that wait
 }
 
-// part is what every simulated service offers.
+// part is the interface of every simulated service.
 type part interface {
 	Service() *wire.Service
 }
@@ -103,7 +101,7 @@ type backing interface {
 	Providers() map[string]resource.Provider
 }
 
-// New returns a simulator in which nothing exists yet.
+// New returns an empty simulator.
 func New(o Options) *Simulator {
 	o = withDefaults(o)
 	s := &Simulator{faults: o.Faults}
@@ -120,7 +118,7 @@ func New(o Options) *Simulator {
 	queues := sqs.New(env, sqs.WithEndpoint(endpoint))
 	topics := sns.New(env, queues, endpoint)
 	events := eventbridge.New(env, queues, topics, o.Faults)
-	publish := o.told(events.Publish)
+	publish := o.observed(events.Publish)
 	buckets := s3.New(env)
 	identities, ciphers, network := iam.New(env, keys), kms.New(env), vpc.New(env, vpc.WithQuotas(o.Quotas), vpc.WithDefaultVPC())
 	instances := ec2.New(env, network, ec2.Options{
@@ -143,7 +141,7 @@ func New(o Options) *Simulator {
 		queues, topics, events, buckets, dynamodb.New(env), ecr.New(env),
 		identities, ciphers, store, sts.New(env, keys), instances, names, balancers, elb.New(env, instances, network), groups,
 	}
-	providers := network.Providers() // its API is a part of instances'
+	providers := network.Providers() // its API is part of EC2's
 	for _, p := range parts {
 		if b, ok := p.(backing); ok {
 			maps.Copy(providers, b.Providers())
@@ -177,8 +175,8 @@ func New(o Options) *Simulator {
 // emitter emits an event.
 type emitter = func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
 
-// told tells who wants to hear of events, and then emits them.
-func (o *Options) told(emit emitter) emitter {
+// observed returns an emitter that passes each event to Events before it emits it.
+func (o *Options) observed(emit emitter) emitter {
 	if o.Events == nil {
 		return emit
 	}
@@ -215,23 +213,23 @@ func (s *Simulator) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // that the simulator closes ends requests too
+		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // the simulator's context ends requests too
 		s.router.ServeHTTP(w, req.WithContext(ctx))
 	})
 }
 
-// Faults returns the injector that makes calls and resources go wrong.
+// Faults returns the injector that makes calls and resources fail.
 func (s *Simulator) Faults() *fault.Injector { return s.faults }
 
-// Instances returns the simulated EC2, whose quotas, capacity, images and spot
-// notices are set from Go.
+// Instances returns the simulated EC2. Tests set its quotas, capacity, images and spot notices from
+// Go.
 func (s *Simulator) Instances() *ec2.Service { return s.instances }
 
-// Network returns the simulated network of EC2, whose quotas are set from Go.
+// Network returns the simulated network of EC2. Tests set its quotas from Go.
 func (s *Simulator) Network() *vpc.Service { return s.network }
 
-// Lookup returns the addresses of a name as a resolver on the internet does: of load balancers, and of names in public zones. The error is a
-// [net.DNSError] when there is no such name.
+// Lookup returns the addresses of a name as a resolver on the internet does: of load balancers, and
+// of names in public zones. If there is no such name, the error is a [net.DNSError].
 func (s *Simulator) Lookup(_ context.Context, name string) ([]netip.Addr, error) {
 	found := s.names.Resolve("", name)
 	if len(found) == 0 {
@@ -240,8 +238,8 @@ func (s *Simulator) Lookup(_ context.Context, name string) ([]netip.Addr, error)
 	return found, nil
 }
 
-// ServeNames answers DNS as [Simulator.Lookup] does, for programs in other processes, at a free UDP port of loopback, which it returns
-// as host:port, until the simulator closes.
+// ServeNames answers DNS queries as [Simulator.Lookup] does, for programs in other processes, at a
+// free UDP port of loopback until the simulator closes. It returns the address as host:port.
 func (s *Simulator) ServeNames(ctx context.Context) (address string, err error) {
 	socket, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp4", "127.0.0.1:0")
 	if err != nil {
@@ -254,9 +252,11 @@ func (s *Simulator) ServeNames(ctx context.Context) (address string, err error) 
 // Names returns the simulated Route 53.
 func (s *Simulator) Names() *route53.Service { return s.names }
 
-// Read returns the live properties of a resource of a CloudFormation type, in that type's form, whoever made it: what drift detection
-// looks at. The request says where it is, its physical ID, which Ref gives, and for types that are not found by that alone those of its
-// properties that are. The error is a [*resource.Error], with the code NotFound when it is not there.
+// Read returns the live properties of a resource of a CloudFormation type, in that type's form, as
+// drift detection reads them. The resource need not belong to a stack. The request carries the
+// account, the region, and the physical ID, which Ref returns. Types that the physical ID alone
+// does not identify also need their identifying properties. If the resource does not exist, the
+// error is a [*resource.Error] with the code NotFound.
 func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (map[string]any, error) {
 	p := s.providers[kind]
 	if p == nil {
@@ -265,7 +265,7 @@ func (s *Simulator) Read(ctx context.Context, kind string, r resource.Request) (
 	return p.Read(ctx, r)
 }
 
-// Calls returns how many API calls were made so far, by "service/Operation".
+// Calls returns the number of API calls so far, by "service/Operation".
 func (s *Simulator) Calls() map[string]int { return s.faults.Calls() }
 
 // Operations returns the operations that services answer, in alphabetical order, by the services' signing names.
@@ -282,8 +282,8 @@ func (s *Simulator) Operations() map[string][]string {
 // ResourceTypes returns the CloudFormation types that stacks can have, in alphabetical order.
 func (s *Simulator) ResourceTypes() []string { return slices.Sorted(maps.Keys(s.providers)) }
 
-// Close ends the requests that wait, and the machines. The simulator does not
-// serve afterwards.
+// Close ends the requests that wait, and the machines. The simulator does not serve requests
+// afterwards.
 func (s *Simulator) Close() {
 	s.cancel()
 	for _, fn := range s.closes {

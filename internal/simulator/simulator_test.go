@@ -64,7 +64,7 @@ Outputs:
   Topic: {Value: !Ref Topic}
 `
 
-func TestAStackOfQueuesAndTopicsWorksAndIsAnnounced(t *testing.T) {
+func TestStackOfQueuesAndTopicsWorksAndEmitsEvents(t *testing.T) {
 	config := start(t)
 	ctx := t.Context()
 	queues, events, stacks := sqs.NewFromConfig(config), eventbridge.NewFromConfig(config), cloudformation.NewFromConfig(config)
@@ -141,7 +141,7 @@ func TestTemplatesComeFromS3(t *testing.T) {
 	outputs(t, stacks)
 }
 
-// outputs waits until the stack s is made and returns its outputs.
+// outputs waits until the stack s is created and returns its outputs.
 func outputs(t *testing.T, stacks *cloudformation.Client) map[string]string {
 	t.Helper()
 	waiter := cloudformation.NewStackCreateCompleteWaiter(stacks, func(o *cloudformation.StackCreateCompleteWaiterOptions) {
@@ -186,7 +186,7 @@ Outputs:
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
-func TestAWaitConditionIsSignalledAtItsURL(t *testing.T) {
+func TestWaitConditionIsSignalledAtItsURL(t *testing.T) {
 	config := start(t)
 	stacks := cloudformation.NewFromConfig(config)
 	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{StackName: aws.String("s"), TemplateBody: aws.String(`

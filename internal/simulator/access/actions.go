@@ -4,7 +4,8 @@ package access
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia
 const CalledVia = "aws:CalledVia"
 
-// names are the actions of operations that are not called like them; an empty one needs no permission.
+// names maps operations to IAM actions of another name; an operation with an empty one needs no
+// permission.
 var names = map[string]string{
 	// https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
 	"s3:HeadObject": "s3:GetObject", "s3:ListObjects": "s3:ListBucket", "s3:ListObjectsV2": "s3:ListBucket", "s3:HeadBucket": "s3:ListBucket",
@@ -18,12 +19,13 @@ var names = map[string]string{
 	"sts:GetCallerIdentity": "",
 }
 
-// tagging are the actions that a caller needs, too, who tags what a call creates.
+// tagging maps services to the action that a caller also needs to tag what a call creates.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/supported-iam-actions-tagging.html
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/userguide/tagging-resources-during-creation.html
 var tagging = map[string]string{"ec2": "ec2:CreateTags", "elasticloadbalancing": "elasticloadbalancing:AddTags"}
 
-// Action returns the IAM action of an action that is named like its operation; empty if the operation needs no permission.
+// Action returns the IAM action for an action named like its operation, or "" if the operation
+// needs no permission.
 func Action(named string) string {
 	if name, ok := names[named]; ok {
 		return name
@@ -31,5 +33,5 @@ func Action(named string) string {
 	return named
 }
 
-// Tagging returns the action that tags what a service creates; empty if the service asks for none.
+// Tagging returns the action that authorizes tags on creation, or "" if the service requires none.
 func Tagging(service string) string { return tagging[service] }

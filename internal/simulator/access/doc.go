@@ -1,8 +1,9 @@
-// Package access decides whether a principal of the simulator may do what it asks for.
+// Package access decides whether a principal of the simulator may make a request.
 //
-// In go policies of principals and requests; out comes yes or no. A principal without policies may do anything, as the simulator
-// has always let callers. Of AWS's evaluation it has identity-based policies that allow: actions and resources with wildcards, and
-// a few condition operators. What it does not have (denials, boundaries, resource-based policies, other operators), it refuses
-// when it reads a policy; a condition on a key that a request does not have never holds.
+// It takes the policies of principals and a request, and answers yes or no. A principal without
+// policies may do anything. Of AWS's policy evaluation it implements identity-based policies that
+// allow: actions and resources with wildcards, and a few condition operators. It refuses to parse a
+// policy that uses anything else (denials, boundaries, resource-based policies, other operators). A
+// condition on a key that the request does not have never holds.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
 package access

@@ -10,21 +10,23 @@ import (
 	"sync"
 )
 
-// Policies are what principals may do. A nil pointer lets everybody do anything. They are safe for use by many goroutines.
+// Policies are the policies of all principals. A nil pointer allows everything. Policies are safe
+// for concurrent use.
 type Policies struct {
 	mu sync.RWMutex
 	of map[string][]statement
 }
 
-// Request is what a principal asks for.
+// Request is a request of a principal.
 type Request struct {
-	// AccessKey is the ID of the key that signed the request, Principal the ARN of its owner.
+	// AccessKey is the ID of the key that signed the request; Principal is the ARN of its owner.
 	AccessKey, Principal string
 	// Action is the IAM action, for example "s3:GetObject".
 	Action string
-	// Resource is the ARN of what the action is on; empty if it cannot be told, which every Resource matches.
+	// Resource is the ARN that the action is on. It is empty if the ARN is unknown, which every
+	// Resource matches.
 	Resource string
-	// Context has the values of condition keys.
+	// Context holds the values of condition keys.
 	Context map[string][]string
 }
 
@@ -39,8 +41,9 @@ type condition struct {
 	like   bool
 }
 
-// Parse reads policy documents by principal: an access key ID, or the ARN of a role, whose sessions they are for. It errs on
-// anything in a document that it does not evaluate.
+// Parse parses policy documents by principal: an access key ID, or the ARN of a role, whose
+// policies apply to its sessions. It returns an error for any element of a document that this
+// package does not evaluate.
 func Parse(documents map[string][]string) (*Policies, error) {
 	p := &Policies{of: map[string][]statement{}}
 	for principal, all := range documents {
@@ -51,7 +54,8 @@ func Parse(documents map[string][]string) (*Policies, error) {
 	return p, nil
 }
 
-// Set replaces the policies of a principal. It errs as Parse does, and leaves them as they were.
+// Set replaces the policies of a principal. If it returns an error, as Parse does, the policies are
+// unchanged.
 func (p *Policies) Set(principal string, documents ...string) error {
 	statements := []statement{}
 	for i, document := range documents {
@@ -67,7 +71,7 @@ func (p *Policies) Set(principal string, documents ...string) error {
 	return nil
 }
 
-// Allows reports whether a principal may do what it asks for.
+// Allows reports whether a principal may make the request.
 func (p *Policies) Allows(r Request) bool {
 	if p == nil {
 		return true
@@ -81,7 +85,8 @@ func (p *Policies) Allows(r Request) bool {
 	return !limited || slices.ContainsFunc(statements, func(s statement) bool { return s.allows(r) })
 }
 
-// roleOf is the ARN of the role that a session is of, without the role's path, which a session's ARN does not have.
+// roleOf returns the ARN of a session's role without the role's path, which a session's ARN does
+// not have.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns
 func roleOf(principal string) string {
 	before, session, ok := strings.Cut(principal, ":assumed-role/")
@@ -113,9 +118,10 @@ func (c *condition) holds(value string) bool {
 	return slices.ContainsFunc(c.values, func(want string) bool { return want == value || c.like && matches(want, value) })
 }
 
-// matches reports whether a text is as a pattern says, in which * stands for any characters and ? for one.
+// matches reports whether a text matches a pattern, in which * stands for any characters and ? for
+// one.
 func matches(pattern, text string) bool {
-	// A slash is a character like others to IAM, and none in a path.
+	// To IAM a slash is an ordinary character; to path.Match it is a separator.
 	flat := strings.NewReplacer("/", "\x00", "[", `\[`, `\`, `\\`)
 	ok, err := path.Match(flat.Replace(pattern), strings.ReplaceAll(text, "/", "\x00"))
 	return err == nil && ok
@@ -124,7 +130,7 @@ func matches(pattern, text string) bool {
 // texts is a string or a list of them.
 type texts []string
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON accepts either form.
 func (t *texts) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {

@@ -22,7 +22,7 @@ func TestAllows(t *testing.T) {
 		t.Fatal(err)
 	}
 	via := map[string][]string{access.CalledVia: {"cloudformation.amazonaws.com"}}
-	session := "arn:aws:sts::123456789012:assumed-role/reader/somebody"
+	session := "arn:aws:sts::123456789012:assumed-role/reader/session"
 	for name, c := range map[string]struct {
 		request access.Request
 		want    bool
@@ -46,8 +46,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// A policy that is only half understood would allow too much, or hide what is missing.
-func TestWhatIsNotEvaluatedIsRefused(t *testing.T) {
+// Evaluating only part of a policy would allow too much, or hide missing permissions.
+func TestUnsupportedPolicyElementsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ statement, want string }{
 		"a denial":       {`{"Effect": "Deny", "Action": "*", "Resource": "*"}`, "Effect Allow"},
 		"not an action":  {`{"Effect": "Allow", "NotAction": "*", "Resource": "*"}`, "NotAction"},

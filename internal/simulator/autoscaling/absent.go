@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// What the simulator does not have: to ask for it is refused, to look for it
-// finds nothing.
+// The simulator rejects requests for features that it does not support, and finds none of their
+// resources.
 
 func (s *Service) putWarmPool(context.Context, *autoscaling.PutWarmPoolInput) (*autoscaling.PutWarmPoolOutput, error) {
 	return nil, unsupported("warm pools")
@@ -36,7 +36,7 @@ func (s *Service) describeNotificationConfigurations(context.Context, *autoscali
 	return &autoscaling.DescribeNotificationConfigurationsOutput{NotificationConfigurations: []types.NotificationConfiguration{}}, nil
 }
 
-// describeAccountLimits answers with AWS's quotas; they are not enforced.
+// describeAccountLimits returns AWS's quotas; they are not enforced.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html
 func (s *Service) describeAccountLimits(ctx context.Context, _ *autoscaling.DescribeAccountLimitsInput) (*autoscaling.DescribeAccountLimitsOutput, error) {
 	r := s.at(ctx)
@@ -48,8 +48,8 @@ func (s *Service) describeAccountLimits(ctx context.Context, _ *autoscaling.Desc
 	}, nil
 }
 
-// metrics are what groups can send to CloudWatch. The simulator notes which a
-// group sends, and sends none.
+// metrics are what groups can send to CloudWatch. The simulator records which metrics a group
+// sends, but sends none.
 var metrics = []string{
 	"GroupMinSize", "GroupMaxSize", "GroupDesiredCapacity", "GroupInServiceInstances", "GroupPendingInstances",
 	"GroupStandbyInstances", "GroupTerminatingInstances", "GroupTotalInstances", "GroupInServiceCapacity", "GroupPendingCapacity",

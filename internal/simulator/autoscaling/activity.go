@@ -9,8 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// activity is a scaling activity. Descriptions, causes and status messages are in
-// AWS's words:
+// activity is a scaling activity. Descriptions, causes and status messages are those of AWS:
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-verify-scaling-activity.html
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/CHAP_Troubleshooting.html
 type activity struct {
@@ -23,7 +22,7 @@ type activity struct {
 	launch                          bool
 }
 
-// keptActivities bounds a group's history: AWS keeps six weeks of it.
+// keptActivities limits a group's history; AWS keeps six weeks.
 const keptActivities = 200
 
 // begin starts an activity of a group.
@@ -45,7 +44,7 @@ func (a *activity) finish(now time.Time, code types.ScalingActivityStatusCode, m
 	a.end = &now
 }
 
-// place notes where an activity takes place.
+// details returns the location of an activity.
 func (a *activity) details() map[string]string {
 	d := map[string]string{}
 	if a.subnet != "" {
@@ -73,7 +72,7 @@ func (a *activity) sdk(g *group) types.Activity {
 	return out
 }
 
-// at is a time as causes tell it.
+// at returns a time in the form of an activity's cause.
 func at(t time.Time) string { return "At " + t.UTC().Format(timeFormat) }
 
 const timeFormat = "2006-01-02T15:04:05Z"

@@ -9,23 +9,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// Some instances are replaced before they go: those at risk, those in a zone that
-// has too many, those that a refresh updates. Such an instance is outgoing: the
-// group launches one more, and ends it when the other is in service. Meanwhile a
-// group may exceed its maximum by a tenth, but by one at least.
+// outgoing marks an instance that is replaced before it is terminated: one at risk, one in a zone
+// that has too many, or one that a refresh updates. The group launches one more instance, and
+// terminates the outgoing one when the other is in service. Meanwhile a group may exceed its
+// maximum by ten percent, and by at least one instance.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-capacity-rebalancing.html
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-benefits.html#AutoScalingBehavior.InstanceUsage
 type outgoing struct {
-	// why is the cause of its end.
+	// why is the cause of its termination.
 	why string
-	// zone is where the replacement is to be launched, "" for anywhere.
+	// zone is the zone of the replacement, or "" for any.
 	zone string
-	// refreshed says that it waits for its turn in an instance refresh.
+	// refreshed says that an instance refresh replaces it.
 	refreshed bool
 }
 
-// leavers counts the members that are to go when others have come.
-func (g *group) leavers() int {
+// outgoingMembers counts the outgoing members.
+func (g *group) outgoingMembers() int {
 	n := 0
 	for _, m := range g.members {
 		if m.active() && m.outgoing != nil {
@@ -35,12 +35,12 @@ func (g *group) leavers() int {
 	return n
 }
 
-// mayExceed reports whether one more instance may be launched for one that goes.
+// mayExceed reports whether the group may launch one more replacement.
 func (g *group) mayExceed() bool {
-	return g.desired+g.leavers()+1 <= g.max+max(g.max/10, 1)
+	return g.desired+g.outgoingMembers()+1 <= g.max+max(g.max/10, 1)
 }
 
-// replaced ends an outgoing member once there are enough without it.
+// replaced terminates an outgoing member when there are enough members without it.
 func (p *pass) replaced() effect {
 	g := p.g
 	staying := 0
@@ -56,15 +56,15 @@ func (p *pass) replaced() effect {
 		if !m.active() || m.outgoing == nil || m.state != types.LifecycleStateInService {
 			continue
 		}
-		if staying+g.leavers() > g.desired {
+		if staying+g.outgoingMembers() > g.desired {
 			return g.out(p.now, m, at(p.now)+" "+m.outgoing.why)
 		}
 	}
 	return nil
 }
 
-// atRisk has a spot instance replaced that EC2 recommends to rebalance.
-func (p *pass) atRisk(m *member, seen glance) {
+// atRisk starts to replace a spot instance that EC2 recommends to rebalance.
+func (p *pass) atRisk(m *member, seen observation) {
 	g := p.g
 	if m.outgoing == nil && m.spot && seen.instance.AtRisk && g.rebalance != nil && *g.rebalance && g.mayExceed() && !g.is(processLaunch) {
 		m.outgoing = &outgoing{why: "an instance was taken out of service in response to an EC2 instance rebalance recommendation."}
@@ -73,11 +73,11 @@ func (p *pass) atRisk(m *member, seen glance) {
 
 const processAZRebalance = "AZRebalance"
 
-// balance marks an instance of the zone that has the most of a group that is at
-// peace, if another zone has two fewer, and reports whether it has.
+// balance marks an instance in the fullest zone of a steady group as outgoing if another zone has
+// at least two fewer instances. It reports whether it has marked one.
 func (p *pass) balance() bool {
 	g := p.g
-	if g.is(processAZRebalance) || g.is(processLaunch) || g.is(processTerminate) || g.deleting || g.refreshing() || !p.peaceful() {
+	if g.is(processAZRebalance) || g.is(processLaunch) || g.is(processTerminate) || g.deleting || g.refreshing() || !p.steady() {
 		return false
 	}
 	if p.now.Before(g.balanceAfter) {
@@ -99,8 +99,8 @@ func (p *pass) balance() bool {
 	return true
 }
 
-// extremes returns the zone that has the most instances and that of the group's
-// own zones that has the fewest, empty when they differ by less than two.
+// extremes returns the zone with the most instances and the zone of the group with the fewest;
+// empty if they differ by less than two.
 func (g *group) extremes(zones map[string]string) (fullest, emptiest string) {
 	count := map[string]int{}
 	for _, zone := range zones {
@@ -124,8 +124,8 @@ func (g *group) extremes(zones map[string]string) (fullest, emptiest string) {
 	return fullest, emptiest
 }
 
-// peaceful reports whether all members are in service and as many as wanted.
-func (p *pass) peaceful() bool {
+// steady reports whether all members are in service and their number is the desired capacity.
+func (p *pass) steady() bool {
 	n := 0
 	for _, m := range p.g.members {
 		if m.id == "" || m.active() && (m.state != types.LifecycleStateInService || m.outgoing != nil) {
@@ -138,7 +138,7 @@ func (p *pass) peaceful() bool {
 	return n == p.g.desired && n > 1
 }
 
-// wantedZone is where the next instance has to be launched, "" for anywhere.
+// wantedZone returns the zone of the next launch, or "" for any.
 func (g *group) wantedZone() string {
 	for _, m := range g.members {
 		if m.active() && m.outgoing != nil && m.outgoing.zone != "" {
@@ -148,8 +148,7 @@ func (g *group) wantedZone() string {
 	return ""
 }
 
-// unbalanced gives an attempt to balance zones up for a while: the zone that has
-// too few cannot have more.
+// unbalanced suspends balancing for a while, because the emptiest zone has no capacity.
 func (g *group) unbalanced(now time.Time) {
 	g.balanceAfter = now.Add(longestRetry)
 	for _, m := range g.members {
@@ -159,7 +158,7 @@ func (g *group) unbalanced(now time.Time) {
 	}
 }
 
-// inZone keeps the choices of one zone, or all of them.
+// inZone returns the choices in one zone, or all of them.
 func inZone(list []choice, zone string) []choice {
 	if zone == "" {
 		return list

@@ -12,7 +12,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// zonesOf counts the instances in service of a group by zone.
+// zonesOf counts a group's instances in service by zone.
 func (w *suite) zonesOf(name string) map[string]int {
 	w.t.Helper()
 	count := map[string]int{}
@@ -71,7 +71,7 @@ func TestZonesAreBalancedByLaunchingFirst(t *testing.T) {
 	}
 }
 
-// spotGroup makes a group of spot instances.
+// spotGroup creates a group of spot instances.
 func (w *suite) spotGroup(size int32, rebalance bool) []string {
 	w.t.Helper()
 	in := w.group("g", size, size)
@@ -85,7 +85,7 @@ func (w *suite) spotGroup(size int32, rebalance bool) []string {
 	return w.until("g", int(size))
 }
 
-func TestASpotInstanceAtRiskIsReplacedBeforeItGoes(t *testing.T) {
+func TestSpotInstanceAtRiskIsReplacedBeforeTermination(t *testing.T) {
 	w := start(t)
 	ids := w.spotGroup(3, true)
 	if err := w.compute.RecommendRebalance(account, region, ids[1]); err != nil {
@@ -100,13 +100,13 @@ func TestASpotInstanceAtRiskIsReplacedBeforeItGoes(t *testing.T) {
 	}
 }
 
-func TestWithoutCapacityRebalancingARecommendationReplacesNothing(t *testing.T) {
+func TestRecommendationIsIgnoredWithoutCapacityRebalancing(t *testing.T) {
 	w := start(t)
 	ids := w.spotGroup(2, false)
 	if err := w.compute.RecommendRebalance(account, region, ids[0]); err != nil {
 		t.Fatal(err)
 	}
-	// What comes after it in the group's queue has been done: so has it.
+	// The group's queue is in order: when the next change is done, so is this one.
 	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("g"), DesiredCapacity: aws.Int32(2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestWithoutCapacityRebalancingARecommendationReplacesNothing(t *testing.T) 
 	}
 }
 
-func TestAnInstanceWhoseStatusChecksFailIsReplacedThroughItsHook(t *testing.T) {
+func TestInstanceWithFailedStatusChecksIsReplacedThroughItsHook(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)
 	in.HealthCheckGracePeriod = aws.Int32(60)

@@ -26,7 +26,7 @@ func (s *Service) setDesiredCapacity(ctx context.Context, in *autoscaling.SetDes
 			g.pendingCause = fmt.Sprintf("%s a user request explicitly set group desired capacity changing the desired capacity from %d to %d.  ", at(s.now()), g.desired, n)
 		}
 		g.desired = n
-		g.again()
+		g.retryNow()
 		return nil
 	})
 }
@@ -46,7 +46,7 @@ func (s *Service) terminateInstance(ctx context.Context, in *autoscaling.Termina
 	return &autoscaling.TerminateInstanceInAutoScalingGroupOutput{Activity: &out}, nil
 }
 
-// terminate begins the end of a member that somebody asked for.
+// terminate starts to terminate a member at the user's request.
 func (g *group) terminate(now time.Time, m *member, decrement bool) error {
 	switch {
 	case m.retained() && decrement:
@@ -98,7 +98,7 @@ func (s *Service) setInstanceProtection(ctx context.Context, in *autoscaling.Set
 	})
 }
 
-// all returns the members of those ids.
+// all returns the members with the IDs.
 func (g *group) all(ids []string) ([]*member, error) {
 	members := make([]*member, 0, len(ids))
 	for _, id := range ids {
@@ -125,8 +125,7 @@ func (s *Service) enterStandby(ctx context.Context, in *autoscaling.EnterStandby
 	})
 }
 
-// step checks that members in service may step out, and lowers the desired
-// capacity if asked to.
+// step checks that members in service may leave it, and lowers the desired capacity on request.
 func (s *Service) step(g *group, ids []string, decrement bool, what string) ([]*member, error) {
 	members, err := g.all(ids)
 	if err != nil {
@@ -269,7 +268,7 @@ func (s *Service) resumeProcesses(ctx context.Context, in *autoscaling.ResumePro
 		for _, name := range names {
 			delete(g.suspended, name)
 		}
-		g.again()
+		g.retryNow()
 		return nil
 	})
 }

@@ -22,14 +22,14 @@ const (
 	planType  = "AWS::AutoScaling::ScheduledAction"
 )
 
-// Providers returns the CloudFormation types that Auto Scaling backs.
+// Providers returns the providers of the CloudFormation types for Auto Scaling.
 func (s *Service) Providers() map[string]resource.Provider {
-	return map[string]resource.Provider{groupType: groupProvider{s}, hookType: hookProvider{s}, planType: planProvider{s}}
+	return map[string]resource.Provider{groupType: groupProvider{s}, hookType: hookProvider{s}, planType: scheduledActionProvider{s}}
 }
 
 var _ resource.Stabilizer = groupProvider{}
 
-// groupProperties are those of AWS::AutoScaling::AutoScalingGroup.
+// groupProperties are the properties of AWS::AutoScaling::AutoScalingGroup.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-autoscaling-autoscalinggroup.html
 type groupProperties struct {
 	AutoScalingGroupName             string
@@ -74,7 +74,7 @@ type groupProperties struct {
 	AvailabilityZoneImpairmentPolicy *types.AvailabilityZoneImpairmentPolicy
 }
 
-// input is the creation that properties ask for.
+// input converts the properties to the input of CreateAutoScalingGroup.
 func (p *groupProperties) input(r resource.Request) *autoscaling.CreateAutoScalingGroupInput {
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &p.AutoScalingGroupName, MinSize: &p.MinSize, MaxSize: &p.MaxSize, DesiredCapacity: p.DesiredCapacity,
@@ -96,7 +96,7 @@ func (p *groupProperties) input(r resource.Request) *autoscaling.CreateAutoScali
 	return in
 }
 
-// tags merges the group's over the stack's, which reach the instances too.
+// tags merges the group's tags over the stack's, which instances get as well.
 func (p *groupProperties) tags(stack map[string]string) []types.Tag {
 	var tags []types.Tag
 	for _, key := range slices.Sorted(maps.Keys(stack)) {
@@ -124,7 +124,7 @@ func decodeGroup(r resource.Request) (*groupProperties, error) {
 
 const handlerService = "AutoScaling"
 
-// enabledMetrics are the metrics that the properties collect.
+// enabledMetrics returns the metrics that the properties enable.
 func (p *groupProperties) enabledMetrics() []types.EnabledMetric {
 	var list []types.EnabledMetric
 	for _, c := range p.MetricsCollection {
@@ -139,7 +139,7 @@ func (p *groupProperties) enabledMetrics() []types.EnabledMetric {
 
 type groupProvider struct{ s *Service }
 
-// Create makes a group and begins to wait until its instances are in service.
+// Create creates a group. Stable then reports whether its instances are in service.
 func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeGroup(r)
 	if err != nil {
@@ -166,8 +166,7 @@ func (g *group) result() resource.Result {
 	}
 }
 
-// on runs fn on the group of a request under its region's lock, and has the group
-// looked at.
+// on runs fn on the group of a request under its region's lock, and enqueues the group.
 func (p groupProvider) on(r resource.Request, fn func(*group) error) error {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
@@ -183,9 +182,8 @@ func (p groupProvider) on(r resource.Request, fn func(*group) error) error {
 	return nil
 }
 
-// Update changes a group in place; instances that it has stay what they are.
-// What is no longer given goes back to its default, but for the desired capacity,
-// which is only kept within the bounds.
+// Update changes a group in place; existing instances stay as they are. Properties that were
+// removed return to their default, except the desired capacity, which only moves into the bounds.
 func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeGroup(r)
 	if err != nil {
@@ -210,7 +208,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	}
 	reg := p.s.regions.At(place.OfResource(r))
 	if err == nil {
-		err = p.s.checkPlaces(reg, set)
+		err = p.s.checkReferences(reg, set)
 	}
 	if err == nil {
 		err = p.s.checkTargets(reg, added)
@@ -238,8 +236,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	return result, err
 }
 
-// setHooks brings the hooks that the group's own properties name up to date; those
-// made beside them stay.
+// setHooks updates the hooks in the group's own properties; it keeps hooks from other sources.
 func (g *group) setHooks(now []types.LifecycleHookSpecification, previous map[string]any) error {
 	var before groupProperties
 	if err := property.Decode(previous, &before); err != nil {
@@ -251,7 +248,7 @@ func (g *group) setHooks(now []types.LifecycleHookSpecification, previous map[st
 			return deref(h.LifecycleHookName) == deref(old.LifecycleHookName)
 		})
 		if !stays {
-			_ = g.deleteHook(deref(old.LifecycleHookName)) // one that is gone is no concern
+			_ = g.deleteHook(deref(old.LifecycleHookName)) // the hook may have been deleted already
 		}
 	}
 	for _, h := range now {
@@ -262,21 +259,21 @@ func (g *group) setHooks(now []types.LifecycleHookSpecification, previous map[st
 	return nil
 }
 
-// Delete begins to terminate the instances of a group, by its hooks; the group
-// goes with the last one.
+// Delete starts to terminate the instances of a group, with their hooks; the group is deleted with
+// the last one.
 func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
 	return p.on(r, func(g *group) error {
-		g.wind(p.s.now(), false)
+		g.beginDeletion(p.s.now(), false)
 		return nil
 	})
 }
 
-// enoughFailures is how many launches in a row may fail before a stack stops
-// waiting for a group.
+// enoughFailures is the number of consecutive failed launches after which a stack stops waiting for
+// a group.
 const enoughFailures = 3
 
-// Stable reports whether as many instances are in service as the last operation
-// asked for, or whether a deleted group is gone.
+// Stable reports whether the number of instances in service is what the last operation asked for
+// or, after a deletion, whether the group no longer exists.
 func (p groupProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
@@ -345,8 +342,8 @@ func texts(list []string) []any {
 
 type hookProvider struct{ s *Service }
 
-// decodeHook reads the properties of a hook; SDK and CloudFormation call them the
-// same.
+// decodeHook decodes the properties of a hook, which have the same names in the SDK and in
+// CloudFormation.
 func decodeHook(r resource.Request) (group string, hook types.LifecycleHookSpecification, err error) {
 	group, _ = property.Text(r.Properties["AutoScalingGroupName"])
 	return group, hook, property.Decode(r.Properties, &hook)
@@ -367,7 +364,7 @@ func (p hookProvider) put(r resource.Request, hook types.LifecycleHookSpecificat
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{"LifecycleHookName": name, "AutoScalingGroupName": group}}, nil
 }
 
-// Create puts a hook on a group.
+// Create adds a hook to a group.
 func (p hookProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	group, hook, err := decodeHook(r)
 	if err != nil {
@@ -379,7 +376,7 @@ func (p hookProvider) Create(_ context.Context, r resource.Request) (resource.Re
 	return p.put(r, hook, group)
 }
 
-// Update changes a hook; what is no longer given goes back to its default.
+// Update changes a hook. Properties that were removed return to their default.
 func (p hookProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	group, hook, err := decodeHook(r)
 	if err != nil {
@@ -395,7 +392,7 @@ func (p hookProvider) Update(_ context.Context, r resource.Request) (resource.Re
 	return p.put(r, hook, group)
 }
 
-// Delete takes a hook off its group.
+// Delete removes a hook from its group.
 func (p hookProvider) Delete(_ context.Context, r resource.Request) error {
 	group, _, err := decodeHook(r)
 	if err != nil {

@@ -68,7 +68,7 @@ func (w *suite) createStack(name string, values map[string]string) {
 	}
 }
 
-// settled waits until a stack is not in progress any more and wants its status.
+// settled waits until no operation of a stack is in progress and checks its status.
 func (w *suite) settled(name string, want cfntypes.StackStatus) cfntypes.Stack {
 	w.t.Helper()
 	var s cfntypes.Stack
@@ -85,7 +85,7 @@ func (w *suite) settled(name string, want cfntypes.StackStatus) cfntypes.Stack {
 	return s
 }
 
-func TestAStackOfAGroup(t *testing.T) {
+func TestGroupStack(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.createStack("workers", nil)
@@ -99,8 +99,8 @@ func TestAStackOfAGroup(t *testing.T) {
 		t.Errorf("an instance has the tags %v", i.Tags)
 	}
 
-	// Another size and another template version leave the instances alone; a
-	// bigger minimum is waited for.
+	// A change of size or of the template version keeps the instances; the update waits for a
+	// larger minimum.
 	_, err := w.cfn.UpdateStack(ctx, &awscfn.UpdateStackInput{
 		StackName: aws.String("workers"), UsePreviousTemplate: aws.Bool(true),
 		Parameters: w.parameters(map[string]string{"Min": "3", "Max": "5", "Type": "m6i.xlarge"}),
@@ -132,7 +132,7 @@ func TestAStackOfAGroup(t *testing.T) {
 	}
 }
 
-func TestAGroupThatCannotBeMadeFailsItsStack(t *testing.T) {
+func TestInvalidGroupFailsItsStack(t *testing.T) {
 	w := start(t)
 	w.createStack("missing", map[string]string{"Image": "ami-0123456789abcdef0"})
 	w.settled("missing", cfntypes.StackStatusRollbackComplete)
@@ -141,7 +141,7 @@ func TestAGroupThatCannotBeMadeFailsItsStack(t *testing.T) {
 	}
 }
 
-func TestAGroupWithoutQuotaDoesNotStabilize(t *testing.T) {
+func TestGroupWithoutQuotaDoesNotStabilize(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	w.compute.SetQuota(account, region, false, 2)
 	w.createStack("quota", nil)
@@ -181,7 +181,7 @@ Resources:
           HeartbeatTimeout: 7200
 `
 
-func TestAStackIsDeletedWhileItsGroupIsMade(t *testing.T) {
+func TestStackCanBeDeletedDuringGroupCreation(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	made, err := w.cfn.CreateStack(ctx, &awscfn.CreateStackInput{

@@ -12,25 +12,25 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
 
-// effect is something that a group does outside the lock: a call of EC2 or of a
-// load balancer, or an event.
+// effect is an action of a group without its region's lock: a call of EC2 or of a load balancer, or
+// an event.
 type effect func()
 
-// glance is what a look at a member's instance showed.
-type glance struct {
+// observation is the observed state of a member's instance.
+type observation struct {
 	instance ec2.Instance
 	found    bool
-	// sick is the ARN of a target group whose health check the instance fails.
-	sick bool
-	// draining says that a target group still lets its connections end.
+	// failing says that the instance fails the health check of a target group.
+	failing bool
+	// draining says that a target group still drains its connections.
 	draining bool
 }
 
-// converge takes a group as far as it gets without waiting.
+// converge takes all steps of a group that are possible without waiting.
 func (s *Service) converge(g *group) {
 	zones := s.zones(g)
 	for {
-		seen := s.look(g)
+		seen := s.observe(g)
 		g.region.mu.Lock()
 		if g.region.groups[g.name] != g {
 			g.region.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Service) converge(g *group) {
 		p := &pass{s: s, g: g, now: s.now(), seen: seen, zones: zones}
 		do := p.step()
 		if do == nil {
-			s.setTimer(g, p.wake)
+			s.setTimer(g, p.next)
 		}
 		watcher := g.watcher
 		g.region.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Service) converge(g *group) {
 	}
 }
 
-// look asks EC2 and the load balancers about the members.
-func (s *Service) look(g *group) map[string]glance {
+// observe reads the state of the members from EC2 and the load balancers.
+func (s *Service) observe(g *group) map[string]observation {
 	type question struct {
 		id           string
 		targetGroups []string
@@ -69,9 +69,9 @@ func (s *Service) look(g *group) map[string]glance {
 		}
 	}
 	g.region.mu.Unlock()
-	seen := make(map[string]glance, len(questions))
+	seen := make(map[string]observation, len(questions))
 	for _, q := range questions {
-		var l glance
+		var l observation
 		l.instance, l.found = s.options.Compute.Instance(g.region.Account, g.region.Region, q.id)
 		for _, arn := range q.targetGroups {
 			if !q.elb {
@@ -79,10 +79,10 @@ func (s *Service) look(g *group) map[string]glance {
 			}
 			switch s.options.Balancers.Health(g.region.Account, g.region.Region, arn, q.id) {
 			case elb.TargetHealthStateEnumUnhealthy:
-				l.sick = true
+				l.failing = true
 			case elb.TargetHealthStateEnumDraining:
 				l.draining = true
-			default: // it is well, or not known yet
+			default: // healthy or unknown
 			}
 		}
 		seen[q.id] = l
@@ -90,37 +90,37 @@ func (s *Service) look(g *group) map[string]glance {
 	return seen
 }
 
-// setTimer has the group looked at when a time comes. The caller holds the lock.
-func (s *Service) setTimer(g *group, wake time.Time) {
+// setTimer enqueues the group at a time. The caller holds the lock.
+func (s *Service) setTimer(g *group, next time.Time) {
 	if g.timer != nil {
 		g.timer.Stop()
 		g.timer = nil
 	}
-	if wake.IsZero() {
+	if next.IsZero() {
 		return
 	}
-	g.timer = s.env.Clock.AfterFunc(max(wake.Sub(s.now()), time.Millisecond), func() { s.queue.post(g) })
+	g.timer = s.env.Clock.AfterFunc(max(next.Sub(s.now()), time.Millisecond), func() { s.queue.post(g) })
 }
 
-// pass is one look at a group, under its region's lock.
+// pass is one reconcile of a group, under its region's lock.
 type pass struct {
 	s    *Service
 	g    *group
 	now  time.Time
-	seen map[string]glance
-	// zones are those of the group's subnets.
+	seen map[string]observation
+	// zones are the zones of the group's subnets.
 	zones map[string]string
-	wake  time.Time
+	next  time.Time
 }
 
-// until notes that the group is to be looked at again then.
+// until schedules another reconcile of the group.
 func (p *pass) until(t time.Time) {
-	if p.wake.IsZero() || t.Before(p.wake) {
-		p.wake = t
+	if p.next.IsZero() || t.Before(p.next) {
+		p.next = t
 	}
 }
 
-// step decides what the group does next; nil when it has to wait.
+// step returns the group's next action, or nil if it has to wait.
 func (p *pass) step() effect {
 	p.schedule()
 	for _, m := range p.g.members {
@@ -138,10 +138,10 @@ func (p *pass) step() effect {
 	return p.size()
 }
 
-// member takes one member on.
+// member returns the next action for a member.
 func (p *pass) member(m *member) effect {
 	seen, ok := p.seen[m.id]
-	if !ok { // it came after the look
+	if !ok { // it was added after the observation
 		return func() {}
 	}
 	switch m.state {
@@ -159,27 +159,27 @@ func (p *pass) member(m *member) effect {
 		return p.end(m, seen)
 	case types.LifecycleStateTerminatingRetained:
 		return p.keep(m, seen)
-	default: // in standby it is left alone
+	default: // in standby
 		return nil
 	}
 }
 
-// gone reports whether an instance is not going to run any more.
-func gone(l glance) bool {
+// ended reports whether an instance is shutting down, terminated or unknown.
+func ended(l observation) bool {
 	if !l.found {
 		return true
 	}
 	return l.instance.State == compute.InstanceStateNameShuttingDown || l.instance.State == compute.InstanceStateNameTerminated
 }
 
-func stopped(l glance) bool {
+func stopped(l observation) bool {
 	return l.found && (l.instance.State == compute.InstanceStateNameStopping || l.instance.State == compute.InstanceStateNameStopped)
 }
 
 // pending waits until the instance runs.
-func (p *pass) pending(m *member, seen glance) effect {
+func (p *pass) pending(m *member, seen observation) effect {
 	switch {
-	case gone(seen) || stopped(seen):
+	case ended(seen) || stopped(seen):
 		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
 	case seen.instance.State != compute.InstanceStateNameRunning:
 		return nil
@@ -187,14 +187,14 @@ func (p *pass) pending(m *member, seen glance) effect {
 	return p.hold(m, seen, transitionLaunching, types.LifecycleStatePendingWait, types.LifecycleStatePendingProceed)
 }
 
-func reason(l glance) string {
+func reason(l observation) string {
 	if !l.found {
 		return "Client.UserInitiatedShutdown: User initiated shutdown"
 	}
 	return deref(l.instance.Reason.Message)
 }
 
-// abort gives a member up that never got into service.
+// abort terminates a member that never got into service.
 func (p *pass) abort(m *member, why string) effect {
 	m.abandoned = why
 	p.failed(why)
@@ -205,7 +205,7 @@ func (p *pass) abort(m *member, why string) effect {
 	return func() {}
 }
 
-// failed counts a failed launch and says when to try again.
+// failed counts a failed launch and schedules a retry.
 func (p *pass) failed(why string) {
 	g := p.g
 	g.failures++
@@ -219,9 +219,9 @@ const (
 	longestRetry = 5 * time.Minute
 )
 
-// enter brings a member into service: it is registered with the target groups.
-func (p *pass) enter(m *member, seen glance) effect {
-	if gone(seen) || stopped(seen) {
+// enter moves a member into service and registers it with the target groups.
+func (p *pass) enter(m *member, seen observation) effect {
+	if ended(seen) || stopped(seen) {
 		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
 	}
 	if do := p.register(m); do != nil {
@@ -236,7 +236,7 @@ func (p *pass) enter(m *member, seen glance) effect {
 	return p.s.launched(p.g, m)
 }
 
-// register adds a member to the target groups that it is not in yet.
+// register registers a member with the target groups that it is not in yet.
 func (p *pass) register(m *member) effect {
 	if p.g.is(processAddToLoadBalancer) {
 		return nil
@@ -247,13 +247,13 @@ func (p *pass) register(m *member) effect {
 		}
 		m.registered = append(slices.Clip(m.registered), arn)
 		account, region, id := p.g.region.Account, p.g.region.Region, m.id
-		// A target group that has gone is the group's own to detach.
+		// a deleted target group must be detached by the user
 		return func() { _ = p.s.options.Balancers.Register(account, region, arn, id) }
 	}
 	return nil
 }
 
-// deregister takes a member out of a target group that it should not be in.
+// deregister deregisters a member from a target group that is not in keep.
 func (p *pass) deregister(m *member, keep []string) effect {
 	for i, arn := range m.registered {
 		if slices.Contains(keep, arn) {
@@ -266,9 +266,9 @@ func (p *pass) deregister(m *member, keep []string) effect {
 	return nil
 }
 
-// service looks after a member in service: its target groups and its health.
-func (p *pass) service(m *member, seen glance) effect {
-	if !gone(seen) {
+// service maintains a member in service: its target groups and its health.
+func (p *pass) service(m *member, seen observation) effect {
+	if !ended(seen) {
 		if do := p.register(m); do != nil {
 			return do
 		}
@@ -285,18 +285,18 @@ func (p *pass) service(m *member, seen glance) effect {
 	return p.g.out(p.now, m, at(p.now)+" an instance was taken out of service in response to "+sickness(seen)+".")
 }
 
-// judge decides whether a member is healthy. An instance that does not run is
-// not, at once; other checks count after the grace period.
+// judge evaluates the health of a member. An instance that is not running is unhealthy at once;
+// other checks count after the grace period.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-health-checks.html
-func (p *pass) judge(m *member, seen glance) {
+func (p *pass) judge(m *member, seen observation) {
 	if m.unhealthy || p.g.is(processHealthCheck) {
 		return
 	}
-	if gone(seen) || stopped(seen) {
+	if ended(seen) || stopped(seen) {
 		m.unhealthy = true
 		return
 	}
-	if !seen.sick && !seen.instance.Impaired {
+	if !seen.failing && !seen.instance.Impaired {
 		return
 	}
 	if graced := m.inService.Add(p.g.grace); p.now.Before(graced) {
@@ -306,19 +306,19 @@ func (p *pass) judge(m *member, seen glance) {
 	m.unhealthy = true
 }
 
-func sickness(seen glance) string {
+func sickness(seen observation) string {
 	switch {
-	case gone(seen) || stopped(seen):
+	case ended(seen) || stopped(seen):
 		return "an EC2 health check indicating it has been terminated or stopped"
 	case seen.instance.Impaired:
 		return "an EC2 instance status checks failure"
-	case seen.sick:
+	case seen.failing:
 		return "an ELB system health check failure"
 	}
 	return "a user health-check"
 }
 
-// out begins a member's way out. The caller holds the lock.
+// out starts to terminate a member. The caller holds the lock.
 func (g *group) out(now time.Time, m *member, cause string) effect {
 	m.leaving, m.state = true, types.LifecycleStateTerminating
 	m.activity = g.begin(now, false, "Terminating EC2 instance: "+m.id, cause)
@@ -326,10 +326,10 @@ func (g *group) out(now time.Time, m *member, cause string) effect {
 	return func() {}
 }
 
-// leave takes a member out of the target groups and waits until its connections
-// have ended, as long as it runs; then come the hooks.
-func (p *pass) leave(m *member, seen glance) effect {
-	drains := m.state == types.LifecycleStateTerminating && !gone(seen) && !stopped(seen)
+// leave deregisters a running member from the target groups and waits until its connections are
+// drained; then the hooks hold it.
+func (p *pass) leave(m *member, seen observation) effect {
+	drains := m.state == types.LifecycleStateTerminating && !ended(seen) && !stopped(seen)
 	if drains && seen.draining {
 		m.activity.code = types.ScalingActivityStatusCodeWaitingForELBConnectionDraining
 		p.until(p.now.Add(time.Second))
@@ -359,13 +359,13 @@ func (p *pass) leave(m *member, seen glance) effect {
 	}
 }
 
-// end terminates the instance, and forgets the member once it is gone.
-func (p *pass) end(m *member, seen glance) effect {
+// end terminates the instance, and removes the member when the instance is terminated.
+func (p *pass) end(m *member, seen observation) effect {
 	if seen.found && seen.instance.State != compute.InstanceStateNameTerminated {
-		if m.killed {
-			return nil // EC2 tells when it is gone
+		if m.terminationRequested {
+			return nil // EC2 notifies the group when it is terminated
 		}
-		m.killed = true
+		m.terminationRequested = true
 		account, region, id := p.g.region.Account, p.g.region.Region, m.id
 		return func() {
 			if err := p.s.options.Compute.Terminate(account, region, id); err != nil {
@@ -379,17 +379,17 @@ func (p *pass) end(m *member, seen glance) effect {
 	return p.s.terminated(p.g, m)
 }
 
-// notTerminated notes why EC2 did not end an instance, and tries again later.
+// notTerminated records why EC2 did not terminate an instance, and retries later.
 func (s *Service) notTerminated(g *group, m *member, err error) {
 	g.region.mu.Lock()
 	m.activity.message = sentence(err) + " Terminating EC2 instance failed."
-	tell := s.told(g, m.activity, m.id, "EC2 Instance Terminate Unsuccessful", originGroup, originEC2)
+	publish := s.report(g, m.activity, m.id, "EC2 Instance Terminate Unsuccessful", originGroup, originEC2)
 	g.region.mu.Unlock()
-	tell()
+	publish()
 	s.env.Clock.AfterFunc(firstRetry, func() {
 		go func() {
 			g.region.mu.Lock()
-			m.killed = false
+			m.terminationRequested = false
 			g.region.mu.Unlock()
 			s.queue.post(g)
 		}()

@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// page cuts names to a page; at most 100 entries are one.
+// page returns a page of names, of at most 100 entries.
 func page(names []string, token *string, most *int32) (cut []string, next *string, err error) {
 	if most != nil && (*most < 1 || *most > 100) {
 		return nil, nil, validation("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and 100", *most)
@@ -76,7 +76,7 @@ func (m *member) health() string {
 	return "Healthy"
 }
 
-// template is what the member was launched from.
+// template returns the launch template of the member.
 func (m *member) template(g *group) *types.LaunchTemplateSpecification {
 	out := &types.LaunchTemplateSpecification{LaunchTemplateId: wire.Optional(m.templateID), Version: wire.Optional(m.templateVersion)}
 	if t := g.launchTemplate(); t != nil && deref(t.LaunchTemplateName) != "" {

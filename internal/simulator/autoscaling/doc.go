@@ -1,37 +1,33 @@
-// Package autoscaling simulates Amazon EC2 Auto Scaling: groups that keep a
-// number of instances alive, spread over zones and instance types, registered
-// with target groups, held back by lifecycle hooks, changed by schedules and
-// instance refreshes, and the CloudFormation types
+// Package autoscaling simulates Amazon EC2 Auto Scaling: groups that keep a number of instances
+// running, spread over zones and instance types, with target groups, lifecycle hooks, scheduled
+// actions and instance refreshes. It also provides the CloudFormation types
 // AWS::AutoScaling::AutoScalingGroup, LifecycleHook and ScheduledAction.
 //
-// Each group converges on its own: whatever happens to it (a call, a change of an
-// instance's state, a clock that has come) puts it into a queue, and a worker
-// takes the next step towards what the group wants until nothing is left to do.
-// The service never sleeps; a group that has to wait leaves a timer.
+// Every event that affects a group (a call, a change of an instance's state, a timer) adds the
+// group to a queue. A worker takes the next step towards the group's desired state until nothing is
+// left to do. The service never sleeps; a group that has to wait sets a timer.
 //
-// How an instance goes: it is taken out of the target groups and its connections
-// are drained, then terminating hooks hold it, then EC2 ends it. It counts for the
-// group's capacity no more from the first of these steps on, so that a replacement
-// is launched at once. A hook that is abandoned lets it go as well, unless the
-// group's instance lifecycle policy retains it; nothing holds an instance that EC2
-// has ended.
+// An instance is terminated in these steps: it is deregistered from the target groups and its
+// connections are drained, then terminating hooks hold it, then EC2 terminates it. It does not
+// count towards the group's capacity from the first step on, so the group launches a replacement at
+// once. An abandoned hook also releases the instance, unless the group's instance lifecycle policy
+// retains it. Hooks do not hold an instance that EC2 has terminated.
 //
-// Where it differs from AWS, and why:
-//   - it acts within seconds, so that a laptop need not wait minutes: launches that
-//     fail are retried after three seconds at first and after five minutes at most,
-//     an instance that is gone is replaced at once, and zones are balanced as soon as
-//     a group is at peace;
-//   - there are no prices: allocation strategies take instance types in the order
-//     in which the group lists them, the next one where there is no capacity;
-//   - a refresh does not fail: it goes on until its instances are replaced, or
-//     somebody cancels it or rolls it back;
-//   - a stack gives a group up after three failed launches in a row.
+// It differs from AWS as follows:
+//   - It acts within seconds, so that tests need not wait minutes. Failed launches are retried
+//     after three seconds, later after up to five minutes; a terminated instance is replaced at
+//     once; and zones are balanced as soon as a group is steady.
+//   - There are no prices: allocation strategies take instance types in the order in which the
+//     group lists them, and the next one if there is no capacity.
+//   - A refresh does not fail: it continues until its instances are replaced, or the user cancels
+//     it or rolls it back.
+//   - A stack stops waiting for a group after three consecutive failed launches.
 //
-// Not supported, and refused rather than ignored: launch configurations, weighted
-// capacity, attribute-based instance types, warm pools, scaling policies,
-// maintenance policies, deletion protection, notification targets of hooks; and of
-// instance refreshes checkpoints, alarms, bake times, automatic rollbacks and the
-// replacement of root volumes.
+// The simulator rejects, rather than ignores, what it does not support: launch configurations,
+// weighted capacity, attribute-based instance types, warm pools, scaling policies, maintenance
+// policies, deletion protection, notification targets of hooks; and, in instance refreshes,
+// checkpoints, alarms, bake times, automatic rollbacks and the replacement of root volumes.
 //
-// Behaviour: https://docs.aws.amazon.com/autoscaling/ec2/userguide/what-is-amazon-ec2-auto-scaling.html
+// Behavior:
+// https://docs.aws.amazon.com/autoscaling/ec2/userguide/what-is-amazon-ec2-auto-scaling.html
 package autoscaling

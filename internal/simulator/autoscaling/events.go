@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Events have the bodies of
+// The events have the bodies in
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html
 const (
 	originEC2   = "EC2"
@@ -23,10 +23,9 @@ func (s *Service) emit(g *group, detailType, id string, detail map[string]any) {
 	s.options.Publish(context.Background(), g.region.Account, g.region.Region, "aws.autoscaling", detailType, resources, detail)
 }
 
-// told is the effect of publishing what became of an activity. The caller holds
-// the lock. The status is InProgress for what has succeeded, as the reference's
-// examples have it.
-func (s *Service) told(g *group, a *activity, id, detailType, origin, destination string) effect {
+// report returns an effect that publishes the result of an activity. The caller holds the lock. The
+// status of a successful activity is InProgress, as in the examples of the reference.
+func (s *Service) report(g *group, a *activity, id, detailType, origin, destination string) effect {
 	code := a.code
 	if code == types.ScalingActivityStatusCodeSuccessful {
 		code = types.ScalingActivityStatusCodeInProgress
@@ -43,22 +42,22 @@ func (s *Service) told(g *group, a *activity, id, detailType, origin, destinatio
 }
 
 func (s *Service) launched(g *group, m *member) effect {
-	return s.told(g, m.activity, m.id, "EC2 Instance Launch Successful", originEC2, originGroup)
+	return s.report(g, m.activity, m.id, "EC2 Instance Launch Successful", originEC2, originGroup)
 }
 
 func (s *Service) notLaunched(g *group, a *activity, id string) effect {
-	return s.told(g, a, id, "EC2 Instance Launch Unsuccessful", originEC2, originGroup)
+	return s.report(g, a, id, "EC2 Instance Launch Unsuccessful", originEC2, originGroup)
 }
 
 func (s *Service) detached(g *group, m *member) effect {
-	return s.told(g, m.activity, m.id, "EC2 Instance Detach Successful", originGroup, originEC2)
+	return s.report(g, m.activity, m.id, "EC2 Instance Detach Successful", originGroup, originEC2)
 }
 
 func (s *Service) terminated(g *group, m *member) effect {
-	return s.told(g, m.activity, m.id, "EC2 Instance Terminate Successful", originGroup, originEC2)
+	return s.report(g, m.activity, m.id, "EC2 Instance Terminate Successful", originGroup, originEC2)
 }
 
-// held is the effect of telling that hooks hold an instance.
+// held returns an effect that publishes the hooks that hold an instance.
 func (s *Service) held(g *group, m *member) effect {
 	detailType, origin, destination := "EC2 Instance-terminate Lifecycle Action", originGroup, originEC2
 	if m.state == types.LifecycleStatePendingWait {
@@ -77,7 +76,7 @@ func (s *Service) held(g *group, m *member) effect {
 	}
 	return func() {
 		for _, detail := range details {
-			s.emit(g, detailType, "", detail) // its resources are the group's alone
+			s.emit(g, detailType, "", detail) // its resources contain only the group
 		}
 	}
 }

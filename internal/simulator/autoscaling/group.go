@@ -24,31 +24,31 @@ type group struct {
 	members   []*member
 	// activities are the scaling activities, newest first.
 	activities []*activity
-	// pendingCause tells what changed the desired capacity last, for the next
-	// activities' causes.
+	// pendingCause is the last change of the desired capacity, for the causes of the next
+	// activities.
 	pendingCause string
 	// replacing counts launches that replace unhealthy instances.
 	replacing int
-	// failures counts launches that failed since one succeeded; retry is when to
-	// try again.
+	// failures counts the failed launches since the last success; retry is the time of the next
+	// attempt.
 	failures int
 	retry    time.Time
 	failure  string
-	// balanceAfter is when zones may be balanced again.
+	// balanceAfter is the earliest time to balance zones again.
 	balanceAfter time.Time
-	// deleting says that the group goes once its members are gone.
+	// deleting says that the group is deleted when it has no members left.
 	deleting bool
-	// aim is how many instances a stack waits for, failedBefore how many
-	// launches had failed when it began to.
+	// aim is the number of instances that a stack waits for; failedBefore is the number of failed
+	// launches before it started to wait.
 	aim int
-	// watcher is called, without the lock, when the group may look different.
+	// watcher is called, without the lock, when the group may have changed.
 	watcher func()
 
 	timer clock.Timer
 	queue struct{ queued, running, again bool }
 }
 
-// settings are what CreateAutoScalingGroup and UpdateAutoScalingGroup set.
+// settings are the parameters of CreateAutoScalingGroup and UpdateAutoScalingGroup.
 type settings struct {
 	min, max        int
 	subnets         []string
@@ -83,19 +83,19 @@ type member struct {
 	launched, inService time.Time
 	activity            *activity
 	waits               []*wait
-	// leaving is set once the member is on its way out.
+	// leaving says that the member is being terminated, detached or moved to standby.
 	leaving bool
 	// abandoned is why it never got into service.
 	abandoned string
 	// registered are the target groups that it is registered with.
 	registered []string
-	// left are those of them that it was taken out of on its way out.
+	// left are the target groups from which its termination deregistered it.
 	left []string
-	// killed says that the instance was told to terminate.
-	killed bool
-	// standby says that it does not count for the group's capacity.
+	// terminationRequested says that the group has asked EC2 to terminate the instance.
+	terminationRequested bool
+	// standby says that it does not count towards the group's capacity.
 	standby bool
-	// outgoing says that it goes when another has come.
+	// outgoing, if set, says that it is terminated when its replacement is in service.
 	outgoing *outgoing
 }
 
@@ -140,7 +140,7 @@ func (g *group) is(suspended string) bool {
 	return ok
 }
 
-// template of launches: the group's own or that of its mixed instances policy.
+// launchTemplate returns the group's own template or that of its mixed instances policy.
 func (g *group) launchTemplate() *types.LaunchTemplateSpecification {
 	if g.mixed != nil && g.mixed.LaunchTemplate != nil {
 		return g.mixed.LaunchTemplate.LaunchTemplateSpecification

@@ -23,7 +23,7 @@ func (s *Service) createGroup(ctx context.Context, in *autoscaling.CreateAutoSca
 	return nil, err
 }
 
-// create makes a group.
+// create creates a group.
 func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput) (*group, error) {
 	name := deref(in.AutoScalingGroupName)
 	switch {
@@ -45,7 +45,7 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 	for _, source := range in.TrafficSources {
 		set.targetGroups = append(set.targetGroups, deref(source.Identifier))
 	}
-	if err := s.checkPlaces(r, set); err != nil {
+	if err := s.checkReferences(r, set); err != nil {
 		return nil, err
 	}
 	if err := s.checkTargets(r, set.targetGroups); err != nil {
@@ -70,9 +70,9 @@ func (s *Service) create(r *region, in *autoscaling.CreateAutoScalingGroupInput)
 	return g, nil
 }
 
-// checkPlaces errs when what a group names does not exist: subnets, launch
-// templates, instance types, images. AWS tries a launch without making it.
-func (s *Service) checkPlaces(r *region, set settings) error {
+// checkReferences returns an error if a group names something that does not exist: subnets, launch
+// templates, instance types, images. AWS does a dry run of a launch.
+func (s *Service) checkReferences(r *region, set settings) error {
 	for _, id := range set.subnets {
 		if _, ok := s.options.Zone(r.Account, r.Region, id); !ok {
 			return validation("The subnet ID '%s' does not exist", id)
@@ -93,7 +93,7 @@ func (s *Service) checkPlaces(r *region, set settings) error {
 	return nil
 }
 
-// checkTargets errs when there is no such target group.
+// checkTargets returns an error if a target group does not exist.
 func (s *Service) checkTargets(r *region, arns []string) error {
 	for _, arn := range arns {
 		if !s.options.Balancers.Exists(r.Account, r.Region, arn) {
@@ -117,7 +117,7 @@ func (s *Service) updateGroup(ctx context.Context, in *autoscaling.UpdateAutoSca
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkPlaces(r, set); err != nil {
+	if err := s.checkReferences(r, set); err != nil {
 		return nil, err
 	}
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
@@ -126,21 +126,20 @@ func (s *Service) updateGroup(ctx context.Context, in *autoscaling.UpdateAutoSca
 	})
 }
 
-// update gives a group other settings and another size.
+// update changes the settings and the size of a group.
 func (g *group) update(now time.Time, set settings, desired int) {
-	set.tags, set.targetGroups, set.metrics = g.tags, g.targetGroups, g.metrics // other calls change them
+	set.tags, set.targetGroups, set.metrics = g.tags, g.targetGroups, g.metrics // they have their own calls
 	g.settings = set
 	if desired != g.desired {
 		g.pendingCause = fmt.Sprintf("%s a user request update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d changing the desired capacity from %d to %d.  ",
 			at(now), set.min, set.max, desired, g.desired, desired)
 	}
 	g.desired = desired
-	g.again()
+	g.retryNow()
 }
 
-// again lets a group that waits after failed launches try at once: what it was
-// told may have mended the cause.
-func (g *group) again() { g.failures, g.retry, g.failure = 0, time.Time{}, "" }
+// retryNow retries failed launches at once, because the change may have fixed the cause.
+func (g *group) retryNow() { g.failures, g.retry, g.failure = 0, time.Time{}, "" }
 
 func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error {
@@ -153,7 +152,7 @@ func (s *Service) deleteGroup(ctx context.Context, in *autoscaling.DeleteAutoSca
 		case len(g.members) > 0 && !force:
 			return wire.Errorf("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
 		}
-		g.wind(s.now(), force)
+		g.beginDeletion(s.now(), force)
 		return nil
 	})
 }
@@ -162,8 +161,8 @@ func (g *group) leavingOnly() bool {
 	return !slices.ContainsFunc(g.members, func(m *member) bool { return !m.leaving || m.retained() })
 }
 
-// wind begins the end of a group. With force its instances are not held by hooks.
-func (g *group) wind(now time.Time, force bool) {
+// beginDeletion starts the deletion of a group. With force, hooks do not hold its instances.
+func (g *group) beginDeletion(now time.Time, force bool) {
 	if !g.deleting {
 		verb := "deleted"
 		if force {
@@ -208,7 +207,7 @@ func (s *Service) describeGroups(ctx context.Context, in *autoscaling.DescribeAu
 	return out, nil
 }
 
-// choose returns the groups of a page that a request asks for.
+// choose returns a page of the requested groups.
 func (r *region) choose(in *autoscaling.DescribeAutoScalingGroupsInput) (found []*group, next *string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,7 +231,7 @@ func (r *region) choose(in *autoscaling.DescribeAutoScalingGroupsInput) (found [
 	return found, next, err
 }
 
-// zonesOf returns the zones of all subnets that some groups use.
+// zonesOf returns the zones of all subnets of the groups.
 func (s *Service) zonesOf(r *region, groups []*group) map[string]string {
 	r.mu.Lock()
 	subnets := map[string]string{}
@@ -248,7 +247,7 @@ func (s *Service) zonesOf(r *region, groups []*group) map[string]string {
 	return subnets
 }
 
-// matches tests a group against filters of DescribeAutoScalingGroups.
+// matches matches a group against filters of DescribeAutoScalingGroups.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Filter.html
 func (g *group) matches(filters []types.Filter) (bool, error) {
 	for _, f := range filters {

@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func TestAGroupSpreadsOverZones(t *testing.T) {
+func TestGroupSpreadsOverZones(t *testing.T) {
 	w := start(t)
 	in := w.group("g", 6, 9)
 	in.Tags = []types.Tag{
@@ -57,11 +57,11 @@ func TestAGroupSpreadsOverZones(t *testing.T) {
 		t.Errorf("the first activity is %+v", a[len(a)-1])
 	}
 	if n := len(w.published("EC2 Instance Launch Successful")); n != 6 {
-		t.Errorf("%d launches were told", n)
+		t.Errorf("%d launches were reported", n)
 	}
 }
 
-func TestCapacityFollowsWhatIsAskedFor(t *testing.T) {
+func TestCapacityFollowsDesiredCapacity(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 1, 4))
@@ -100,7 +100,7 @@ func TestCapacityFollowsWhatIsAskedFor(t *testing.T) {
 	w.eventually("the group to go", func() bool { return w.get("g").AutoScalingGroupName == nil })
 }
 
-func TestWhatIsLostIsReplaced(t *testing.T) {
+func TestLostInstancesAreReplaced(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	arn := w.targetGroup()
@@ -121,13 +121,13 @@ func TestWhatIsLostIsReplaced(t *testing.T) {
 	for _, a := range w.activities("g") {
 		causes = append(causes, *a.Cause)
 	}
-	told := strings.Join(causes, "\n")
+	reported := strings.Join(causes, "\n")
 	for _, want := range []string{
 		"an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.",
 		"an instance was launched in response to an unhealthy instance needing to be replaced.",
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("no activity says %q:\n%s", want, told)
+		if !strings.Contains(reported, want) {
+			t.Errorf("no activity says %q:\n%s", want, reported)
 		}
 	}
 
@@ -140,7 +140,7 @@ func TestWhatIsLostIsReplaced(t *testing.T) {
 	})
 }
 
-func TestTerminatingAnInstanceInAGroup(t *testing.T) {
+func TestTerminateInstanceInGroup(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 1, 3))
@@ -166,7 +166,7 @@ func TestTerminatingAnInstanceInAGroup(t *testing.T) {
 	wiretest.WantCode(t, err, "ValidationError")
 }
 
-// Detaching and standby leave the instance running:
+// Detached and standby instances keep running:
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/as-enter-exit-standby.html
 func TestStandbyAndDetaching(t *testing.T) {
 	w := start(t)
@@ -201,7 +201,7 @@ func TestStandbyAndDetaching(t *testing.T) {
 	}
 }
 
-func TestAFailedLaunchIsToldAndTriedAgain(t *testing.T) {
+func TestFailedLaunchIsReportedAndRetried(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	w.compute.SetQuota(account, region, false, 2)
 	w.create(w.group("g", 2, 2))
@@ -214,17 +214,17 @@ func TestAFailedLaunchIsToldAndTriedAgain(t *testing.T) {
 		!strings.HasPrefix(*a.Description, "Launching a new EC2 instance.  Status Reason: ") {
 		t.Errorf("the activity says %q, %q", *a.StatusMessage, *a.Description)
 	}
-	if told := w.published("EC2 Instance Launch Unsuccessful"); len(told) == 0 || told[0].detail["StatusMessage"] != *a.StatusMessage {
-		t.Errorf("events: %v", told)
+	if reported := w.published("EC2 Instance Launch Unsuccessful"); len(reported) == 0 || reported[0].detail["StatusMessage"] != *a.StatusMessage {
+		t.Errorf("events: %v", reported)
 	}
 	w.compute.SetQuota(account, region, false, 100)
 	if len(w.inService("g")) == 2 {
-		t.Error("it was tried again at once")
+		t.Error("it was retried at once")
 	}
 	w.eventually("the next attempt", func() bool { w.clock.Step(time.Second); return len(w.inService("g")) == 2 })
 }
 
-func TestWithoutCapacityAnotherZoneOrTypeIsTaken(t *testing.T) {
+func TestLaunchFallsBackToOtherZoneOrType(t *testing.T) {
 	w := start(t)
 	w.compute.SetCapacity(region+"a", "m6i.large", false)
 	in := w.group("g", 2, 2)
@@ -252,7 +252,7 @@ func TestWithoutCapacityAnotherZoneOrTypeIsTaken(t *testing.T) {
 	}
 }
 
-// The base is on demand, and of what is above it the percentage:
+// The percentage applies to the capacity above the base:
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
 func TestSharesOfOnDemandAndSpot(t *testing.T) {
 	w := start(t)
@@ -276,7 +276,7 @@ func TestSharesOfOnDemandAndSpot(t *testing.T) {
 	}
 }
 
-func TestTheDefaultPolicyTerminatesTheOldestVersion(t *testing.T) {
+func TestDefaultPolicyTerminatesOldestVersion(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	in := w.group("g", 0, 4)
@@ -321,8 +321,8 @@ func TestSuspendedProcesses(t *testing.T) {
 	w.until("g", 2)
 }
 
-func TestHealthChecksOfLoadBalancersCountAfterTheGracePeriod(t *testing.T) {
-	w := startOn(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), deaf{})
+func TestLoadBalancerHealthChecksCountAfterGracePeriod(t *testing.T) {
+	w := startOn(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), unreachable{})
 	arn := w.targetGroup()
 	in := w.group("g", 1, 1)
 	in.TargetGroupARNs, in.HealthCheckType, in.HealthCheckGracePeriod = []string{arn}, aws.String("ELB"), aws.Int32(300)
@@ -349,15 +349,15 @@ func TestHealthChecksOfLoadBalancersCountAfterTheGracePeriod(t *testing.T) {
 		now := w.inService("g")
 		return len(now) == 1 && now[0] != id
 	})
-	told := slices.ContainsFunc(w.activities("g"), func(a types.Activity) bool {
+	reported := slices.ContainsFunc(w.activities("g"), func(a types.Activity) bool {
 		return strings.HasSuffix(*a.Cause, "an instance was taken out of service in response to an ELB system health check failure.")
 	})
-	if !told {
+	if !reported {
 		t.Errorf("activities: %+v", w.activities("g"))
 	}
 }
 
-func TestRefusedGroups(t *testing.T) {
+func TestInvalidGroupsAreRefused(t *testing.T) {
 	w := start(t)
 	for reason, tt := range map[string]struct {
 		change  func(*awsas.CreateAutoScalingGroupInput)

@@ -41,8 +41,8 @@ const (
 	region  = "eu-central-1"
 )
 
-// suite is Auto Scaling with EC2, load balancers and CloudFormation, and clients
-// of them, in an account that has a VPC with three subnets and a launch template.
+// suite is Auto Scaling with EC2, load balancers and CloudFormation, and their clients, in an
+// account with a VPC, three subnets and a launch template.
 type suite struct {
 	*awsas.Client
 
@@ -76,10 +76,10 @@ func startWith(t *testing.T, clk clock.WithTickerAndDelayedExecution) *suite {
 	return startOn(t, clk, machine.Absent{})
 }
 
-// deaf is a host whose machines refuse connections.
-type deaf struct{ machine.Absent }
+// unreachable is a host whose machines refuse connections.
+type unreachable struct{ machine.Absent }
 
-// startOn starts a world whose load balancers reach the machines of a host.
+// startOn starts a suite whose load balancers reach the machines of a host.
 func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine.Host) *suite {
 	t.Helper()
 	w := &suite{t: t}
@@ -111,7 +111,7 @@ func startOn(t *testing.T, clk clock.WithTickerAndDelayedExecution, host machine
 		groups.Service(), w.compute.Service(), balancers.Service(), engine.Service(),
 	}, nil, clk))
 	w.Client, w.ec2, w.elb, w.cfn = awsas.NewFromConfig(config), awsec2.NewFromConfig(config), awselb.NewFromConfig(config), awscfn.NewFromConfig(config)
-	w.furnish()
+	w.createNetwork()
 	return w
 }
 
@@ -123,8 +123,8 @@ func must[T any](t *testing.T, out T, err error) T {
 	return out
 }
 
-// furnish makes the VPC, the subnets and the launch template.
-func (w *suite) furnish() {
+// createNetwork creates the VPC, the subnets and the launch template.
+func (w *suite) createNetwork() {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
 	made, err := w.ec2.CreateVpc(ctx, &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -152,7 +152,7 @@ func (w *suite) image() string {
 	return id
 }
 
-// group asks for a group of a size in all subnets.
+// group returns the input for a group in all subnets.
 func (w *suite) group(name string, least, most int32) *awsas.CreateAutoScalingGroupInput {
 	return &awsas.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &name, MinSize: &least, MaxSize: &most, VPCZoneIdentifier: aws.String(strings.Join(w.subnets, ",")),
@@ -181,7 +181,7 @@ func (w *suite) get(name string) types.AutoScalingGroup {
 
 func (w *suite) activities(name string) []types.Activity {
 	w.t.Helper()
-	in := &awsas.DescribeScalingActivitiesInput{} // of all groups without a name
+	in := &awsas.DescribeScalingActivitiesInput{} // without a name, of all groups
 	if name != "" {
 		in.AutoScalingGroupName = &name
 	}
@@ -189,7 +189,7 @@ func (w *suite) activities(name string) []types.Activity {
 	return must(w.t, out, err).Activities
 }
 
-// inService lists the ids of the instances in service, sorted.
+// inService returns the sorted IDs of the instances in service.
 func (w *suite) inService(name string) []string { return w.in(name, types.LifecycleStateInService) }
 
 func (w *suite) in(name string, state types.LifecycleState) []string {
@@ -204,7 +204,7 @@ func (w *suite) in(name string, state types.LifecycleState) []string {
 	return ids
 }
 
-// until waits until exactly n instances are in service and no others remain.
+// until waits until exactly n instances are in service and no other instances exist.
 func (w *suite) until(name string, n int) []string {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("group %s of %d", name, n), func() bool {
@@ -230,8 +230,7 @@ func (w *suite) published(detailType string) (found []event) {
 	return found
 }
 
-// targetGroup makes a load balancer with a listener and returns the ARN of its
-// target group.
+// targetGroup creates a load balancer with a listener and returns the ARN of its target group.
 func (w *suite) targetGroup() string {
 	t, ctx := w.t, w.t.Context()
 	t.Helper()
@@ -252,7 +251,7 @@ func (w *suite) targetGroup() string {
 	return *arn
 }
 
-// targets lists the healthy targets of a target group, sorted.
+// targets returns the sorted healthy targets of a target group.
 func (w *suite) targets(arn string) []string {
 	w.t.Helper()
 	out, err := w.elb.DescribeTargetHealth(w.t.Context(), &awselb.DescribeTargetHealthInput{TargetGroupArn: &arn})

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The transitions at which a hook holds an instance, and a hook's results.
+// The transitions at which a hook holds an instance, and the results of a hook.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks-overview.html
 const (
 	transitionLaunching   = "autoscaling:EC2_INSTANCE_LAUNCHING"
@@ -33,13 +33,13 @@ type hook struct {
 	metadata, target, roleARN *string
 }
 
-// wait is the time that one hook holds one instance.
+// wait is the hold of one instance by one hook.
 type wait struct {
 	hook            *hook
 	token           string
 	deadline, limit time.Time
 	result          string
-	// timedOut says that nobody completed the action.
+	// timedOut says that the action was not completed in time.
 	timedOut bool
 }
 
@@ -52,11 +52,11 @@ func (h *hook) sdk(g *group) types.LifecycleHook {
 	}
 }
 
-// hold stops a member at a transition if hooks want that, or lets it pass.
-func (p *pass) hold(m *member, seen glance, transition string, stop, proceed types.LifecycleState) effect {
+// hold holds a member at a transition if it has hooks for that, or lets it pass.
+func (p *pass) hold(m *member, seen observation, transition string, stop, proceed types.LifecycleState) effect {
 	m.waits = nil
 	for _, h := range p.g.hooks {
-		if h.transition != transition || gone(seen) {
+		if h.transition != transition || ended(seen) {
 			continue
 		}
 		w := &wait{hook: h, token: uuid.NewString(), deadline: p.now.Add(time.Duration(h.heartbeat) * time.Second)}
@@ -72,15 +72,15 @@ func (p *pass) hold(m *member, seen glance, transition string, stop, proceed typ
 	return p.s.held(p.g, m)
 }
 
-// waiting moves a held member on once its hooks are completed or timed out.
-func (p *pass) waiting(m *member, seen glance) effect {
+// waiting lets a held member continue when its hooks are completed or timed out.
+func (p *pass) waiting(m *member, seen observation) effect {
 	launching := m.state == types.LifecycleStatePendingWait
-	if !launching && gone(seen) { // there is nothing left to hold
+	if !launching && ended(seen) { // the instance no longer exists
 		m.waits, m.state = nil, types.LifecycleStateTerminatingProceed
 		m.activity.code = types.ScalingActivityStatusCodeInProgress
 		return func() {}
 	}
-	if launching && (gone(seen) || stopped(seen)) {
+	if launching && (ended(seen) || stopped(seen)) {
 		return p.abort(m, "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "+reason(seen))
 	}
 	open := false
@@ -110,8 +110,8 @@ func (p *pass) waiting(m *member, seen glance) effect {
 	return func() {}
 }
 
-// abandon ends the hold of a member without looking at its other hooks: what is
-// launching is given up, what is terminating does so.
+// abandon ends the hold of a member regardless of other hooks: a launching instance is terminated,
+// a terminating one continues to terminate.
 func (p *pass) abandon(m *member, w *wait, launching bool) effect {
 	m.waits = nil
 	if !launching {
@@ -146,8 +146,8 @@ func (s *Service) putLifecycleHook(ctx context.Context, in *autoscaling.PutLifec
 	})
 }
 
-// putHook adds a hook, or changes what is given of an existing one. Instances
-// that a hook holds are held on its former terms.
+// putHook adds a hook, or changes the given parameters of an existing one. Instances that the hook
+// already holds keep their timeout.
 func (g *group) putHook(in types.LifecycleHookSpecification) error {
 	h := &hook{name: deref(in.LifecycleHookName), heartbeat: defaultHeartbeat, result: resultAbandon}
 	i := slices.IndexFunc(g.hooks, func(other *hook) bool { return other.name == h.name })
@@ -203,8 +203,7 @@ func (s *Service) deleteLifecycleHook(ctx context.Context, in *autoscaling.Delet
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteHook(deref(in.LifecycleHookName)) })
 }
 
-// deleteHook removes a hook; what it holds goes on as if it were completed by
-// its default result.
+// deleteHook deletes a hook. The instances that it holds continue with its default result.
 func (g *group) deleteHook(name string) error {
 	i := slices.IndexFunc(g.hooks, func(h *hook) bool { return h.name == name })
 	if i < 0 {
@@ -242,7 +241,7 @@ func (s *Service) describeLifecycleHookTypes(context.Context, *autoscaling.Descr
 	return &autoscaling.DescribeLifecycleHookTypesOutput{LifecycleHookTypes: []string{transitionLaunching, transitionTerminating}}, nil
 }
 
-// action finds the hold that a call is about, by token or by instance.
+// action returns the hold that a call names by token or by instance.
 func (g *group) action(hookName, token, id *string) (*wait, error) {
 	if deref(token) == "" && deref(id) == "" {
 		return nil, validation("Either LifecycleActionToken or InstanceId must be specified.")

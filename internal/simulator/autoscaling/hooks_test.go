@@ -23,7 +23,7 @@ func hook(name, transition, result string, heartbeat int32) types.LifecycleHookS
 	}
 }
 
-func TestATerminatingHookHoldsAnInstance(t *testing.T) {
+func TestTerminatingHookHoldsInstance(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	ctx := t.Context()
 	in := w.group("g", 0, 1)
@@ -60,12 +60,12 @@ func TestATerminatingHookHoldsAnInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("g", 0)
-	w.eventually("the end to be told", func() bool { return len(w.published("EC2 Instance Terminate Successful")) == 1 })
+	w.eventually("the termination event", func() bool { return len(w.published("EC2 Instance Terminate Successful")) == 1 })
 	_, err := w.CompleteLifecycleAction(ctx, complete)
 	wiretest.WantCode(t, err, "ValidationError")
 }
 
-func TestAHookThatNobodyCompletesTimesOut(t *testing.T) {
+func TestIncompleteHookTimesOut(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
 	in := w.group("g", 1, 1)
 	in.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{hook("boot", "autoscaling:EC2_INSTANCE_LAUNCHING", "ABANDON", 60)}
@@ -93,7 +93,7 @@ func TestAHookThatNobodyCompletesTimesOut(t *testing.T) {
 	w.until("g", 1)
 }
 
-func TestHooksAreKeptAndDescribed(t *testing.T) {
+func TestHooksAreStoredAndDescribed(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	w.create(w.group("g", 0, 0))

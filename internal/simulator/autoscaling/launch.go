@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// size launches or terminates towards the desired capacity.
+// size launches or terminates instances to reach the desired capacity.
 func (p *pass) size() effect {
 	g := p.g
 	if do := p.refresh(); do != nil {
@@ -25,7 +25,7 @@ func (p *pass) size() effect {
 	if p.balance() {
 		return func() {}
 	}
-	missing := g.desired + g.leavers() - g.active()
+	missing := g.desired + g.outgoingMembers() - g.active()
 	switch {
 	case missing > 0:
 		if g.is(processLaunch) || g.deleting {
@@ -48,14 +48,14 @@ type choice struct {
 	template                   *types.LaunchTemplateSpecification
 }
 
-// launch launches one instance for a group: in the zone that has the fewest, of
-// the first instance type that is to be had, and in other zones if it is not.
+// launch launches one instance for a group: in the zone with the fewest instances, with the first
+// available instance type, and otherwise in other zones.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-availability-zone-balanced.html
 func (s *Service) launch(g *group) {
 	r := g.region
 	zones := s.zones(g)
 	r.mu.Lock()
-	if g.active() >= g.desired+g.leavers() || g.deleting {
+	if g.active() >= g.desired+g.outgoingMembers() || g.deleting {
 		r.mu.Unlock()
 		return
 	}
@@ -74,7 +74,7 @@ func (s *Service) launch(g *group) {
 	if err != nil {
 		do := s.launchFailed(g, m, err)
 		if zone != "" {
-			g.again()
+			g.retryNow()
 			g.unbalanced(s.now())
 		}
 		r.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Service) launch(g *group) {
 	m.take(instance)
 	s.owners.Store(m.id, g)
 	r.mu.Unlock()
-	s.queue.post(g) // its state may have changed before it was known whose it is
+	s.queue.post(g) // its state may have changed before its owner was known
 }
 
 func (m *member) take(i ec2.Instance) {
@@ -96,7 +96,7 @@ func (m *member) take(i ec2.Instance) {
 	}
 }
 
-// launchFailed gives a launch up that EC2 refused. The caller holds the lock.
+// launchFailed records a launch that EC2 refused. The caller holds the lock.
 func (s *Service) launchFailed(g *group, m *member, err error) effect {
 	g.remove(m)
 	now := s.now()
@@ -115,7 +115,7 @@ func (s *Service) launchFailed(g *group, m *member, err error) effect {
 	return s.notLaunched(g, m.activity, "")
 }
 
-// sentence is what EC2 said, ending like a sentence.
+// sentence returns EC2's message, ending in a period.
 func sentence(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*wire.Error](err); ok {
@@ -131,7 +131,7 @@ func code(err error) string {
 	return "InternalError"
 }
 
-// try launches by the first choice that has capacity. Any other refusal ends it.
+// try launches with the first choice that has capacity. Any other error ends the attempt.
 func (s *Service) try(request ec2.LaunchRequest, choices []choice) (ec2.Instance, error) {
 	err := error(wire.Errorf("ValidationError", "The subnets of the group do not exist."))
 	for _, c := range choices {
@@ -150,10 +150,10 @@ func (s *Service) try(request ec2.LaunchRequest, choices []choice) (ec2.Instance
 	return ec2.Instance{}, err
 }
 
-// requester is in whose name instances are launched.
+// requester is the service that launches the instances.
 const requester = "autoscaling.amazonaws.com"
 
-// templateRequest is a launch from a template.
+// templateRequest returns a launch from a template.
 func templateRequest(t *types.LaunchTemplateSpecification) ec2.LaunchRequest {
 	q := ec2.LaunchRequest{LaunchTemplateID: deref(t.LaunchTemplateId), Version: deref(t.Version)}
 	if q.LaunchTemplateID == "" {
@@ -162,7 +162,7 @@ func templateRequest(t *types.LaunchTemplateSpecification) ec2.LaunchRequest {
 	return q
 }
 
-// zones returns the zone of each of the group's subnets that exists.
+// zones returns the zone of each existing subnet of the group.
 func (s *Service) zones(g *group) map[string]string {
 	g.region.mu.Lock()
 	subnets := g.subnets
@@ -176,7 +176,7 @@ func (s *Service) zones(g *group) map[string]string {
 	return zones
 }
 
-// choices lists the ways to launch, best first.
+// choices returns the ways to launch, best first.
 func (g *group) choices(zones map[string]string) []choice {
 	perZone, perSubnet := map[string]int{}, map[string]int{}
 	for _, m := range g.members {
@@ -206,7 +206,7 @@ func (g *group) choices(zones map[string]string) []choice {
 	return list
 }
 
-// kinds are the instance types that the group may launch, in its order.
+// kinds returns the instance types that the group may launch, in its order.
 func (g *group) kinds() []choice {
 	base := g.launchTemplate()
 	if g.mixed == nil || len(g.mixed.LaunchTemplate.Overrides) == 0 {
@@ -223,8 +223,8 @@ func (g *group) kinds() []choice {
 	return list
 }
 
-// wantsSpot reports whether the next instance is to be a spot instance: the base
-// is on demand, and of what is above it the percentage.
+// wantsSpot reports whether the next instance is a spot instance. The base is on demand; the
+// percentage applies above it.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
 func (g *group) wantsSpot() bool {
 	if g.mixed == nil {
@@ -239,7 +239,7 @@ func (g *group) wantsSpot() bool {
 	return onDemand >= g.onDemandOf(g.desired)
 }
 
-// onDemandOf is how many of a number of instances are to be on demand.
+// onDemandOf returns how many of a number of instances are on demand.
 func (g *group) onDemandOf(total int) int {
 	base, percentage := 0, 100
 	if d := g.mixed.InstancesDistribution; d != nil {
@@ -252,7 +252,7 @@ func (g *group) onDemandOf(total int) int {
 	return min(base, total) + (above*percentage+99)/100
 }
 
-// instanceTags are what an instance of the group is tagged with.
+// instanceTags returns the tags of the group's instances.
 func (g *group) instanceTags() map[string]string {
 	tags := map[string]string{"aws:autoscaling:groupName": g.name}
 	for _, t := range g.tags {
@@ -263,7 +263,7 @@ func (g *group) instanceTags() map[string]string {
 	return tags
 }
 
-// launchCause tells why an instance is launched.
+// launchCause returns the cause of a launch.
 func (g *group) launchCause(now time.Time) string {
 	if g.replacing > 0 {
 		g.replacing--

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// shrink takes one member out that the termination policies choose.
+// shrink terminates a member that the termination policies choose.
 func (p *pass) shrink() effect {
 	g := p.g
 	m := g.victim()
@@ -24,8 +24,8 @@ func (p *pass) shrink() effect {
 	return g.out(p.now, m, cause)
 }
 
-// victim chooses the member that a group can do without: in the zone that has
-// most, by the group's policies in their order, of what is left the oldest.
+// victim returns the member to terminate: in the zone with the most instances, by the group's
+// policies in their order, and then the oldest.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-termination-policies.html
 func (g *group) victim() *member {
 	var candidates []*member
@@ -59,7 +59,7 @@ func (g *group) victim() *member {
 
 func byAge(a, b *member) int { return a.launched.Compare(b.launched) }
 
-// narrow keeps those of the candidates that a policy prefers to terminate.
+// narrow returns the candidates that a policy prefers to terminate.
 func (g *group) narrow(candidates []*member, policy string) []*member {
 	switch policy {
 	case "Default":
@@ -76,7 +76,7 @@ func (g *group) narrow(candidates []*member, policy string) []*member {
 	return candidates
 }
 
-// aligned prefers what the group has too many of, on demand or spot.
+// aligned prefers the purchase option, on demand or spot, of which the group has too many.
 func (g *group) aligned(candidates []*member) []*member {
 	if g.mixed == nil {
 		return candidates
@@ -98,8 +98,8 @@ func (g *group) aligned(candidates []*member) []*member {
 	return kept
 }
 
-// oldestTemplate prefers instances of another launch template than the group's,
-// and then those of the lowest version.
+// oldestTemplate prefers instances of another launch template than the group's, and then those with
+// the lowest version.
 func (g *group) oldestTemplate(candidates []*member) []*member {
 	current := deref(g.launchTemplate().LaunchTemplateId)
 	foreign := slices.DeleteFunc(slices.Clone(candidates), func(m *member) bool {

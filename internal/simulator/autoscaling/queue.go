@@ -2,11 +2,11 @@ package autoscaling
 
 import "sync"
 
-// maxWorkers bounds the goroutines that move groups.
+// maxWorkers limits the goroutines that run groups.
 const maxWorkers = 8
 
-// queue runs groups that have something to do, each by one goroutine at a time.
-// Goroutines exist only while there is work.
+// queue runs groups that have work, each on one goroutine at a time. Goroutines exist only while
+// there is work.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*group
@@ -16,7 +16,7 @@ type queue struct {
 	run     func(*group)
 }
 
-// post makes sure that a group is looked at after now.
+// post enqueues a group. If the group is running, it runs again.
 func (q *queue) post(g *group) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +52,7 @@ func (q *queue) work() {
 	}
 }
 
-// next takes a group from the queue, nil when the worker is to end.
+// next takes a group from the queue; nil ends the worker.
 func (q *queue) next() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()

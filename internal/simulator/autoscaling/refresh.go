@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// refresh is an instance refresh: it replaces the instances of a group while it
-// keeps a part of them healthy. Hooks and load balancers are heeded as ever.
+// refresh is an instance refresh: it replaces the instances of a group while it keeps a percentage
+// of them healthy. Hooks and load balancers apply as usual.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-refresh-overview.html
 type refresh struct {
 	id, reason string
@@ -25,28 +25,28 @@ type refresh struct {
 	wanted     *types.DesiredConfiguration
 	rollback   *types.RollbackDetails
 
-	least, most int // percentages that stay healthy and may be there at most
+	least, most int // percentages: the minimum healthy and the maximum
 	warmup      time.Duration
 	protected   types.ScaleInProtectedInstances
 	standby     types.StandbyInstances
-	// before is what the group launched before the refresh. It shows that until the
-	// refresh has succeeded, and launches it again if it has not.
+	// before is the launch configuration from before the refresh. The group reports it until the
+	// refresh has succeeded, and returns to it if the refresh does not succeed.
 	before struct {
 		template *types.LaunchTemplateSpecification
 		mixed    *types.MixedInstancesPolicy
 	}
-	// total is how many instances are replaced, todo which have not begun to be;
-	// original are those that were there first.
+	// total is the number of instances to replace, todo are those not started; original are the
+	// instances at the start of the refresh.
 	total          int
 	todo, original map[string]bool
 }
 
 const processInstanceRefresh = "InstanceRefresh"
 
-// keptRefreshes bounds a group's history: AWS keeps six weeks of it.
+// keptRefreshes limits a group's history; AWS keeps six weeks.
 const keptRefreshes = 50
 
-// refreshed returns the refresh that is under way, nil if none is.
+// refreshed returns the running refresh, or nil.
 func (g *group) refreshed() *refresh {
 	if len(g.refreshes) == 0 || g.refreshes[0].end != nil {
 		return nil
@@ -56,8 +56,8 @@ func (g *group) refreshed() *refresh {
 
 func (g *group) refreshing() bool { return g.refreshed() != nil }
 
-// warm reports whether a member counts as healthy: while instances are refreshed,
-// only when it has been in service for the warm-up time.
+// warm reports whether a member counts as healthy. During a refresh, a new member counts only after
+// the warm-up time.
 func (p *pass) warm(m *member) bool {
 	r := p.g.refreshed()
 	if r == nil || r.original[m.id] {
@@ -71,7 +71,7 @@ func (p *pass) warm(m *member) bool {
 	return true
 }
 
-// refresh takes the next step of an instance refresh; nil when it has to wait.
+// refresh returns the next action of an instance refresh, or nil if it has to wait.
 func (p *pass) refresh() effect {
 	g := p.g
 	r := g.refreshed()
@@ -91,14 +91,14 @@ func (p *pass) refresh() effect {
 	if r.least == 100 {
 		most = max(most, g.desired+1) // it launches before it terminates
 	}
-	// A group that can neither lose nor gain an instance loses one all the same.
+	// A group that may neither shrink nor grow still loses one instance.
 	stuck := complete && most <= g.desired
 	switch {
 	case healthy > least || stuck:
 		delete(r.todo, next.id)
 		return g.out(p.now, next, at(p.now)+" an instance was taken out of service in response to an instance refresh.  "+
 			at(p.now)+" instance "+next.id+" was selected for termination.")
-	case g.desired+g.leavers()+1 <= most:
+	case g.desired+g.outgoingMembers()+1 <= most:
 		delete(r.todo, next.id)
 		next.outgoing = &outgoing{why: "an instance was taken out of service in response to an instance refresh.  " +
 			at(p.now) + " instance " + next.id + " was selected for termination.", refreshed: true}
@@ -107,8 +107,8 @@ func (p *pass) refresh() effect {
 	return nil
 }
 
-// health counts the members that are in service and warm and stay, and reports
-// whether they are as many as wanted and nothing else is under way.
+// health counts the healthy members that stay, and reports whether they are the desired capacity
+// and all members are healthy.
 func (p *pass) health() (healthy int, complete bool) {
 	complete = true
 	for _, m := range p.g.members {
@@ -123,8 +123,8 @@ func (p *pass) health() (healthy int, complete bool) {
 	return healthy, complete && healthy == p.g.desired
 }
 
-// next is the next member to be replaced, nil when there is none now; waits says
-// that there are some that the refresh has to wait for.
+// next returns the next member to replace, or nil; waits reports whether the refresh has to wait
+// for some members.
 func (r *refresh) next(g *group) (next *member, waits bool) {
 	left := map[string]bool{}
 	for _, m := range g.members {
@@ -153,9 +153,9 @@ func (r *refresh) succeed(now time.Time) {
 	r.end = &now
 }
 
-// giveUp takes a group back to what it launched before, and leaves instances that
-// have not gone yet alone.
-func (r *refresh) giveUp(g *group) {
+// restoreLaunch restores the former launch configuration of a group, and keeps outgoing instances
+// that are still in service.
+func (r *refresh) restoreLaunch(g *group) {
 	if r.wanted != nil {
 		g.template, g.mixed = r.before.template, r.before.mixed
 	}
@@ -187,7 +187,7 @@ func (s *Service) startInstanceRefresh(ctx context.Context, in *autoscaling.Star
 		if err := set.check(); err != nil {
 			return nil, err
 		}
-		if err := s.checkPlaces(reg, set); err != nil {
+		if err := s.checkReferences(reg, set); err != nil {
 			return nil, err
 		}
 	}
@@ -205,8 +205,7 @@ func (s *Service) startInstanceRefresh(ctx context.Context, in *autoscaling.Star
 	})
 }
 
-// fill notes which instances are to be replaced, and what the group's settings say
-// about it.
+// fill determines the instances to replace, and takes defaults from the group's settings.
 func (r *refresh) fill(g *group, fits func(*member) bool) {
 	skip := r.given != nil && deref(r.given.SkipMatching)
 	for _, m := range g.members {
@@ -227,7 +226,7 @@ func (r *refresh) fill(g *group, fits func(*member) bool) {
 	}
 }
 
-// newRefresh reads the preferences; what would do otherwise than AWS is refused.
+// newRefresh parses the preferences and rejects unsupported ones.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
 func (s *Service) newRefresh(in *autoscaling.StartInstanceRefreshInput) (*refresh, error) {
 	r := &refresh{
@@ -265,7 +264,7 @@ func (s *Service) newRefresh(in *autoscaling.StartInstanceRefreshInput) (*refres
 	return r, r.percentages(p)
 }
 
-// percentages reads how many instances stay and how many there may be.
+// percentages parses the minimum and maximum healthy percentages.
 func (r *refresh) percentages(p *types.RefreshPreferences) error {
 	if p.MinHealthyPercentage != nil {
 		r.least = int(*p.MinHealthyPercentage)
@@ -298,7 +297,7 @@ func (s *Service) cancelInstanceRefresh(ctx context.Context, in *autoscaling.Can
 			return noRefresh(g)
 		}
 		now := s.now()
-		r.giveUp(g)
+		r.restoreLaunch(g)
 		r.status, r.reason, r.end = types.InstanceRefreshStatusCancelled, "Cancelled due to user request.", &now
 		out.InstanceRefreshId = &r.id
 		return nil
@@ -312,7 +311,7 @@ func (s *Service) rollbackInstanceRefresh(ctx context.Context, in *autoscaling.R
 		switch {
 		case r == nil || r.rollback != nil:
 			return noRefresh(g)
-		case r.wanted == nil || !settled(r.before.template):
+		case r.wanted == nil || !versionFixed(r.before.template):
 			return wire.Errorf("IrreversibleInstanceRefresh", "An instance refresh can be rolled back only with a desired configuration and a launch template version that is a number.")
 		}
 		remaining := r.remaining(g)
@@ -320,7 +319,7 @@ func (s *Service) rollbackInstanceRefresh(ctx context.Context, in *autoscaling.R
 			RollbackReason: aws.String("Rollback was requested by a user."), RollbackStartTime: aws.Time(s.now()),
 			InstancesToUpdateOnRollback: aws.Int32(int32(remaining)), PercentageCompleteOnRollback: aws.Int32(r.percentage(remaining)), //nolint:gosec // few
 		}
-		r.giveUp(g)
+		r.restoreLaunch(g)
 		r.status, r.todo = types.InstanceRefreshStatusRollbackInProgress, map[string]bool{}
 		for _, m := range g.members {
 			if m.id != "" && !m.leaving && !r.original[m.id] {
@@ -333,13 +332,13 @@ func (s *Service) rollbackInstanceRefresh(ctx context.Context, in *autoscaling.R
 	})
 }
 
-// settled reports whether a template's version is a number.
-func settled(t *types.LaunchTemplateSpecification) bool {
+// versionFixed reports whether a template's version is fixed, that is, a number.
+func versionFixed(t *types.LaunchTemplateSpecification) bool {
 	return t == nil || !slices.Contains([]string{"", "$Latest", "$Default"}, deref(t.Version))
 }
 
-// remaining is how many instances are not updated yet: those whose turn has not
-// come, and those whose replacements are not in service.
+// remaining returns the number of instances that are not updated: those that the refresh has not
+// started, and those whose replacements are not in service.
 func (r *refresh) remaining(g *group) int {
 	if r.end != nil {
 		return len(r.todo)

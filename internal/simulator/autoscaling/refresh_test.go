@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// secondVersion makes another version of the launch template.
+// secondVersion creates another version of the launch template.
 func (w *suite) secondVersion() {
 	w.t.Helper()
 	if _, err := w.ec2.CreateLaunchTemplateVersion(w.t.Context(), &awsec2.CreateLaunchTemplateVersionInput{
@@ -26,7 +26,7 @@ func (w *suite) secondVersion() {
 	}
 }
 
-// refresh begins a refresh to a version of the launch template.
+// refresh starts a refresh to a version of the launch template.
 func (w *suite) refresh(version string, p *types.RefreshPreferences) (string, error) {
 	in := &awsas.StartInstanceRefreshInput{AutoScalingGroupName: aws.String("g"), Preferences: p}
 	if version != "" {
@@ -47,8 +47,8 @@ func (w *suite) latestRefresh() types.InstanceRefresh {
 	return must(w.t, out, err).InstanceRefreshes[0]
 }
 
-// refreshed waits until the latest refresh has a status while time goes by, and
-// returns the fewest and the most instances that were in service and warm or not.
+// refreshed waits until the latest refresh has a status while it steps the clock. It returns the
+// lowest and the highest number of instances in service, warm or not.
 func (w *suite) refreshed(want types.InstanceRefreshStatus, size int) (fewest, most int) {
 	w.t.Helper()
 	fewest, most = size, size
@@ -72,7 +72,7 @@ func startRefresh(t *testing.T, size int32) (*suite, []string) {
 	return w, ids
 }
 
-func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
+func TestRefreshReplacesInstancesAndKeepsMinimumHealthy(t *testing.T) {
 	for what, c := range map[string]struct {
 		least, most            *int32
 		size, wantMin, wantMax int
@@ -109,7 +109,7 @@ func TestARefreshReplacesInstancesAndKeepsAPartOfThem(t *testing.T) {
 	}
 }
 
-func TestARefreshSkipsWhatMatches(t *testing.T) {
+func TestRefreshSkipsMatchingInstances(t *testing.T) {
 	w, old := startRefresh(t, 2)
 	if _, err := w.refresh("1", &types.RefreshPreferences{SkipMatching: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestARefreshSkipsWhatMatches(t *testing.T) {
 	wiretest.WantCode(t, err, "ActiveInstanceRefreshNotFound")
 }
 
-func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
+func TestRefreshCanBeCancelledAndRolledBack(t *testing.T) {
 	w, old := startRefresh(t, 2)
 	slow := &types.RefreshPreferences{MinHealthyPercentage: aws.Int32(50), InstanceWarmup: aws.Int32(60)}
 	if _, err := w.refresh("2", slow); err != nil {
@@ -160,7 +160,7 @@ func TestARefreshIsCancelledOrRolledBack(t *testing.T) {
 	wiretest.WantCode(t, err, "IrreversibleInstanceRefresh")
 }
 
-func TestRefreshesThatTheSimulatorCannotDoAreRefused(t *testing.T) {
+func TestUnsupportedRefreshesAreRefused(t *testing.T) {
 	w, _ := startRefresh(t, 1)
 	for what, p := range map[string]*types.RefreshPreferences{
 		"checkpoints":          {CheckpointPercentages: []int32{50}},

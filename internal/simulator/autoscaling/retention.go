@@ -5,11 +5,10 @@ import (
 	compute "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// An instance lifecycle policy keeps an instance whose terminating hook was
-// abandoned: explicitly, or by a default result of ABANDON at its time's end. It
-// does not count for the group's capacity any more and stays until somebody calls
-// TerminateInstanceInAutoScalingGroup, which goes through the hooks again, or
-// detaches it.
+// An instance lifecycle policy retains an instance whose terminating hook was abandoned:
+// explicitly, or by a default result of ABANDON at its timeout. The instance does not count towards
+// the group's capacity. It stays until the user detaches it or calls
+// TerminateInstanceInAutoScalingGroup, which runs the hooks again.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/instance-lifecycle-policy.html
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/manage-retained-instances.html
 
@@ -25,7 +24,7 @@ func checkRetention(p *types.InstanceLifecyclePolicy) error {
 		"Member must satisfy enum value set: [retain, terminate]", p.RetentionTriggers.TerminateHookAbandon)
 }
 
-// retains reports whether instances stay whose terminating hooks are abandoned.
+// retains reports whether the group retains instances whose terminating hooks are abandoned.
 func (s *settings) retains() bool {
 	return s.lifecycle != nil && s.lifecycle.RetentionTriggers != nil &&
 		s.lifecycle.RetentionTriggers.TerminateHookAbandon == types.RetentionActionRetain
@@ -33,15 +32,15 @@ func (s *settings) retains() bool {
 
 func (m *member) retained() bool { return m.state == types.LifecycleStateTerminatingRetained }
 
-// retain keeps a member whose terminating hook was abandoned.
+// retain retains a member whose terminating hook was abandoned.
 func (p *pass) retain(m *member) effect {
 	m.state = types.LifecycleStateTerminatingRetained
 	m.activity.finish(p.now, types.ScalingActivityStatusCodeCancelled, "Instance "+m.id+" was retained: its termination lifecycle action was abandoned.")
 	return func() {}
 }
 
-// keep leaves a retained member alone until EC2 does not have it any more.
-func (p *pass) keep(m *member, seen glance) effect {
+// keep keeps a retained member until EC2 has terminated its instance.
+func (p *pass) keep(m *member, seen observation) effect {
 	if seen.found && seen.instance.State != compute.InstanceStateNameTerminated {
 		return nil
 	}
@@ -50,7 +49,7 @@ func (p *pass) keep(m *member, seen glance) effect {
 	return func() {}
 }
 
-// retainedOnly reports whether the group has nothing left but retained instances.
+// retainedOnly reports whether all remaining members are retained.
 func (g *group) retainedOnly() bool {
 	for _, m := range g.members {
 		if !m.retained() {

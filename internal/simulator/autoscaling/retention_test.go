@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// complete ends the hold of an instance.
+// complete completes the lifecycle action of an instance.
 func (w *suite) complete(id, result string) {
 	w.t.Helper()
 	if _, err := w.CompleteLifecycleAction(w.t.Context(), &awsas.CompleteLifecycleActionInput{
@@ -24,7 +24,7 @@ func (w *suite) complete(id, result string) {
 	}
 }
 
-// terminate asks for the end of an instance.
+// terminate terminates an instance in its group.
 func (w *suite) terminate(id string, decrement bool) error {
 	_, err := w.TerminateInstanceInAutoScalingGroup(w.t.Context(), &awsas.TerminateInstanceInAutoScalingGroupInput{
 		InstanceId: &id, ShouldDecrementDesiredCapacity: &decrement,
@@ -32,7 +32,7 @@ func (w *suite) terminate(id string, decrement bool) error {
 	return err
 }
 
-// drained makes a group of one whose instances a hook holds on their way out.
+// drained creates a group of one instance with a hook that holds terminating instances.
 func drained(t *testing.T, retain bool) (w *suite, id string) {
 	t.Helper()
 	w = startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -52,7 +52,7 @@ func drained(t *testing.T, retain bool) (w *suite, id string) {
 	return w, id
 }
 
-func TestAnAbandonedInstanceIsRetained(t *testing.T) {
+func TestAbandonedInstanceIsRetained(t *testing.T) {
 	w, id := drained(t, true)
 	w.complete(id, "ABANDON")
 	w.eventually("retention and a replacement", func() bool {
@@ -68,7 +68,7 @@ func TestAnAbandonedInstanceIsRetained(t *testing.T) {
 	wiretest.WantCode(t, err, "ValidationError")
 	wiretest.WantCode(t, w.terminate(id, true), "ValidationError")
 
-	// Its end goes through the hook again.
+	// Its termination runs the hook again.
 	if err := w.terminate(id, false); err != nil {
 		t.Fatal(err)
 	}
@@ -80,20 +80,20 @@ func TestAnAbandonedInstanceIsRetained(t *testing.T) {
 	}
 }
 
-func TestWithoutAPolicyAnAbandonedInstanceGoes(t *testing.T) {
+func TestAbandonedInstanceIsTerminatedWithoutPolicy(t *testing.T) {
 	w, id := drained(t, false)
 	w.complete(id, "ABANDON")
 	w.until("g", 1)
 	w.eventually("its end", func() bool { i, _ := w.compute.Instance(account, region, id); return i.State != "running" })
 }
 
-func TestAHookHoldsNothingThatIsGone(t *testing.T) {
+func TestHookDoesNotHoldTerminatedInstance(t *testing.T) {
 	w, id := drained(t, true)
 	if _, err := w.ec2.TerminateInstances(t.Context(), &awsec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)
 	}
 	second := w.until("g", 1)[0]
-	// An instance that a person ends with EC2 is replaced without a hold.
+	// An instance that the user terminates in EC2 is replaced without a hold.
 	if _, err := w.ec2.TerminateInstances(t.Context(), &awsec2.TerminateInstancesInput{InstanceIds: []string{second}}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 var _ rolling.Roller = groupProvider{}
 
-// Observe returns what a group looks like to CloudFormation.
+// Observe returns the state of a group for CloudFormation.
 func (p groupProvider) Observe(_ context.Context, r resource.Request) (rolling.Group, error) {
 	g, err := p.find(r)
 	if err != nil {
@@ -35,8 +35,8 @@ func (p groupProvider) Observe(_ context.Context, r resource.Request) (rolling.G
 	return out, nil
 }
 
-// bySurplus lists the members, those of zones with the fewest first: what goes last
-// may not be replaced, and leaves the zones even if it is where there are most.
+// bySurplus returns the members, those in the zones with the fewest first. The last ones may not be
+// replaced, so the zones with the most instances shrink.
 func (g *group) bySurplus() []*member {
 	perZone := map[string]int{}
 	list := make([]*member, 0, len(g.members))
@@ -53,8 +53,8 @@ func (g *group) bySurplus() []*member {
 	return list
 }
 
-// phase is how far a member is in CloudFormation's eyes, which does not wait for
-// terminating hooks, see package rolling.
+// phase returns the phase of a member for CloudFormation, which does not wait for terminating
+// hooks; see package rolling.
 func (m *member) phase() rolling.Phase {
 	switch m.state {
 	case types.LifecycleStatePending, types.LifecycleStatePendingWait, types.LifecycleStatePendingProceed:
@@ -79,10 +79,9 @@ func (p groupProvider) find(r resource.Request) (*group, error) {
 	return g, nil
 }
 
-// shape returns a function that tells whether a member is what its group would
-// launch now: by the launch template and its version, the instance type and the
-// subnet. The caller of the function holds the region's lock; the caller of shape
-// does not.
+// shape returns a function that reports whether a member matches what its group launches now: the
+// launch template and its version, the instance type and the subnet. The caller of the function
+// holds the region's lock; the caller of shape must not.
 func (s *Service) shape(g *group) func(*member) bool {
 	g.region.mu.Lock()
 	kinds, subnets := g.kinds(), slices.Clone(g.subnets)
@@ -116,7 +115,7 @@ func (p groupProvider) Resize(_ context.Context, r resource.Request, minimum, de
 	})
 }
 
-// Terminate ends an instance of a group.
+// Terminate terminates an instance of a group.
 func (p groupProvider) Terminate(_ context.Context, r resource.Request, id string, decrement bool) error {
 	return p.on(r, func(g *group) error {
 		m := g.member(id)
@@ -127,7 +126,7 @@ func (p groupProvider) Terminate(_ context.Context, r resource.Request, id strin
 	})
 }
 
-// Suspend suspends or resumes processes and returns those for which that was new.
+// Suspend suspends or resumes processes and returns those whose state changed.
 func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes []string, suspended bool) (changed []string, err error) {
 	if len(processes) == 0 {
 		return nil, nil
@@ -145,7 +144,7 @@ func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes 
 				g.suspend(name, p.s.now())
 			default:
 				delete(g.suspended, name)
-				g.again()
+				g.retryNow()
 			}
 			changed = append(changed, name)
 		}
@@ -154,7 +153,7 @@ func (p groupProvider) Suspend(_ context.Context, r resource.Request, processes 
 	return changed, err
 }
 
-// Watch has a function called whenever a group may look different.
+// Watch sets the function to call when a group may have changed.
 func (p groupProvider) Watch(_ context.Context, r resource.Request, changed func()) error {
 	return p.on(r, func(g *group) error {
 		g.watcher = changed
@@ -166,7 +165,7 @@ func (g *group) suspend(process string, now time.Time) {
 	g.suspended[process] = "User suspended at " + now.UTC().Format(timeFormat)
 }
 
-// unstable is what a stack says of a group whose launches fail.
+// unstable returns the stack's error for a group whose launches fail.
 func (g *group) unstable() string {
 	return fmt.Sprintf("Group did not stabilize. {current/minSize/maxSize group size = %d/%d/%d}. Failed Scaling Activity: %s", g.inService(), g.min, g.max, g.failure)
 }

@@ -14,7 +14,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// rollingStack is a stack of a group that CloudFormation rolls.
+// rollingStack is a stack of a group with a rolling update policy.
 const rollingStack = `
 Parameters:
   Image: {Type: String}
@@ -50,8 +50,8 @@ Resources:
       LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}
 `
 
-// startRolling starts a world with a clock that stands still and a stack of the
-// template, and returns the instances of the group.
+// startRolling starts a suite with a fake clock and a stack of the template, and returns the
+// instances of the group.
 func startRolling(t *testing.T, body string, values map[string]string) (*suite, []string) {
 	t.Helper()
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -76,7 +76,7 @@ func (w *suite) update(body string, values map[string]string) {
 	}
 }
 
-// signal tells CloudFormation that an instance is ready, or is not.
+// signal signals success or failure of an instance to CloudFormation.
 func (w *suite) signal(id string, status cfntypes.ResourceSignalStatus) error {
 	_, err := w.cfn.SignalResource(w.t.Context(), &awscfn.SignalResourceInput{
 		StackName: aws.String("rolling"), LogicalResourceId: aws.String("Group"), UniqueId: &id, Status: status,
@@ -84,8 +84,7 @@ func (w *suite) signal(id string, status cfntypes.ResourceSignalStatus) error {
 	return err
 }
 
-// said returns the texts of the group's events since the last update began, oldest
-// first.
+// said returns the messages of the group's events since the last update started, oldest first.
 func (w *suite) said() []string {
 	w.t.Helper()
 	var lines []string
@@ -105,7 +104,7 @@ func (w *suite) said() []string {
 	return lines
 }
 
-// waitsFor waits until the group's events say something as often as given.
+// waitsFor waits until the group's events contain a message the given number of times.
 func (w *suite) waitsFor(text string, times int) {
 	w.t.Helper()
 	w.eventually(text+"\n"+strings.Join(w.said(), "\n"), func() bool {
@@ -119,13 +118,13 @@ func (w *suite) waitsFor(text string, times int) {
 	})
 }
 
-// others are the instances of a group that are in service, but for some.
+// others returns the instances in service of a group except the given ones.
 func (w *suite) others(group string, but ...string) []string {
 	w.t.Helper()
 	return slices.DeleteFunc(w.inService(group), func(id string) bool { return slices.Contains(but, id) })
 }
 
-func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
+func TestRollReplacesInstancesOneByOneAndWaitsForSignals(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	known := slices.Clone(old)
@@ -138,7 +137,7 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 		if got := len(w.inService("workers")); got < 3 {
 			t.Errorf("%d instances are in service", got)
 		}
-		// Signals of instances that nobody waits for, and second ones, count for nothing.
+		// Signals of unknown instances, and repeated signals, are ignored.
 		for _, id := range append(slices.Clone(known), fresh...) {
 			status := cfntypes.ResourceSignalStatusSuccess
 			if id != fresh[0] {
@@ -185,8 +184,8 @@ func TestARollReplacesOneInstanceAfterAnotherAndWaitsForSignals(t *testing.T) {
 	}
 }
 
-// answer signals for every instance that the group gets, until the stack is no
-// longer in progress, and wants a status of it.
+// answer signals for every new instance of the group until the stack's operation ends, and checks
+// its status.
 func (w *suite) answer(known []string, status cfntypes.ResourceSignalStatus, want cfntypes.StackStatus) {
 	w.t.Helper()
 	w.eventually("the end of the roll", func() bool {
@@ -211,7 +210,7 @@ func (w *suite) version(id string) string {
 	return ""
 }
 
-// sayInOrder checks that the group's events say texts in an order, among others.
+// sayInOrder checks that the group's events contain the messages in this order.
 func (w *suite) sayInOrder(texts ...string) {
 	w.t.Helper()
 	said := w.said()
@@ -225,7 +224,7 @@ func (w *suite) sayInOrder(texts ...string) {
 	}
 }
 
-func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
+func TestMissingSignalsRollGroupBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, map[string]string{"Pause": "PT1M"})
 	w.update(rollingStack, map[string]string{"Pause": "PT1M", "Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s) with a timeout of PT1M.", 1)
@@ -239,8 +238,8 @@ func TestInstancesThatNeverSignalTakeTheGroupBack(t *testing.T) {
 			"Waiting on resource signals with a timeout of PT1M when new instances are added to the autoscaling group.",
 		"Terminating instance(s) ["+bad[0]+"]; replacing with 1 new instance(s).",
 		"Successfully terminated instance(s) ["+bad[0]+"] (Progress 100%).")
-	// The desired capacity that the template does not give stays at what the update
-	// made of it; the minimum does not. See package rolling.
+	// If the template does not set the desired capacity, the update's value stays; the minimum is
+	// restored. See package rolling.
 	g := w.get("workers")
 	if *g.MinSize != 3 || *g.DesiredCapacity != 4 || len(g.SuspendedProcesses) != 0 || *g.LaunchTemplate.Version != "1" {
 		t.Errorf("the group is %+v", g)
@@ -276,7 +275,7 @@ func TestSomeInstancesMayFail(t *testing.T) {
 	}
 }
 
-func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
+func TestTooManyFailuresEndRollAtOnce(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -286,7 +285,8 @@ func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
 	}
 	w.waitsFor("Rolling update initiated.", 2)
 	w.sayInOrder("Received 1 FAILURE signal(s) out of 3.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement")
-	// If the way back fails as well, the stack is stuck until it is continued.
+	// If the rollback also fails, the stack stays in its failed state until the rollback is
+	// continued.
 	w.answer(append(bad, old...), cfntypes.ResourceSignalStatusFailure, cfntypes.StackStatusUpdateRollbackFailed)
 	if _, err := w.cfn.ContinueUpdateRollback(t.Context(), &awscfn.ContinueUpdateRollbackInput{StackName: aws.String("rolling")}); err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestTooManyFailuresEndARollAtOnce(t *testing.T) {
 	}
 }
 
-func TestACancelledRollGoesBack(t *testing.T) {
+func TestCancelledRollIsRolledBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -315,7 +315,7 @@ func TestACancelledRollGoesBack(t *testing.T) {
 	}
 }
 
-func TestAGroupOfOneAndOfNoneRoll(t *testing.T) {
+func TestGroupsOfOneAndZeroRoll(t *testing.T) {
 	values := map[string]string{"Min": "1", "Max": "1", "InService": "0"}
 	w, old := startRolling(t, rollingStack, values)
 	values["Type"] = "m6i.xlarge"
@@ -341,7 +341,7 @@ func TestAGroupOfOneAndOfNoneRoll(t *testing.T) {
 	}
 }
 
-func TestSizesAndTagsRollNothing(t *testing.T) {
+func TestChangesOfSizesAndTagsDoNotRoll(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	if _, err := w.SetDesiredCapacity(t.Context(), &awsas.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("workers"), DesiredCapacity: aws.Int32(4)}); err != nil {
 		t.Fatal(err)
@@ -355,7 +355,7 @@ func TestSizesAndTagsRollNothing(t *testing.T) {
 	if _, err := w.UpdateAutoScalingGroup(t.Context(), &awsas.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("workers"), MinSize: aws.Int32(1)}); err != nil {
 		t.Fatal(err)
 	}
-	// What the template has not changed stays as somebody else set it.
+	// Values that did not change in the template keep the user's changes.
 	w.update(rollingStack, map[string]string{"Max": "8"})
 	w.settled("rolling", cfntypes.StackStatusUpdateComplete)
 	if g := w.get("workers"); *g.MinSize != 1 || *g.MaxSize != 8 || *g.DesiredCapacity != 4 {
@@ -363,7 +363,7 @@ func TestSizesAndTagsRollNothing(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatCannotHold(t *testing.T) {
+func TestImpossiblePolicyFails(t *testing.T) {
 	for what, c := range map[string]struct {
 		values map[string]string
 		want   string
@@ -386,7 +386,7 @@ func TestAPolicyThatCannotHold(t *testing.T) {
 	}
 }
 
-func TestProcessesThatAPersonSuspendedStaySo(t *testing.T) {
+func TestProcessesSuspendedByUserStaySuspended(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{
 		AutoScalingGroupName: aws.String("workers"), ScalingProcesses: []string{"AZRebalance", "ScheduledActions"},
@@ -408,7 +408,7 @@ func TestProcessesThatAPersonSuspendedStaySo(t *testing.T) {
 	}
 }
 
-func TestARollDoesNotWaitForTerminatingHooks(t *testing.T) {
+func TestRollDoesNotWaitForTerminatingHooks(t *testing.T) {
 	body := strings.Replace(rollingStack, "      AutoScalingGroupName: workers\n", `      AutoScalingGroupName: workers
       LifecycleHookSpecificationList:
         - {LifecycleHookName: drain, LifecycleTransition: "autoscaling:EC2_INSTANCE_TERMINATING", DefaultResult: CONTINUE, HeartbeatTimeout: 7200}
@@ -424,7 +424,7 @@ func TestARollDoesNotWaitForTerminatingHooks(t *testing.T) {
 	}
 }
 
-func TestAPersonEndsInstancesDuringARoll(t *testing.T) {
+func TestUserTerminatesInstancesDuringRoll(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	w.update(rollingStack, map[string]string{"Type": "m6i.xlarge"})
 	w.waitsFor("Waiting on 1 resource signal(s)", 1)
@@ -444,7 +444,7 @@ func TestAPersonEndsInstancesDuringARoll(t *testing.T) {
 	}
 }
 
-func TestARollWithoutCapacityGoesBack(t *testing.T) {
+func TestRollWithoutCapacityIsRolledBack(t *testing.T) {
 	w, old := startRolling(t, rollingStack, nil)
 	for _, zone := range []string{"a", "b", "c"} {
 		w.compute.SetCapacity(region+zone, "m6i.xlarge", false)
@@ -457,7 +457,7 @@ func TestARollWithoutCapacityGoesBack(t *testing.T) {
 	}
 }
 
-func TestWithoutSignalsARollPauses(t *testing.T) {
+func TestRollWithoutSignalsPauses(t *testing.T) {
 	body := strings.NewReplacer("        WaitOnResourceSignals: true\n", "", "        MinSuccessfulInstancesPercent: !Ref Percent\n", "").Replace(rollingStack)
 	w, old := startRolling(t, body, map[string]string{"Pause": "PT10S"})
 	began := w.clock.Now()
@@ -473,7 +473,7 @@ func TestWithoutSignalsARollPauses(t *testing.T) {
 	}
 }
 
-func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
+func TestReplacingUpdateCreatesNewGroup(t *testing.T) {
 	body := strings.NewReplacer("AutoScalingRollingUpdate:", "AutoScalingReplacingUpdate: {WillReplace: true}\n      AutoScalingRollingUpdate:",
 		"      AutoScalingGroupName: workers\n", "").Replace(rollingStack)
 	w, _ := startRolling(t, body, nil)
@@ -488,7 +488,7 @@ func TestAReplacingUpdateMakesAnotherGroup(t *testing.T) {
 	}
 }
 
-func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
+func TestCreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 	for what, c := range map[string]struct {
 		signals int
 		want    cfntypes.StackStatus
@@ -523,7 +523,7 @@ func TestACreationPolicyWaitsForItsShareOfInstances(t *testing.T) {
 	}
 }
 
-func TestADesiredCapacityOfTheTemplateIsRestored(t *testing.T) {
+func TestDesiredCapacityOfTemplateIsRestored(t *testing.T) {
 	body := strings.Replace(rollingStack, "      MinSize: !Ref Min\n", "      MinSize: !Ref Min\n      DesiredCapacity: !Ref Min\n", 1)
 	body = strings.Replace(body, "      AutoScalingScheduledAction: {IgnoreUnmodifiedGroupSizeProperties: true}\n", "", 1)
 	w, old := startRolling(t, body, nil)
@@ -543,7 +543,7 @@ func TestADesiredCapacityOfTheTemplateIsRestored(t *testing.T) {
 	}
 }
 
-func TestAStackMakesScheduledActions(t *testing.T) {
+func TestStackCreatesScheduledActions(t *testing.T) {
 	body := rollingStack + `  Night:
     Type: AWS::AutoScaling::ScheduledAction
     Properties: {AutoScalingGroupName: !Ref Group, DesiredCapacity: 5, Recurrence: 0 1 * * *, TimeZone: UTC}
@@ -559,7 +559,7 @@ func TestAStackMakesScheduledActions(t *testing.T) {
 	}
 }
 
-func TestAMixedGroupOfSpotInstancesRolls(t *testing.T) {
+func TestMixedGroupOfSpotInstancesRolls(t *testing.T) {
 	body := strings.Replace(rollingStack, "      LaunchTemplate: {LaunchTemplateId: !Ref Template, Version: !GetAtt Template.LatestVersionNumber}\n", `      MixedInstancesPolicy:
         InstancesDistribution: {OnDemandPercentageAboveBaseCapacity: 0}
         LaunchTemplate:

@@ -20,9 +20,9 @@ import (
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-scheduled-scaling.html
 type scheduled struct {
 	name, arn, recurrence, zone string
-	cron                        *cron // nil for a single time
+	cron                        *cron // nil for a single action
 	location                    *time.Location
-	// next is when it is due, end when it is over.
+	// next is the time of the next run; end is the time after which the action expires.
 	next     time.Time
 	end      *time.Time
 	min, max *int32
@@ -31,12 +31,12 @@ type scheduled struct {
 
 const processScheduledActions = "ScheduledActions"
 
-// maxScheduled is how many actions a group may have.
+// maxScheduled is the maximum number of actions of a group.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html
 const maxScheduled = 125
 
-// schedule carries out the scheduled actions that are due. Those whose time came
-// while the process was suspended are not made up for.
+// schedule runs the scheduled actions that are due. It skips those that were due while the process
+// was suspended.
 func (p *pass) schedule() {
 	g := p.g
 	for _, a := range slices.Clone(g.scheduled) {
@@ -58,8 +58,8 @@ func (p *pass) schedule() {
 	}
 }
 
-// rescale gives a group the sizes of a scheduled action; a desired capacity that
-// it does not name is moved into the bounds.
+// rescale applies the sizes of a scheduled action to a group; a desired capacity that the action
+// does not set moves into the bounds.
 func (g *group) rescale(now time.Time, a *scheduled) {
 	set, desired := g.settings, g.desired
 	if a.min != nil {
@@ -72,7 +72,7 @@ func (g *group) rescale(now time.Time, a *scheduled) {
 		desired = int(*a.desired)
 	}
 	if set.min > set.max {
-		return // others have changed the sizes meanwhile
+		return // other calls have changed the sizes
 	}
 	desired = min(max(desired, set.min), set.max)
 	before := g.desired
@@ -94,7 +94,7 @@ func (s *Service) putScheduledAction(ctx context.Context, in *autoscaling.PutSch
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.putScheduled(s.now(), s.partition(), request) })
 }
 
-// putScheduled adds a scheduled action or replaces one of the same name.
+// putScheduled adds a scheduled action or replaces one with the same name.
 func (g *group) putScheduled(now time.Time, partition string, in types.ScheduledUpdateGroupActionRequest) error {
 	a := &scheduled{
 		name: deref(in.ScheduledActionName), recurrence: deref(in.Recurrence), zone: deref(in.TimeZone), location: time.UTC,
@@ -117,7 +117,7 @@ func (g *group) putScheduled(now time.Time, partition string, in types.Scheduled
 	return nil
 }
 
-// check errs for what cannot be and finds out when the action is due first.
+// check validates the action and determines its first run.
 func (a *scheduled) check(now time.Time, start *time.Time) (err error) {
 	if a.zone != "" {
 		if a.location, err = time.LoadLocation(a.zone); err != nil || a.zone == "Local" {
@@ -162,7 +162,7 @@ func (s *Service) deleteScheduledAction(ctx context.Context, in *autoscaling.Del
 	return nil, s.change(ctx, in.AutoScalingGroupName, func(g *group) error { return g.deleteScheduled(deref(in.ScheduledActionName)) })
 }
 
-// failedScheduled is why one of many scheduled actions was refused.
+// failedScheduled returns the error of one action in a batch.
 func failedScheduled(name *string, err error) types.FailedScheduledUpdateGroupActionRequest {
 	return types.FailedScheduledUpdateGroupActionRequest{
 		ScheduledActionName: name, ErrorCode: aws.String(code(err)), ErrorMessage: aws.String(err.Error()),
@@ -229,13 +229,12 @@ func (a *scheduled) sdk(g *group) types.ScheduledUpdateGroupAction {
 	}
 }
 
-// cron is a recurrence: which minutes, hours, days of the month, months and days
-// of the week.
+// cron is a recurrence: minutes, hours, days of the month, months and days of the week.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PutScheduledUpdateGroupAction.html
 type cron struct {
 	fields [5][]bool
-	// anyDay and anyWeekday say that the field is a star: a day has to fit both
-	// fields if one of them is, and either of them if none is.
+	// anyDay and anyWeekday say that the field is a star. A day must match both fields if either is
+	// a star, and otherwise at least one of them.
 	anyDay, anyWeekday bool
 }
 
@@ -263,7 +262,7 @@ func parseCron(text string) (*cron, error) {
 var cronNames = strings.NewReplacer("JAN", "1", "FEB", "2", "MAR", "3", "APR", "4", "MAY", "5", "JUN", "6", "JUL", "7", "AUG", "8", "SEP", "9",
 	"OCT", "10", "NOV", "11", "DEC", "12", "SUN", "0", "MON", "1", "TUE", "2", "WED", "3", "THU", "4", "FRI", "5", "SAT", "6")
 
-// parseCronField reads items such as 5, 1-5, * and */15, with commas between.
+// parseCronField parses a comma-separated list of items such as 5, 1-5, * and */15.
 func parseCronField(text string, least, most int) ([]bool, error) {
 	field := make([]bool, most+1)
 	for item := range strings.SplitSeq(cronNames.Replace(text), ",") {
@@ -278,8 +277,7 @@ func parseCronField(text string, least, most int) ([]bool, error) {
 	return field, nil
 }
 
-// parseCronItem reads one item; where it does not say from or to when, these are
-// the bounds.
+// parseCronItem parses one item; missing ends of a range are the bounds.
 func parseCronItem(item string, least, most int) (from, to, step int, err error) {
 	span, stepText, stepped := strings.Cut(item, "/")
 	from, to, step = least, most, 1
@@ -304,8 +302,8 @@ func parseCronItem(item string, least, most int) (from, to, step int, err error)
 	return from, to, step, err
 }
 
-// next is the first minute after a time that fits; none within five years is in
-// five years.
+// next returns the first matching minute after a time, or the time five years later if none
+// matches.
 func (c *cron) next(after time.Time) time.Time {
 	t := after.Truncate(time.Minute).Add(time.Minute)
 	limit := after.AddDate(5, 0, 0)

@@ -12,9 +12,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// planProvider makes AWS::AutoScaling::ScheduledAction.
+// scheduledActionProvider implements AWS::AutoScaling::ScheduledAction.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-autoscaling-scheduledaction.html
-type planProvider struct{ s *Service }
+type scheduledActionProvider struct{ s *Service }
 
 type planProperties struct {
 	AutoScalingGroupName, Recurrence, TimeZone string
@@ -22,8 +22,8 @@ type planProperties struct {
 	MinSize, MaxSize, DesiredCapacity          *int32
 }
 
-// on runs fn on the group of an action and has it looked at.
-func (p planProvider) on(r resource.Request, fn func(*group) error) error {
+// on runs fn on the group of an action and enqueues the group.
+func (p scheduledActionProvider) on(r resource.Request, fn func(*group) error) error {
 	name, _ := property.Text(r.Properties["AutoScalingGroupName"])
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
@@ -39,7 +39,7 @@ func (p planProvider) on(r resource.Request, fn func(*group) error) error {
 	return nil
 }
 
-func (p planProvider) put(r resource.Request, name string) (resource.Result, error) {
+func (p scheduledActionProvider) put(r resource.Request, name string) (resource.Result, error) {
 	var props planProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
 		return resource.Result{}, err
@@ -60,18 +60,18 @@ func optional(text string) *string {
 	return &text
 }
 
-// Create makes a scheduled action.
-func (p planProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
+// Create creates a scheduled action.
+func (p scheduledActionProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, property.Name(r, 255, ""))
 }
 
-// Update replaces a scheduled action by one of the same name.
-func (p planProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
+// Update replaces a scheduled action with one of the same name.
+func (p scheduledActionProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, r.PhysicalID)
 }
 
-// Delete ends a scheduled action. One that was carried out once has ended itself.
-func (p planProvider) Delete(_ context.Context, r resource.Request) error {
+// Delete deletes a scheduled action. A single action that has run no longer exists.
+func (p scheduledActionProvider) Delete(_ context.Context, r resource.Request) error {
 	return p.on(r, func(g *group) error {
 		if g.deleteScheduled(r.PhysicalID) != nil {
 			return property.Missing(planType, r.PhysicalID)
@@ -81,7 +81,7 @@ func (p planProvider) Delete(_ context.Context, r resource.Request) error {
 }
 
 // Read returns a scheduled action's properties.
-func (p planProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
+func (p scheduledActionProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	props := map[string]any{}
 	err := p.on(r, func(g *group) error {
 		i := slices.IndexFunc(g.scheduled, func(a *scheduled) bool { return a.name == r.PhysicalID })

@@ -19,8 +19,8 @@ func (w *suite) schedule(in awsas.PutScheduledUpdateGroupActionInput) error {
 	return err
 }
 
-// soon waits until a condition holds while a little time goes by: a group may be
-// about to set a timer for what has just become due.
+// soon waits until a condition holds while it steps the clock slowly, because a group may not have
+// set its timer yet.
 func (w *suite) soon(what string, holds func() bool) {
 	w.t.Helper()
 	w.eventually(what, func() bool {
@@ -35,7 +35,7 @@ func (w *suite) scheduled() []types.ScheduledUpdateGroupAction {
 	return must(w.t, out, err).ScheduledUpdateGroupActions
 }
 
-func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
+func TestScheduledActionsRunWhenDue(t *testing.T) {
 	friday := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	w := startWith(t, testclock.NewFakeClock(friday))
 	w.create(w.group("g", 0, 5))
@@ -69,7 +69,7 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 		t.Errorf("the next time is %s", list[0].StartTime)
 	}
 
-	// What comes while the process is suspended is not made up for.
+	// Actions that are due while the process is suspended are skipped.
 	if _, err := w.SuspendProcesses(t.Context(), &awsas.SuspendProcessesInput{AutoScalingGroupName: aws.String("g"), ScalingProcesses: []string{"ScheduledActions"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestScheduledActionsChangeAGroupWhenTheyAreDue(t *testing.T) {
 	}
 }
 
-func TestScheduledActionsThatCannotBe(t *testing.T) {
+func TestInvalidScheduledActionsAreRefused(t *testing.T) {
 	w := start(t)
 	w.create(w.group("g", 0, 5))
 	for what, in := range map[string]awsas.PutScheduledUpdateGroupActionInput{

@@ -16,32 +16,32 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Balancers are the target groups that instances are registered with.
+// Balancers provides the target groups of instances.
 type Balancers interface {
-	// Exists reports whether there is a target group.
+	// Exists reports whether a target group exists.
 	Exists(account, region, targetGroup string) bool
-	// Register adds an instance to a target group; it errs when there is no such
-	// group.
+	// Register adds an instance to a target group. It returns an error if the target group does not
+	// exist.
 	Register(account, region, targetGroup, instanceID string) error
-	// Deregister takes an instance out of a target group.
+	// Deregister removes an instance from a target group.
 	Deregister(account, region, targetGroup, instanceID string) error
-	// Health returns how an instance fares in a target group: "unused" when it is
-	// not registered there.
+	// Health returns the health of an instance in a target group: "unused" if it is not registered
+	// there.
 	Health(account, region, targetGroup, instanceID string) elb.TargetHealthStateEnum
-	// Watch calls fn with the id of an instance when its health in a target group
-	// changed. It is to be called before the first registration.
+	// Watch calls fn with the ID of an instance when its health in a target group changes. Call
+	// Watch before the first registration.
 	Watch(fn func(instanceID string))
 }
 
-// Options are what groups work with.
+// Options are the dependencies of groups.
 type Options struct {
-	// Compute launches and ends the instances.
+	// Compute launches and terminates the instances.
 	Compute *ec2.Service
-	// Balancers have the target groups.
+	// Balancers provides the target groups.
 	Balancers Balancers
-	// Zone returns the zone of a subnet, and whether there is one.
+	// Zone returns the zone of a subnet, and whether the subnet exists.
 	Zone func(account, region, subnetID string) (zone string, ok bool)
-	// Publish emits an event on the default bus; none unless set.
+	// Publish emits an event on the default bus. By default events are dropped.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
 }
 
@@ -51,7 +51,7 @@ type Service struct {
 	options Options
 	regions place.Store[region]
 	queue   queue
-	// owners has the group of each instance.
+	// owners maps instances to their groups.
 	owners sync.Map
 }
 
@@ -63,7 +63,7 @@ type region struct {
 	groups map[string]*group
 }
 
-// New returns the service without any group.
+// New returns a service without groups.
 func New(env *resource.Env, options Options) *Service {
 	s := &Service{env: env, options: options}
 	if options.Publish == nil {
@@ -76,15 +76,15 @@ func New(env *resource.Env, options Options) *Service {
 	return s
 }
 
-// instanceChanged has the group of an instance looked at. It may be called with
-// locks held: the look itself is the queue's.
+// instanceChanged enqueues the group of an instance. It may be called with locks held, because the
+// queue reconciles the group.
 func (s *Service) instanceChanged(id string) {
 	if g, ok := s.owner(id); ok {
 		s.queue.post(g)
 	}
 }
 
-// owner returns the group that an instance belongs to.
+// owner returns the group of an instance.
 func (s *Service) owner(id string) (*group, bool) {
 	g, ok := s.owners.Load(id)
 	if !ok {
@@ -127,7 +127,7 @@ func (r *region) find(name *string) (*group, error) {
 	return g, nil
 }
 
-// change runs fn on a group under its region's lock and has the group looked at.
+// change runs fn on a group under its region's lock and enqueues the group.
 func (s *Service) change(ctx context.Context, name *string, fn func(*group) error) error {
 	r := s.at(ctx)
 	r.mu.Lock()
@@ -143,7 +143,7 @@ func (s *Service) change(ctx context.Context, name *string, fn func(*group) erro
 	return nil
 }
 
-// changeOwner is like change, for the group that an instance belongs to.
+// changeOwner is like change, for the group of an instance.
 func (s *Service) changeOwner(ctx context.Context, id *string, fn func(*group, *member) error) error {
 	r := s.at(ctx)
 	r.mu.Lock()

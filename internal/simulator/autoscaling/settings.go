@@ -23,14 +23,14 @@ var policies = []string{
 	"OldestLaunchConfiguration", "OldestLaunchTemplate",
 }
 
-// newSettings are those of a group that says nothing.
+// newSettings returns the default settings of a group.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html
 func newSettings() settings {
 	return settings{healthCheckType: checkEC2, cooldown: 300, policies: []string{"Default"}}
 }
 
-// request is what both the creation and the update of a group can say. Nil and
-// empty members say nothing.
+// request holds the common parameters of the creation and the update of a group. Nil and empty
+// members are not set.
 type request struct {
 	min, max, desired *int32
 	subnets           *string
@@ -51,8 +51,7 @@ type request struct {
 	refused           []refusal
 }
 
-// refusal is a parameter that would change what a group does and is not
-// supported.
+// refusal is an unsupported parameter that would change what a group does.
 type refusal struct {
 	given bool
 	what  string
@@ -111,7 +110,7 @@ func ofUpdate(in *autoscaling.UpdateAutoScalingGroupInput) *request {
 	}
 }
 
-// maintained reports whether a maintenance policy says anything: -1 is none.
+// maintained reports whether a maintenance policy is set: -1 means no value.
 func maintained(p *types.InstanceMaintenancePolicy) bool {
 	return p.MinHealthyPercentage != nil && *p.MinHealthyPercentage != -1 || p.MaxHealthyPercentage != nil && *p.MaxHealthyPercentage != -1
 }
@@ -122,7 +121,7 @@ func distributed(d *types.AvailabilityZoneDistribution) bool {
 	return d != nil && d.CapacityDistributionStrategy == types.CapacityDistributionStrategyBalancedOnly
 }
 
-// apply sets what the request says over what was, and checks the outcome.
+// apply merges the request over the old settings and validates the result.
 func (r *request) apply(old settings, desired int, first bool) (next settings, capacity int, err error) {
 	if err := r.check(); err != nil {
 		return old, 0, err
@@ -210,8 +209,8 @@ func (r *request) applyRest(s *settings) {
 	}
 }
 
-// capacity is the desired capacity that the request leads to. Without one of its
-// own, it is moved into the bounds.
+// capacity returns the desired capacity after the request. If the request does not set one, the
+// current one moves into the bounds.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_UpdateAutoScalingGroup.html
 func (r *request) capacity(s *settings, desired int, first bool) (int, error) {
 	switch {
@@ -229,7 +228,7 @@ func (r *request) capacity(s *settings, desired int, first bool) (int, error) {
 	return min(max(desired, s.min), s.max), nil
 }
 
-// check errs for settings that no group can have.
+// check returns an error for invalid settings.
 func (s *settings) check() error {
 	if len(s.subnets) == 0 {
 		return validation("At least one Availability Zone or VPC Subnet is required.")
@@ -277,7 +276,7 @@ func (s *settings) checkMixed() error {
 	return checkDistribution(s.mixed.InstancesDistribution)
 }
 
-// checkDistribution errs for shares of on-demand and spot that cannot be.
+// checkDistribution returns an error for invalid shares of on-demand and spot instances.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
 func checkDistribution(d *types.InstancesDistribution) error {
 	if d == nil {

@@ -15,7 +15,7 @@ const (
 	maxTags       = 50
 )
 
-// ownTags are the tags of a group's creation.
+// ownTags returns the tags in a group's creation.
 func ownTags(name string, tags []types.Tag) ([]types.Tag, error) {
 	var own []types.Tag
 	for _, t := range tags {
@@ -33,7 +33,7 @@ func ownTags(name string, tags []types.Tag) ([]types.Tag, error) {
 	return own, nil
 }
 
-// withTag returns tags with one set, in order of their keys.
+// withTag returns tags with one added or changed, ordered by key.
 func withTag(tags []types.Tag, t types.Tag) []types.Tag {
 	propagate := deref(t.PropagateAtLaunch)
 	tag := types.Tag{Key: t.Key, Value: aws.String(deref(t.Value)), PropagateAtLaunch: &propagate}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// attach adds target groups to a group; its instances are registered next.
+// attach adds target groups to a group; its instances are then registered.
 func (s *Service) attach(ctx context.Context, name *string, arns []string) error {
 	if err := s.checkTargets(s.at(ctx), arns); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s *Service) attach(ctx context.Context, name *string, arns []string) error
 	})
 }
 
-// detach takes target groups from a group; its instances are deregistered next.
+// detach removes target groups from a group; its instances are then deregistered.
 func (s *Service) detach(ctx context.Context, name *string, arns []string) error {
 	return s.change(ctx, name, func(g *group) error {
 		for _, arn := range arns {
@@ -63,7 +63,7 @@ func (s *Service) detachTrafficSources(ctx context.Context, in *autoscaling.Deta
 	return nil, s.detach(ctx, in.AutoScalingGroupName, sources(in.TrafficSources))
 }
 
-// targetState is how far a group is with registering at a target group.
+// targetState returns the state of a group's registration with a target group.
 func (g *group) targetState(arn string) string {
 	for _, m := range g.members {
 		if m.state == types.LifecycleStateInService && !m.leaving && !slices.Contains(m.registered, arn) {

@@ -69,8 +69,8 @@ func (e *Engine) createChangeSet(ctx context.Context, in *awscfn.CreateChangeSet
 	return &awscfn.CreateChangeSetOutput{Id: aws.String(cs.id), StackId: aws.String(s.id)}, nil
 }
 
-// changeSetStack finds the stack of a new change set, or makes one for a type
-// that begins a stack. It comes locked.
+// changeSetStack returns the locked stack of a new change set. It creates the stack if the type of
+// the change set requires that.
 func (e *Engine) changeSetStack(ctx context.Context, in *awscfn.CreateChangeSetInput, kind types.ChangeSetType) (*stack, func(), error) {
 	sp := e.here(ctx)
 	s := (*stack)(nil)
@@ -101,7 +101,7 @@ func (e *Engine) changeSetStack(ctx context.Context, in *awscfn.CreateChangeSetI
 	return s, s.mu.Unlock, nil
 }
 
-// checkImportRequest refuses an import that names what the template lacks.
+// checkImportRequest rejects an import of resources that the template does not contain.
 func (s *stack) checkImportRequest(cs *changeSet) error {
 	if cs.kind != types.ChangeSetTypeImport {
 		if len(cs.imports) > 0 {
@@ -134,7 +134,7 @@ func (s *stack) checkImportRequest(cs *changeSet) error {
 	return nil
 }
 
-// findChangeSet finds a change set by its ID, or by name and stack.
+// findChangeSet returns a change set by its ID, or by name and stack.
 func (e *Engine) findChangeSet(ctx context.Context, name, stackName *string) (*stack, *changeSet, func(), error) {
 	wanted := aws.ToString(name)
 	candidates := []*stack{}
@@ -183,7 +183,7 @@ func (e *Engine) describeChangeSet(ctx context.Context, in *awscfn.DescribeChang
 	return out, nil
 }
 
-// shownChange leaves values out unless they were asked for.
+// shownChange omits values unless the request asks for them.
 func shownChange(change types.ResourceChange, values bool) *types.ResourceChange {
 	if values {
 		return &change
@@ -224,7 +224,8 @@ func (e *Engine) deleteChangeSet(ctx context.Context, in *awscfn.DeleteChangeSet
 		return nil, err
 	}
 	defer unlock()
-	// One that was executed goes: the CDK deletes its own of the last deployment, as all have one name.
+	// An executed change set can be deleted: the CDK deletes the one of the last deployment,
+	// because all have the same name.
 	// https://github.com/aws/aws-cdk-cli/blob/main/packages/%40aws-cdk/toolkit-lib/lib/api/deployments/deploy-stack.ts
 	if cs.execution == types.ExecutionStatusExecuteInProgress {
 		return nil, wire.Errorf("InvalidChangeSetStatus", "ChangeSet [%s] cannot be deleted in its current status of [%s]", cs.id, cs.status)

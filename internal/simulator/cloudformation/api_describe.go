@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// pageSize is how many items an answer of a list has. AWS documents one
-// megabyte; its answers have a hundred items.
+// pageSize is the number of items in a page of a list. AWS documents a limit of one megabyte; its
+// responses have a hundred items.
 const pageSize = 100
 
 func (e *Engine) describeStacks(ctx context.Context, in *awscfn.DescribeStacksInput) (*awscfn.DescribeStacksOutput, error) {
@@ -79,7 +79,7 @@ func (s *stack) driftStatus() types.StackDriftStatus {
 	return s.drift.status
 }
 
-// shownParameters are the parameters with NoEcho values masked.
+// shownParameters returns the parameters with NoEcho values masked.
 func (rev *revision) shownParameters() []types.Parameter {
 	var out []types.Parameter
 	for _, name := range slices.Sorted(maps.Keys(rev.parameters)) {
@@ -93,7 +93,7 @@ func (rev *revision) shownParameters() []types.Parameter {
 	return out
 }
 
-// live lists the stacks that exist, newest first.
+// live returns the existing stacks, newest first.
 func (sp *space) live() []*stack {
 	sp.mu.RLock()
 	defer sp.mu.RUnlock()
@@ -221,7 +221,7 @@ func (e *Engine) describeStackResources(ctx context.Context, in *awscfn.Describe
 	return out, nil
 }
 
-// owner finds the stack that a physical resource belongs to.
+// owner returns the stack that owns a physical resource.
 func (e *Engine) owner(ctx context.Context, physicalID string) string {
 	for _, s := range e.here(ctx).live() {
 		s.mu.Lock()

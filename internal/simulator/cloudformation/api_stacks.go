@@ -37,8 +37,8 @@ func given(parameters []types.Parameter) map[string]eval.Given {
 	return out
 }
 
-// claim enters a request token. A repeated one is the same request again, and
-// answered the same; for another operation it is an error.
+// claim records a request token. A repeated token of the same operation is a retry and gets the
+// same response; for another operation it is an error.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func (s *stack) claim(token *string, operation string) (again bool, err error) {
 	if token == nil {
@@ -105,7 +105,7 @@ func (e *Engine) createStack(ctx context.Context, in *awscfn.CreateStackInput) (
 	return &awscfn.CreateStackOutput{StackId: aws.String(s.id)}, nil
 }
 
-// createdBefore answers a creation of a name that exists.
+// createdBefore responds to the creation of a stack whose name exists.
 func (s *stack) createdBefore(token *string) (*awscfn.CreateStackOutput, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *stack) createdBefore(token *string) (*awscfn.CreateStackOutput, error) 
 	return nil, wire.Errorf("AlreadyExistsException", "Stack [%s] already exists", s.name)
 }
 
-// policyText reads a stack policy given as text or by URL.
+// policyText returns a stack policy from its text or URL.
 func (e *Engine) policyText(ctx context.Context, body, address *string) (string, error) {
 	text := aws.ToString(body)
 	if address != nil {
@@ -135,7 +135,7 @@ func (e *Engine) policyText(ctx context.Context, body, address *string) (string,
 	return text, err
 }
 
-// updatable has the statuses in which a stack can be updated.
+// updatable reports whether a stack in the status can be updated.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
 func updatable(status types.StackStatus) bool {
 	return slices.Contains([]types.StackStatus{
@@ -199,7 +199,7 @@ func (e *Engine) updateStack(ctx context.Context, in *awscfn.UpdateStackInput) (
 	return &awscfn.UpdateStackOutput{StackId: aws.String(s.id)}, nil
 }
 
-// sameTypes refuses an update that changes the type of a resource.
+// sameTypes rejects an update that changes the type of a resource.
 func (s *stack) sameTypes(rev *revision) error {
 	var changed []string
 	for id, r := range rev.template.Resources {
@@ -216,7 +216,7 @@ func (s *stack) sameTypes(rev *revision) error {
 
 func (e *Engine) deleteStack(ctx context.Context, in *awscfn.DeleteStackInput) (*awscfn.DeleteStackOutput, error) {
 	if name := aws.ToString(in.StackName); name != "" && e.here(ctx).find(name) == nil {
-		return &awscfn.DeleteStackOutput{}, nil // deleting what is gone succeeds
+		return &awscfn.DeleteStackOutput{}, nil // deleting a deleted stack succeeds
 	}
 	s, unlock, err := e.theStack(ctx, in.StackName, noStackWithID)
 	if err != nil {
@@ -317,8 +317,8 @@ func (e *Engine) continueUpdateRollback(ctx context.Context, in *awscfn.Continue
 	return &awscfn.ContinueUpdateRollbackOutput{}, nil
 }
 
-// rollbackStack returns a stack whose rollback was disabled to its last good
-// state. https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_RollbackStack.html
+// rollbackStack returns a stack whose rollback was disabled to its last stable state.
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_RollbackStack.html
 func (e *Engine) rollbackStack(ctx context.Context, in *awscfn.RollbackStackInput) (*awscfn.RollbackStackOutput, error) {
 	s, unlock, err := e.theStack(ctx, in.StackName, noStack)
 	if err != nil {

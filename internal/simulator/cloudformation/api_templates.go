@@ -100,7 +100,7 @@ func (e *Engine) getTemplateSummary(ctx context.Context, in *awscfn.GetTemplateS
 	out := &awscfn.GetTemplateSummaryOutput{
 		Description: optional(t.Description), Capabilities: capabilities, CapabilitiesReason: optional(reason),
 		DeclaredTransforms: t.Transforms, Version: optional(t.FormatVersion),
-		Parameters: []types.ParameterDeclaration{}, // the aws command relies on its being there
+		Parameters: []types.ParameterDeclaration{}, // the AWS CLI requires it
 	}
 	if t.Metadata != nil {
 		out.Metadata = aws.String(compact(t.Metadata.Interface()))

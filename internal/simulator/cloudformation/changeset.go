@@ -30,7 +30,7 @@ type changeSet struct {
 
 const noChangesReason = "The submitted information didn't contain changes. Submit different information to create a change set."
 
-// compute fills the change set in, as CloudFormation does after the call.
+// compute computes the changes, as CloudFormation does after the call returns.
 func (s *stack) compute(cs *changeSet) {
 	fail := func(reason string) {
 		cs.status, cs.reason, cs.execution = types.ChangeSetStatusFailed, reason, types.ExecutionStatusUnavailable
@@ -71,7 +71,7 @@ func asImports(changes []types.ResourceChange, imports []types.ResourceToImport)
 	return changes
 }
 
-// changeSet finds a change set by name or ID.
+// changeSet returns a change set by name or ID.
 func (s *stack) changeSet(nameOrID string) *changeSet {
 	for _, cs := range s.changeSets {
 		if cs.name == nameOrID || cs.id == nameOrID {
@@ -81,7 +81,7 @@ func (s *stack) changeSet(nameOrID string) *changeSet {
 	return nil
 }
 
-// execute starts what a change set describes.
+// execute starts the operation of a change set.
 func (s *stack) execute(cs *changeSet, disableRollback *bool, retainExceptOnCreate bool) error {
 	if cs.execution != types.ExecutionStatusAvailable {
 		return wire.Errorf("InvalidChangeSetStatus", "ChangeSet [%s] cannot be executed in its current status of [%s]", cs.id, cs.status)
@@ -129,7 +129,7 @@ func (s *stack) checkExecutable(cs *changeSet) error {
 	return nil
 }
 
-// importedID is the physical ID that an import's identifier names.
+// importedID returns the physical ID in an import's identifier.
 func importedID(r types.ResourceToImport) string {
 	values := make([]string, 0, len(r.ResourceIdentifier))
 	for _, v := range r.ResourceIdentifier {

@@ -103,7 +103,7 @@ func TestChangeSetWithoutChanges(t *testing.T) {
 	expectError(t, err, "ChangeSetNotFound", "ChangeSet [none] does not exist")
 }
 
-func TestChangeSetSaysWhatFollowsFromAReplacement(t *testing.T) {
+func TestChangeSetShowsConsequencesOfReplacement(t *testing.T) {
 	w := newSuite(t, nil)
 	template := func(name string) string {
 		return `{"Parameters": {"Name": {"Type": "String", "Default": "` + name + `"}}, "Resources": {
@@ -214,7 +214,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// An update makes what was planned before it obsolete, and a change set that was executed makes room for the next of its name.
+// An update makes earlier change sets obsolete, and the name of an executed change set can be
+// reused.
 func TestChangeSetsAfterAnUpdate(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("planned", streamTemplate)

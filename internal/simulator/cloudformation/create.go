@@ -59,8 +59,8 @@ func (s *stack) createDone() {
 	s.operationEnded(true, "")
 }
 
-// failureText says which resources failed, as a stack's status reason does. It
-// ends in a blank, as AWS's does.
+// failureText returns the status reason of a stack for failed resources. Like AWS's, it ends in a
+// space.
 func failureText(verb string, ids []string) string {
 	if len(ids) == 0 {
 		return ""
@@ -78,15 +78,15 @@ func (s *stack) failedIDs(status types.ResourceStatus) []string {
 	return out
 }
 
-// createStep makes one resource.
+// createStep creates one resource.
 func (s *stack) createStep(st *step) {
 	m := &member{id: st.id, kind: s.revision.template.Resources[st.id].Type, definition: s.revision.template.Resources[st.id]}
 	s.members[st.id] = m
 	s.make(st, m, types.ResourceStatusCreateInProgress, types.ResourceStatusCreateComplete, types.ResourceStatusCreateFailed)
 }
 
-// make creates the physical resource of a member. An update that replaces does
-// the same under other statuses.
+// make creates the physical resource of a member. A replacing update does the same with other
+// statuses.
 func (s *stack) make(st *step, m *member, running, complete, failed types.ResourceStatus) {
 	if running == types.ResourceStatusCreateInProgress {
 		s.setMember(m, running, "")
@@ -151,7 +151,7 @@ func cancelText(failed types.ResourceStatus) string {
 	return "Resource update cancelled"
 }
 
-// validate returns what a resource handler would say of the properties.
+// validate returns a resource handler's message about invalid properties.
 func (s *stack) validate(m *member, properties map[string]any) string {
 	t, ok := s.engine.registry.Type(m.kind)
 	if !ok {
@@ -164,7 +164,7 @@ func (s *stack) validate(m *member, properties map[string]any) string {
 	return "Properties validation failed for resource " + m.id + " with message: [" + strings.Join(problems, ", ") + "]"
 }
 
-// createFailed begins what OnFailure and DisableRollback ask for.
+// createFailed starts the action that OnFailure and DisableRollback specify.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func (s *stack) createFailed(reason string) {
 	switch {
@@ -180,7 +180,7 @@ func (s *stack) createFailed(reason string) {
 	}
 }
 
-// rollbackCreate deletes what a failed creation made.
+// rollbackCreate deletes the resources of a failed creation.
 func (s *stack) rollbackCreate(reason string) {
 	s.setStatus(types.StackStatusRollbackInProgress, reason)
 	s.post(func() {
@@ -200,7 +200,7 @@ func (s *stack) rollbackCreate(reason string) {
 	})
 }
 
-// operationEnded tells whoever waits for the stack, which is its parent.
+// operationEnded notifies the parent of a nested stack.
 func (s *stack) operationEnded(ok bool, reason string) {
 	s.abandon()
 	s.settings.policyDuringUpdate = ""

@@ -49,15 +49,15 @@ func TestCreateRunsThroughStatusesAndEvents(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
-func TestDeletedStackStaysKnownByID(t *testing.T) {
+func TestDeletedStackIsFoundByID(t *testing.T) {
 	w := newSuite(t, nil)
-	id := aws.ToString(w.createAndWait("gone", streamTemplate).StackId)
-	w.delete("gone")
+	id := aws.ToString(w.createAndWait("deleted", streamTemplate).StackId)
+	w.delete("deleted")
 	w.waitFor(id, types.StackStatusDeleteComplete)
-	_, err := w.DescribeStacks(t.Context(), &awscfn.DescribeStacksInput{StackName: aws.String("gone")})
-	expectError(t, err, "ValidationError", "Stack with id gone does not exist")
-	w.delete("gone") // deleting what is gone succeeds
-	if again := aws.ToString(w.createAndWait("gone", streamTemplate).StackId); again == id {
+	_, err := w.DescribeStacks(t.Context(), &awscfn.DescribeStacksInput{StackName: aws.String("deleted")})
+	expectError(t, err, "ValidationError", "Stack with id deleted does not exist")
+	w.delete("deleted") // deleting a deleted stack succeeds
+	if again := aws.ToString(w.createAndWait("deleted", streamTemplate).StackId); again == id {
 		t.Error("a new stack of the name has the old ID")
 	}
 }

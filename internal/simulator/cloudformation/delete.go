@@ -10,17 +10,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// deletion is how the stack is being deleted.
+// deletion holds the options of a stack's deletion.
 type deletion struct {
-	// retain names resources to be left alone.
+	// retain lists the resources to retain.
 	retain map[string]bool
-	// force leaves alone whatever cannot be deleted.
+	// force retains resources that cannot be deleted.
 	force bool
 	// onFailure says that the deletion follows a failed creation.
 	onFailure bool
 }
 
-// beginDelete starts the deletion, from whatever the stack is doing.
+// beginDelete starts the deletion and interrupts any running operation.
 func (s *stack) beginDelete(d *deletion) {
 	s.abandon()
 	s.deleting = d
@@ -28,10 +28,10 @@ func (s *stack) beginDelete(d *deletion) {
 	s.post(s.deleteAll)
 }
 
-// teardownOrder has every member, those that need others first.
+// teardownOrder maps every member to those that must be deleted before it.
 func (s *stack) teardownOrder() map[string][]string {
 	dependencies := map[string][]string{}
-	if s.revision != nil { // a stack in review has none
+	if s.revision != nil { // a stack in review has no revision
 		dependencies = s.revision.dependencies
 	}
 	return reversed(slices.Collect(maps.Keys(s.members)), dependencies)
@@ -57,7 +57,7 @@ func (s *stack) deleteAll() {
 	})
 }
 
-// deleteLeftovers tries what clean-ups of former updates left behind.
+// deleteLeftovers retries the deletions that failed in clean-ups of former updates.
 func (s *stack) deleteLeftovers() []string {
 	var failed []string
 	for _, m := range s.leftovers {
@@ -78,7 +78,7 @@ func deleteWith(ctx context.Context, p resource.Provider, r resource.Request) (r
 	return resource.Result{}, p.Delete(ctx, r)
 }
 
-// deleteStep deletes one member on the way to the stack's end.
+// deleteStep deletes one member when the stack is deleted.
 func (s *stack) deleteStep(st *step) {
 	m := s.members[st.id]
 	policy := ""
@@ -86,7 +86,7 @@ func (s *stack) deleteStep(st *step) {
 		policy = m.definition.DeletionPolicy
 	}
 	keep := policy == "Retain" || policy == "RetainExceptOnCreate" && !s.deleting.onFailure || s.deleting.retain[m.id]
-	s.remove(st, m, fateOf(policy, keep))
+	s.remove(st, m, removalOf(policy, keep))
 }
 
 // rollbackDeleteStep deletes one member of a failed creation.
@@ -97,31 +97,31 @@ func (s *stack) rollbackDeleteStep(st *step) {
 	if m.definition != nil {
 		policy = m.definition.DeletionPolicy
 	}
-	s.remove(st, m, fateOf(policy, policy == "Retain" && !s.settings.retainExceptOnCreate))
+	s.remove(st, m, removalOf(policy, policy == "Retain" && !s.settings.retainExceptOnCreate))
 }
 
-// fate is what becomes of the physical resource of a member that goes.
-type fate int
+// removal says what to do with the physical resource of a removed member.
+type removal int
 
 const (
-	fateDelete fate = iota
-	fateSnapshot
-	fateKeep
+	removalDelete removal = iota
+	removalSnapshot
+	removalKeep
 )
 
-func fateOf(policy string, keep bool) fate {
+func removalOf(policy string, keep bool) removal {
 	switch {
 	case keep:
-		return fateKeep
+		return removalKeep
 	case policy == "Snapshot":
-		return fateSnapshot
+		return removalSnapshot
 	}
-	return fateDelete
+	return removalDelete
 }
 
-// remove deletes a member's physical resource, after a snapshot if its policy
-// asks for one, or skips it when it is to be kept.
-func (s *stack) remove(st *step, m *member, f fate) {
+// remove deletes a member's physical resource, after a snapshot if its policy asks for one, or
+// skips it if it is to be kept.
+func (s *stack) remove(st *step, m *member, f removal) {
 	switch {
 	case m.status == types.ResourceStatusDeleteComplete || m.status == types.ResourceStatusDeleteSkipped:
 		st.succeed()
@@ -130,7 +130,7 @@ func (s *stack) remove(st *step, m *member, f fate) {
 		s.setMember(m, types.ResourceStatusDeleteComplete, "")
 		st.succeed()
 		return
-	case f == fateKeep:
+	case f == removalKeep:
 		s.setMember(m, types.ResourceStatusDeleteSkipped, "")
 		st.succeed()
 		return
@@ -142,7 +142,7 @@ func (s *stack) remove(st *step, m *member, f fate) {
 	}
 	r := s.request(m, st.token)
 	r.Properties = m.properties
-	if f == fateSnapshot {
+	if f == removalSnapshot {
 		if err := s.snapshot(m, r); err != nil {
 			s.removed(st, m, handlerText(err, st.token))
 			return
@@ -158,7 +158,7 @@ func (s *stack) remove(st *step, m *member, f fate) {
 	})
 }
 
-// deletionReason is why a resource was not deleted; "" if it is gone.
+// deletionReason returns why a resource was not deleted, or "" if it no longer exists.
 func deletionReason(err error, token string) string {
 	if err == nil || isNotFound(err) {
 		return ""

@@ -38,7 +38,7 @@ func TestDeleteFailureAndRetain(t *testing.T) {
 	}
 }
 
-func TestRetainNeedsAFailedDeletion(t *testing.T) {
+func TestRetainRequiresFailedDeletion(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("fine", two("1", "1", ""))
 	_, err := w.DeleteStack(t.Context(), &awscfn.DeleteStackInput{StackName: aws.String("fine"), RetainResources: []string{"First"}})
@@ -65,7 +65,7 @@ func TestTerminationProtection(t *testing.T) {
 	w.delete("safe")
 }
 
-func TestDeletionInterruptsACreation(t *testing.T) {
+func TestDeletionInterruptsCreation(t *testing.T) {
 	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Latency = func(string, string) time.Duration { return time.Minute }
@@ -85,7 +85,7 @@ func TestDeletionInterruptsACreation(t *testing.T) {
 	}
 }
 
-func TestStackThatIsBeingUpdatedCannotBeDeleted(t *testing.T) {
+func TestStackCannotBeDeletedDuringUpdate(t *testing.T) {
 	w := newSuite(t, fakeTime)
 	w.createAndWait("busy", two("1", "1", ""))
 	w.faults.Add(fault.Rule{ResourceType: "AWS::SQS::Queue", Operation: "Update", Latency: time.Hour})

@@ -1,27 +1,25 @@
-// Package cloudformation is AWS CloudFormation in the simulator: the API, and
-// the engine that turns templates into resources.
+// Package cloudformation simulates AWS CloudFormation: the API, and the engine that turns templates
+// into resources.
 //
-// An [Engine] keeps the stacks of every account and region. Its [Engine.Service]
-// speaks CloudFormation's Query protocol; what a stack's resources are made of
-// is asked of [resource.Provider]s, and of the CloudFormation schema for every
-// type that has none.
+// An [Engine] keeps the stacks of every account and region. Its [Engine.Service] serves
+// CloudFormation's Query protocol. [resource.Provider]s create a stack's resources; types without a
+// provider are simulated from their CloudFormation schema.
 //
-// How a stack moves:
+// A stack operation proceeds as follows:
 //
-//   - A call of the API checks its input, records the operation on the stack
-//     (its status and first event) and hands the stack to the queue.
-//   - The queue runs a stack on at most one goroutine at a time, so that one
-//     stack's steps follow one another while different stacks go in parallel. A
-//     step never waits: what takes time is put back into the queue by the
-//     injected clock.
-//   - A graph of resource steps (create, update, replace, delete) is walked as
-//     dependencies finish. When it ends, the operation's next phase begins:
-//     clean-up, rollback, or the end.
+//   - An API call validates its input, records the operation on the stack (its status and first
+//     event) and adds the stack to the queue.
+//   - The queue runs a stack on at most one goroutine at a time, so that the steps of one stack run
+//     in sequence while different stacks run in parallel. A step never waits: the injected clock
+//     adds the stack to the queue again when a delay is over.
+//   - A graph of resource steps (create, update, replace, delete) is walked as dependencies finish.
+//     When it ends, the operation's next phase begins: clean-up, rollback, or the end.
 //
-// A group whose update policy says so is rolled after it was updated, forwards and
-// back: package rolling decides, a rollout of the engine does. It is driven by
-// changes of the group, by signals and by timers, never by looking again and again.
+// If a group's update policy asks for it, an update or its rollback also replaces the group's
+// instances: package rolling decides what to do, and a rollout of the engine does it. Changes of
+// the group, signals and timers trigger it; it never polls.
 //
-// Statuses, events and texts are AWS's; a behaviour that cannot be had is
-// refused with AWS's error, never with made-up success.
+// Statuses, events and messages are those of AWS. Anything that the simulator does not implement
+// fails with AWS's error; the simulator never
+// pretends to succeed.
 package cloudformation

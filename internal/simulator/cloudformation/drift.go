@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// driftState is what the last detection found for a stack.
+// driftState is the result of a stack's last drift detection.
 type driftState struct {
 	status  types.StackDriftStatus
 	checked *time.Time
@@ -33,14 +33,14 @@ type driftDetection struct {
 	drifted int32
 }
 
-// driftDone has the statuses in which drift can be detected.
+// driftDone lists the statuses in which drift can be detected.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-drift.html
 var driftDone = []types.StackStatus{
 	types.StackStatusCreateComplete, types.StackStatusUpdateComplete, types.StackStatusUpdateRollbackComplete,
 	types.StackStatusUpdateRollbackFailed, types.StackStatusImportComplete, types.StackStatusImportRollbackComplete,
 }
 
-// detect compares every member, or those named, with what its provider reads.
+// detect compares every member, or only the named ones, with what its provider reads.
 func (s *stack) detect(d *driftDetection, only []string) {
 	now := s.engine.now()
 	drifted, checked := int32(0), 0
@@ -69,7 +69,7 @@ func (s *stack) detect(d *driftDetection, only []string) {
 	d.status, d.result, d.drifted = types.StackDriftDetectionStatusDetectionComplete, result, drifted
 }
 
-// compare reads one member and says how it differs from its template.
+// compare reads one member and returns its differences from the template.
 func (s *stack) compare(m *member) *types.StackResourceDrift {
 	now := s.engine.now()
 	out := &types.StackResourceDrift{
@@ -128,8 +128,8 @@ func only(actual, expected map[string]any) map[string]any {
 	return out
 }
 
-// onlyExpectedTags leaves out tags that the template does not name: the stack's
-// own are on every resource.
+// onlyExpectedTags omits tags that the template does not name, because every resource also has the
+// stack's tags.
 func onlyExpectedTags(expected, live any) any {
 	wanted, _ := expected.([]any)
 	have, ok := live.([]any)
@@ -151,7 +151,7 @@ func onlyExpectedTags(expected, live any) any {
 	return out
 }
 
-// differences lists where live properties differ from expected ones.
+// differences appends the differences between expected and live properties to out.
 func differences(path []string, expected, live any, out *[]types.PropertyDifference) {
 	add := func(kind types.DifferenceType) {
 		*out = append(*out, types.PropertyDifference{
@@ -183,8 +183,8 @@ func plain(v any) string {
 	return compact(v)
 }
 
-// sameValue compares without regard to how a number is kept and to the order of
-// a list, which services do not keep.
+// sameValue compares values but ignores the representation of a number and the order of a list,
+// which services do not keep.
 func sameValue(a, b any) bool {
 	left, leftList := a.([]any)
 	right, rightList := b.([]any)

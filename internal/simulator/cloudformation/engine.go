@@ -18,46 +18,43 @@ const (
 	OpUpdate = "Update"
 	OpDelete = "Delete"
 	OpRead   = "Read"
-	// OpSnapshot keeps a resource before it is deleted.
+	// OpSnapshot takes a snapshot of a resource before it is deleted.
 	OpSnapshot = "Snapshot"
 )
 
-// Options say what an [Engine] works with.
+// Options configure an [Engine].
 type Options struct {
-	// Env gives the clock and the partition.
+	// Env provides the clock and the partition.
 	Env *resource.Env
-	// Providers make the resources of the types that have a service behind
-	// them, by CloudFormation type. Every other type is simulated from its
-	// schema.
+	// Providers back CloudFormation types with a simulated service, by type. All other types are
+	// simulated from their schema.
 	Providers map[string]resource.Provider
-	// Registry holds the resource schemas; [schema.Default] when nil.
+	// Registry holds the resource schemas. The default is [schema.Default].
 	Registry *schema.Registry
-	// Faults are consulted before each operation on a resource: rules with
-	// Service "cloudformation", Operation [OpCreate], [OpUpdate], [OpDelete],
-	// [OpRead] or [OpSnapshot], the ResourceType and, as Name, the logical ID. Nil
-	// means none.
+	// Faults are consulted before each operation on a resource: rules with Service
+	// "cloudformation", Operation [OpCreate], [OpUpdate], [OpDelete], [OpRead] or [OpSnapshot], the
+	// ResourceType and, as Name, the logical ID. The default is none.
 	Faults *fault.Injector
-	// Policies limit what CloudFormation may do in the name of whoever began an
-	// operation: one action for each operation on a resource. Nil means anything.
+	// Policies limit what CloudFormation may do for the principal that started an operation: each
+	// operation on a resource needs one action. The default allows everything.
 	Policies *access.Policies
-	// Publish sends an event to EventBridge's default bus. Nil means nowhere.
+	// Publish sends an event to EventBridge's default bus. The default drops events.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
-	// Notify publishes to an SNS topic that a stack names in NotificationARNs.
-	// Nil means nowhere.
+	// Notify publishes to an SNS topic in a stack's NotificationARNs. The default drops
+	// notifications.
 	Notify func(ctx context.Context, account, region, topicARN, subject, message string) error
-	// FetchS3 reads an object for TemplateURL, StackPolicyURL and
-	// AWS::Include. Nil refuses them.
+	// FetchS3 reads an object for TemplateURL, StackPolicyURL and AWS::Include. Without it, they
+	// are refused.
 	FetchS3 func(ctx context.Context, bucket, key string) ([]byte, error)
-	// SSMParameter reads a parameter of the Parameter Store, for parameters of
-	// type AWS::SSM::Parameter::… and for {{resolve:ssm:…}}; a version follows the
-	// name after a colon. Nil refuses them.
+	// SSMParameter reads a parameter from Parameter Store, for parameters of type
+	// AWS::SSM::Parameter::… and for {{resolve:ssm:…}}. The name may end in a colon and a version.
+	// Without it, they are refused.
 	SSMParameter func(ctx context.Context, account, region, name string) (value string, err error)
-	// Latency says how long an operation on a resource of a type takes. Nil
-	// means no time at all.
+	// Latency returns how long an operation on a resource of a type takes. The default is no time.
 	Latency func(resourceType, operation string) time.Duration
 }
 
-// Engine holds the stacks of all accounts and regions and moves them.
+// Engine keeps the stacks of all accounts and regions and executes their operations.
 type Engine struct {
 	options  Options
 	registry *schema.Registry
@@ -84,7 +81,7 @@ func New(options Options) *Engine {
 	}
 }
 
-// space returns what an account has in a region.
+// space returns the stacks of an account in a region.
 func (e *Engine) space(p place) *space {
 	if s, ok := e.spaces.Load(p); ok {
 		return s.(*space)
@@ -102,7 +99,7 @@ func (e *Engine) partition() string {
 	return e.options.Env.Partition
 }
 
-// provider returns who makes resources of a type.
+// provider returns the provider of a resource type.
 func (e *Engine) provider(resourceType string) resource.Provider {
 	if p, ok := e.options.Providers[resourceType]; ok {
 		return p
@@ -110,7 +107,7 @@ func (e *Engine) provider(resourceType string) resource.Provider {
 	return e.backing.Provider(resourceType)
 }
 
-// latency is how long an operation on a resource takes, without faults.
+// latency returns how long an operation on a resource takes, without faults.
 func (e *Engine) latency(resourceType, operation string) time.Duration {
 	if e.options.Latency == nil {
 		return 0
@@ -118,6 +115,6 @@ func (e *Engine) latency(resourceType, operation string) time.Duration {
 	return e.options.Latency(resourceType, operation)
 }
 
-// Simulated returns the resources that are simulated from their schema, so that
-// a test can look at them or change them behind CloudFormation's back.
+// Simulated returns the resources that are simulated from their schema, so that a test can read or
+// change them without CloudFormation.
 func (e *Engine) Simulated() *simulated.Store { return e.backing }

@@ -14,7 +14,7 @@ const stackType = "AWS::CloudFormation::Stack"
 
 func newUUID() string { return uuid.NewString() }
 
-// setStatus moves the stack and records the event.
+// setStatus sets the status of the stack and records the event.
 func (s *stack) setStatus(status types.StackStatus, reason string) {
 	s.status, s.reason = status, reason
 	s.record(types.StackEvent{
@@ -27,7 +27,7 @@ func (s *stack) setStatus(status types.StackStatus, reason string) {
 	})
 }
 
-// setMember moves a resource and records the event.
+// setMember sets the status of a resource and records the event.
 func (s *stack) setMember(m *member, status types.ResourceStatus, reason string) {
 	m.status, m.reason, m.changed = status, reason, s.engine.now()
 	now := m.changed.UTC().Format("2006-01-02T15:04:05.000Z")
@@ -57,8 +57,8 @@ func (s *stack) record(event types.StackEvent) {
 	s.outbox = append(s.outbox, event)
 }
 
-// flush publishes what was recorded, in order, without the stack's lock. Only
-// the goroutine that runs the stack calls it.
+// flush publishes the recorded events in order, without the stack's lock. Only the goroutine that
+// runs the stack calls it.
 func (s *stack) flush() {
 	s.mu.Lock()
 	events := s.outbox
@@ -99,9 +99,9 @@ func (s *stack) publish(event *types.StackEvent) {
 	publish(s.background(), s.space.account, s.space.region, "aws.cloudformation", detailType, []string{s.id}, detail)
 }
 
-// notify sends an event to the stack's SNS topics, in the form that
+// notify sends an event to the stack's SNS topics, with one field per line; see notification
+// options in
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cfn-console-create-stack.html
-// calls notification options: one line a field.
 func (s *stack) notify(event *types.StackEvent, topics []string) {
 	if s.engine.options.Notify == nil || len(topics) == 0 {
 		return
@@ -125,7 +125,7 @@ func (s *stack) notify(event *types.StackEvent, topics []string) {
 	line("StackName", s.name)
 	line("ClientRequestToken", token)
 	for _, topic := range topics {
-		// A topic that is gone does not stop the stack.
+		// A deleted topic does not stop the stack.
 		_ = s.engine.options.Notify(s.background(), s.space.account, s.space.region, topic, "AWS CloudFormation Notification", text.String())
 	}
 }

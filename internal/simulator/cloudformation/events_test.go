@@ -72,7 +72,7 @@ func TestAccessDeniedNamesTheAction(t *testing.T) {
 	}
 }
 
-func TestLatencyIsTheClocks(t *testing.T) {
+func TestLatencyUsesTheClock(t *testing.T) {
 	w := newSuite(t, func(w *suite, o *cloudformation.Options) {
 		fakeTime(w, o)
 		o.Latency = func(resourceType, operation string) time.Duration {
@@ -88,7 +88,7 @@ func TestLatencyIsTheClocks(t *testing.T) {
 		t.Errorf("C is %s", got)
 	}
 	w.clock.Step(time.Minute)
-	w.waitFor("slow", types.StackStatusCreateComplete) // A and B went in parallel
+	w.waitFor("slow", types.StackStatusCreateComplete) // A and B were created in parallel
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
@@ -137,7 +137,7 @@ func TestPagination(t *testing.T) {
 	expectError(t, err, "ValidationError", "NextToken")
 }
 
-func TestAccountsAreApart(t *testing.T) {
+func TestAccountsAreSeparate(t *testing.T) {
 	w := newSuite(t, nil)
 	w.createAndWait("mine", streamTemplate)
 	other := w.client("210987654321")
@@ -196,8 +196,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// A thousand stacks without latency take the engine next to no time: what is
-// measured here is that nothing gets stuck when all go at once.
+// A thousand stacks without latency take the engine almost no time: the test shows that none of
+// them gets stuck when all run at once.
 func TestThousandStacksAtOnce(t *testing.T) {
 	w := newSuite(t, nil)
 	var group sync.WaitGroup

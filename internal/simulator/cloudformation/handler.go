@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// outcome is what came of calling a provider.
+// outcome is the result of a call of a provider.
 type outcome struct {
 	resource.Result
 
@@ -24,8 +24,8 @@ type outcome struct {
 	latency time.Duration
 }
 
-// call asks the provider of a member's type to do something, subject to faults.
-// The stack's lock is released meanwhile.
+// call calls the provider of a member's type, subject to faults. It releases the stack's lock
+// during the call.
 func (s *stack) call(operation string, m *member, r resource.Request, do func(context.Context, resource.Provider, resource.Request) (resource.Result, error)) outcome {
 	effect := s.faults(fault.CallInfo{
 		Service: "cloudformation", Operation: operation, ResourceType: m.kind, Name: m.id, PhysicalID: m.physicalID,
@@ -53,7 +53,8 @@ func (s *stack) call(operation string, m *member, r resource.Request, do func(co
 	return out
 }
 
-// authorized reports whether CloudFormation may take an action in the name of the caller. Which resource it is on is not looked at.
+// authorized reports whether CloudFormation may take an action for the caller. It does not consider
+// the resource that the action is on.
 func (s *stack) authorized(operation, action string) bool {
 	key := s.accessKey
 	if s.settings.roleARN != "" {
@@ -76,7 +77,7 @@ func nameOf(m *member, r resource.Request) string {
 	return m.id
 }
 
-// failure is the error that a fault asks for, nil for none.
+// failure returns the error of a fault, or nil.
 func (s *stack) failure(effect fault.Effect, action string) error {
 	switch {
 	case effect.Deny:
@@ -112,7 +113,7 @@ func handlerCode(code string) string {
 	return resource.GeneralService
 }
 
-// caller is in whose name the stack's resources are made.
+// caller returns the principal for which the stack's resources are created.
 func (s *stack) caller() string {
 	if role := s.settings.roleARN; role != "" {
 		name := role[strings.LastIndexByte(role, '/')+1:]
@@ -124,7 +125,7 @@ func (s *stack) caller() string {
 	return "arn:" + s.engine.partition() + ":iam::" + s.space.account + ":root"
 }
 
-// handlerText is how CloudFormation shows what a resource handler answered.
+// handlerText returns a resource handler's error as CloudFormation shows it.
 func handlerText(err error, token string) string {
 	var handlerErr *resource.Error
 	if !errors.As(err, &handlerErr) {
@@ -139,7 +140,7 @@ func isNotFound(err error) bool {
 	return errors.As(err, &handlerErr) && handlerErr.Code == resource.NotFound
 }
 
-// request is what a provider is told about a member.
+// request returns the request to a provider about a member.
 func (s *stack) request(m *member, token string) resource.Request {
 	return resource.Request{
 		Account: s.space.account, Region: s.space.region, StackID: s.id, StackName: s.name, LogicalID: m.id,
@@ -147,7 +148,7 @@ func (s *stack) request(m *member, token string) resource.Request {
 	}
 }
 
-// tagsFor are the tags that CloudFormation puts on every resource:
+// tagsFor returns the tags that CloudFormation sets on every resource:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-resource-tags.html
 func (s *stack) tagsFor(rev *revision, id string) map[string]string {
 	out := make(map[string]string, len(rev.tags)+3)

@@ -30,7 +30,7 @@ const (
 	region  = "eu-west-1"
 )
 
-// suite is a simulator with only CloudFormation, and a real SDK client of it.
+// suite is a simulator with only CloudFormation, and an SDK client.
 type suite struct {
 	*awscfn.Client
 
@@ -51,8 +51,8 @@ type published struct {
 	detail     any
 }
 
-// newSuite starts a simulator; change may edit its options. With a fake clock
-// given in the options' Env, time stands still until the test steps it.
+// newSuite starts a simulator; change may edit its options. If the options' Env has a fake clock,
+// time stands still until the test steps it.
 func newSuite(t *testing.T, change func(w *suite, o *cloudformation.Options)) *suite {
 	t.Helper()
 	w := &suite{t: t, faults: fault.New(), objects: map[string]string{}}
@@ -97,15 +97,14 @@ func newSuite(t *testing.T, change func(w *suite, o *cloudformation.Options)) *s
 	return w
 }
 
-// fakeTime gives the world a clock that stands still.
+// fakeTime sets a fake clock.
 func fakeTime(w *suite, o *cloudformation.Options) {
 	o.Env.Clock = clocktesting.NewFakeClock(time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
-// steadyClient keeps a connection open under an answer that begins before the
-// transport has looked for the end of the request's body: smithy-go closes the
-// body then, its WriteTo returns io.EOF as an error, and net/http closes the
-// connection for that. Without WriteTo the end of the body is no error.
+// steadyClient keeps a connection open if a response begins before the transport has read the end
+// of the request's body. In that case smithy-go closes the body, its WriteTo returns io.EOF as an
+// error, and net/http closes the connection. Without WriteTo the end of the body is not an error.
 type steadyClient struct{ aws.HTTPClient }
 
 func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
@@ -175,7 +174,7 @@ func (w *suite) waitFor(name string, status types.StackStatus) types.Stack {
 	return last
 }
 
-// eventually waits for a condition without a clock of its own.
+// eventually waits for a condition. It does not use the suite's clock.
 func (w *suite) eventually(condition func() bool, describe func() string) {
 	w.t.Helper()
 	ctx := patience.Context(w.t)

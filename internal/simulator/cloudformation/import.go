@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// beginImport brings existing resources into the stack.
+// beginImport imports existing resources into the stack.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/import-resources.html
 func (s *stack) beginImport(cs *changeSet) {
 	now := s.engine.now()
@@ -54,7 +54,7 @@ func (s *stack) importAll(cs *changeSet) {
 	})
 }
 
-// importStep reads one existing resource and takes it over.
+// importStep reads one existing resource and adds it to the stack.
 func (s *stack) importStep(st *step, r types.ResourceToImport) {
 	definition := s.revision.template.Resources[st.id]
 	m := &member{id: st.id, kind: definition.Type, definition: definition, physicalID: s.identifierOf(r, definition.Type)}
@@ -90,7 +90,7 @@ func (s *stack) importStep(st *step, r types.ResourceToImport) {
 	})
 }
 
-// identifierOf joins an import's identifier in the order of the schema.
+// identifierOf joins the parts of an import's identifier in the order of the schema.
 func (s *stack) identifierOf(r types.ResourceToImport, kind string) string {
 	t, ok := s.engine.registry.Type(kind)
 	if !ok || len(t.PrimaryIdentifier) != len(r.ResourceIdentifier) {

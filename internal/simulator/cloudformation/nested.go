@@ -15,7 +15,7 @@ import (
 // Nested stacks:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-cloudformation-stack.html
 
-// nestedInput is what the properties of a nested stack ask for.
+// nestedInput converts the properties of a nested stack to a stack's input.
 func (s *stack) nestedInput(m *member) input {
 	in := input{
 		templateURL:  textProperty(m.properties, "TemplateURL"),
@@ -95,13 +95,13 @@ func (s *stack) createNested(st *step, m *member, running, complete types.Resour
 	})
 }
 
-// childEnded brings the end of a child's operation into the parent's queue. It
-// is called with the child's lock held.
+// childEnded returns a function that posts the end of a child's operation to the parent's queue.
+// The function is called with the child's lock held.
 func (s *stack) childEnded(then func(ok bool, reason string)) func(bool, string) {
 	return func(ok bool, reason string) { s.post(func() { then(ok, reason) }) }
 }
 
-// outputAttributes are the child's outputs as Fn::GetAtt of the parent sees them.
+// outputAttributes returns the child's outputs in the form that Fn::GetAtt of the parent reads.
 func (s *stack) outputAttributes() map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +129,8 @@ func (s *stack) updateNested(st *step, m, _ *member, fail func(string)) {
 	})
 }
 
-// moveNested updates the child of a member to what revise returns, and calls
-// then with the reason of a failure.
+// moveNested updates the child of a member to the revision that revise returns, and calls then with
+// the reason of a failure.
 func (s *stack) moveNested(st *step, m *member, revise func(*stack) (*revision, error), then func(reason string)) {
 	child := s.space.find(m.physicalID)
 	if child == nil {
@@ -170,8 +170,8 @@ func (s *stack) nestedMoved(st *step, m *member, child *stack, ok bool, why stri
 	}
 }
 
-// restoreNested brings a child back when its parent rolls back: it cancels an
-// update that still runs, and undoes one that succeeded.
+// restoreNested restores a child when its parent rolls back: it cancels a running update, and
+// reverts one that succeeded.
 func (s *stack) restoreNested(st *step, m, now *member, fail func(string)) {
 	child := s.space.find(m.physicalID)
 	before := now.childBefore
@@ -232,7 +232,7 @@ func (s *stack) removeNested(m *member, done func(string)) {
 	})
 }
 
-// root is the outermost stack.
+// root returns the outermost stack.
 func (s *stack) root() *stack {
 	for s.parent != nil {
 		s = s.parent

@@ -52,7 +52,7 @@ func TestNestedStack(t *testing.T) {
 	w.waitFor(childID, types.StackStatusDeleteComplete)
 }
 
-func TestNestedStackGoesBackWithItsParent(t *testing.T) {
+func TestNestedStackRollsBackWithItsParent(t *testing.T) {
 	w := newSuite(t, nil)
 	w.objects["templates/child.json"] = childTemplate
 	template := func(delay, sibling string) string {
@@ -146,7 +146,7 @@ func TestCreationPolicyFails(t *testing.T) {
 	t.Run("the timeout passes", func(t *testing.T) {
 		w := newSuite(t, fakeTime)
 		w.create("signals", signalled)
-		w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "nobody waits" })
+		w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "no timer is set" })
 		w.clock.Step(10 * time.Minute)
 		w.waitFor("signals", types.StackStatusRollbackComplete)
 		if e := strings.Join(w.events("signals"), "\n"); !strings.Contains(e, "Failed to receive 2 resource signal(s) within the specified duration") {
@@ -161,7 +161,7 @@ func TestWaitCondition(t *testing.T) {
 	w.create("waits", `{"Resources": {"Handle": {"Type": "AWS::CloudFormation::WaitConditionHandle"},
 		"Wait": {"Type": "AWS::CloudFormation::WaitCondition", "Properties": {"Handle": {"Ref": "Handle"}, "Timeout": "60"}}},
 		"Outputs": {"Data": {"Value": {"Fn::GetAtt": ["Wait", "Data"]}}}}`)
-	w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "nobody waits" })
+	w.eventually(func() bool { return w.clock.HasWaiters() }, func() string { return "no timer is set" })
 	address, err := url.Parse(*w.resource("waits", "Handle").PhysicalResourceId)
 	if err != nil {
 		t.Fatal(err)

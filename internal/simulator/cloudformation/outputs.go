@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// publishOutputs evaluates a revision's outputs and enters its exports. Nothing
-// is changed when it fails.
+// publishOutputs evaluates a revision's outputs and publishes its exports. If it fails, it changes
+// nothing.
 func (s *stack) publishOutputs(rev *revision) error {
 	sc := s.scope(rev)
 	outputs := make([]types.Output, 0, len(rev.template.Outputs))
@@ -120,7 +120,7 @@ func (sp *space) importValue(name string) (any, error) {
 	return x.value, nil
 }
 
-// inUse names an export of the stack that another one imports, and who does.
+// inUse returns the name of an export that other stacks import, and those stacks.
 func (sp *space) inUse(s *stack) (name, users string) {
 	sp.mu.RLock()
 	defer sp.mu.RUnlock()
@@ -132,8 +132,8 @@ func (sp *space) inUse(s *stack) (name, users string) {
 	return "", ""
 }
 
-// checkImports resolves every Fn::ImportValue of the revision and enters the
-// stack as a user of the exports.
+// checkImports resolves every Fn::ImportValue of the revision and registers the stack as a user of
+// the exports.
 func (s *stack) checkImports() error {
 	names, err := s.imports(s.revision)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *stack) checkImports() error {
 	return nil
 }
 
-// imports are the names of the exports that a revision imports.
+// imports returns the names of the exports that a revision imports.
 func (s *stack) imports(rev *revision) ([]string, error) {
 	f := importFinder{scope: s.staticScope(rev)}
 	for id := range rev.activeIDs() {
@@ -173,8 +173,8 @@ func (s *stack) imports(rev *revision) ([]string, error) {
 	return f.names, nil
 }
 
-// importFinder collects the names in Fn::ImportValue below nodes, in the
-// branches of Fn::If that hold.
+// importFinder collects the names in Fn::ImportValue below nodes. Of Fn::If it visits only the
+// branch that applies.
 type importFinder struct {
 	scope *eval.Scope
 	names []string

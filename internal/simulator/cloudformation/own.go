@@ -6,13 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// ownType is a resource type that CloudFormation itself makes, and that may
-// take as long as something else does: another stack, or a signal.
+// ownType is a resource type that CloudFormation itself implements, and whose operations may take
+// as long as something else: another stack, or a signal.
 type ownType struct {
 	create  func(st *step, m *member, running, complete types.ResourceStatus, fail func(string))
 	update  func(st *step, m, before *member, fail func(string))
 	restore func(st *step, m, now *member, fail func(string))
-	// remove calls done with a reason when it failed.
+	// remove calls done, with a reason if it failed.
 	remove func(m *member, done func(reason string))
 }
 
@@ -22,7 +22,7 @@ const (
 	customType        = "AWS::CloudFormation::CustomResource"
 )
 
-// own returns how a type of CloudFormation's own is handled.
+// own returns the implementation of one of CloudFormation's own types.
 func (s *stack) own(kind string) (ownType, bool) {
 	switch {
 	case kind == stackType:
@@ -39,7 +39,7 @@ func (s *stack) own(kind string) (ownType, bool) {
 	return ownType{}, false
 }
 
-// passive is a type that has only a creation; nothing needs to be done else.
+// passive returns a type that only needs work when it is created.
 func (s *stack) passive(create func(*step, *member, types.ResourceStatus, types.ResourceStatus, func(string))) ownType {
 	return ownType{
 		create: create,

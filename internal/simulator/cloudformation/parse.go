@@ -17,15 +17,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 )
 
-// parsedTemplate is a template that passed validation.
+// parsedTemplate is a validated template.
 type parsedTemplate struct {
 	template        *template.Template
 	body, processed string
 	dependencies    map[string][]string
 }
 
-// parsedCache remembers templates by their text: a stack is created, described
-// and updated with the same one, and a thousand stacks may share it.
+// parsedCache caches parsed templates by their text, because a stack is created, described and
+// updated with the same template, and many stacks may share it.
 type parsedCache struct {
 	mu    sync.Mutex
 	items map[string]*parsedTemplate
@@ -48,7 +48,7 @@ func (c *parsedCache) put(p *parsedTemplate) {
 	c.items[p.body] = p
 }
 
-// parse reads and validates a template, with AWS's errors.
+// parse parses and validates a template. It returns AWS's errors.
 func (e *Engine) parse(body string) (*parsedTemplate, error) {
 	if p := e.parsed.get(body); p != nil {
 		return p, nil
@@ -77,7 +77,7 @@ func (e *Engine) parse(body string) (*parsedTemplate, error) {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// parseText is AWS's sentence for what the parser found.
+// parseText returns AWS's message for a parser's error.
 func parseText(body string, err error) string {
 	syntax := yamlSyntax
 	if strings.HasPrefix(strings.TrimSpace(body), "{") {
@@ -93,7 +93,7 @@ func parseText(body string, err error) string {
 	return problemText(problems[0])
 }
 
-// jsonSyntax says where a text is not JSON, or nothing.
+// jsonSyntax returns the position of a JSON syntax error, or nothing.
 func jsonSyntax(body string) string {
 	var v any
 	var syntax *json.SyntaxError
@@ -104,7 +104,7 @@ func jsonSyntax(body string) string {
 	return fmt.Sprintf("Template format error: JSON not well-formed. (line %d, column %d)", line, column)
 }
 
-// yamlSyntax says where a text is not YAML, or not a map, or nothing.
+// yamlSyntax returns the position at which a text is not YAML or not a map, or nothing.
 func yamlSyntax(body string) string {
 	var v yaml.Node
 	if err := yaml.Unmarshal([]byte(body), &v); err != nil {
@@ -140,7 +140,7 @@ func position(text string, offset int) (line, column int) {
 
 var alphanumericName = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 
-// checkTemplate validates what CloudFormation validates before it makes anything.
+// checkTemplate runs the validations that CloudFormation runs before it creates any resource.
 func (e *Engine) checkTemplate(t *template.Template) error {
 	if len(t.Resources) == 0 {
 		return invalid("Template format error: At least one Resources member must be defined.")
@@ -198,7 +198,7 @@ func (e *Engine) knows(kind string) bool {
 	return ok
 }
 
-// checkReferences finds Refs and GetAtts that lead nowhere.
+// checkReferences rejects Refs and GetAtts without a target.
 func (e *Engine) checkReferences(t *template.Template) error {
 	var unresolved []string
 	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
@@ -276,7 +276,7 @@ func (e *Engine) checkOutputs(t *template.Template) error {
 	return unresolvedIn("Outputs", unresolved)
 }
 
-// checkReference tells whether a reference's target is missing.
+// checkReference reports whether a reference's target is missing.
 func (e *Engine) checkReference(t *template.Template, ref template.Reference) (missing bool, err error) {
 	if strings.HasPrefix(ref.Target, "AWS::") {
 		return !slices.Contains(pseudoParameters, ref.Target), nil
@@ -316,8 +316,8 @@ func (e *Engine) hasAttribute(kind, attribute string) bool {
 	return slices.Contains(attributes, attribute) || slices.Contains(attributes, head) || schemaless(t)
 }
 
-// documentedAttributes are properties that Fn::GetAtt returns although the
-// schema does not call them read-only, as the types' own pages document:
+// documentedAttributes are properties that Fn::GetAtt returns although the schema does not declare
+// them read-only. The types' own pages document them:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-sqs-queue.html
 var documentedAttributes = map[string][]string{
 	"AWS::SQS::Queue":         {"QueueName"},
@@ -330,7 +330,7 @@ var documentedAttributes = map[string][]string{
 
 func schemaless(t *schema.Type) bool { return t.Root == nil || len(t.Root.Properties) == 0 }
 
-// circular returns the resources of a cycle, sorted as AWS names them.
+// circular returns the resources of a cycle, sorted as in AWS's message.
 func circular(dependencies map[string][]string) []string {
 	left := maps.Clone(dependencies)
 	for {
@@ -347,8 +347,8 @@ func circular(dependencies map[string][]string) []string {
 	}
 }
 
-// onlyLanguageExtensions tells whether the template's only transform is the one
-// that needs no CAPABILITY_AUTO_EXPAND of its own macros.
+// onlyLanguageExtensions reports whether the template's only transform is the one that does not
+// need CAPABILITY_AUTO_EXPAND.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/transform-aws-languageextensions.html
 func onlyLanguageExtensions(t *template.Template) bool {
 	return !slices.ContainsFunc(t.Transforms, func(name string) bool { return name != languageExtensions })
@@ -356,7 +356,7 @@ func onlyLanguageExtensions(t *template.Template) bool {
 
 const languageExtensions = "AWS::LanguageExtensions"
 
-// transformed applies the transforms that the simulator has and refuses others.
+// transformed applies the transforms that the simulator supports and rejects others.
 func transformed(t *template.Template) (*template.Template, error) {
 	for _, name := range t.Transforms {
 		if name != languageExtensions {

@@ -16,18 +16,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// planner finds what a revision would change, without changing anything.
+// planner computes what a revision would change, without changing anything.
 type planner struct {
 	s   *stack
 	rev *revision
-	// moved are the resources whose Ref is not known before execution, touched
-	// those whose attributes are not.
+	// moved are the resources whose Ref is unknown before execution; touched are those whose
+	// attributes are unknown.
 	moved, touched map[string]bool
 	changes        []types.ResourceChange
 }
 
-// plan returns what a revision would change, in order of logical IDs, and
-// whether outputs would change.
+// plan returns the changes of a revision, ordered by logical ID, and whether outputs would change.
 func (s *stack) plan(rev *revision) (changes []types.ResourceChange, outputs bool, err error) {
 	p := &planner{s: s, rev: rev, moved: map[string]bool{}, touched: map[string]bool{}}
 	for _, id := range inOrder(rev.before()) {
@@ -63,7 +62,7 @@ func removalPolicy(m *member) types.PolicyAction {
 	return types.PolicyActionDelete
 }
 
-// inOrder sorts IDs so that each comes after what it needs.
+// inOrder sorts IDs so that each comes after its dependencies.
 func inOrder(before map[string][]string) []string {
 	var out []string
 	done := map[string]bool{}
@@ -86,7 +85,7 @@ func inOrder(before map[string][]string) []string {
 	return out
 }
 
-// scope is the stack's scope in which what execution will decide is unknown.
+// scope returns the stack's scope with the values that only execution determines unknown.
 func (p *planner) scope() *eval.Scope {
 	sc := p.s.scope(p.rev)
 	ref, att := sc.Ref, sc.GetAtt
@@ -146,7 +145,7 @@ func (p *planner) visit(id string) error {
 	return nil
 }
 
-// afterApply is what AWS shows for a value that only execution will tell.
+// afterApply is AWS's placeholder for a value that only execution determines.
 const afterApply = "{{changeSet:KNOWN_AFTER_APPLY}}"
 
 func contextOf(properties map[string]any) string {
@@ -196,7 +195,7 @@ func scopeOf(details []types.ResourceChangeDetail) []types.ResourceAttribute {
 	return out
 }
 
-// propertyDetails says which properties change and why, and what that means.
+// propertyDetails returns the changed properties, the causes of the changes and what they require.
 func (p *planner) propertyDetails(m *member, definition *template.Resource, properties map[string]any) []types.ResourceChangeDetail {
 	t, _ := p.s.engine.registry.Type(m.kind)
 	var out []types.ResourceChangeDetail
@@ -264,8 +263,7 @@ func valueText(v any) *string {
 	return aws.String(compact(shown(v)))
 }
 
-// explain says what a change comes from: the template, a parameter, or another
-// resource.
+// explain sets the cause of a change: the template, a parameter, or another resource.
 func (p *planner) explain(d *types.ResourceChangeDetail, m *member, definition *template.Resource, property string, after any) {
 	if u, unknown := eval.Contains(after); unknown {
 		d.Evaluation = types.EvaluationTypeDynamic
@@ -289,7 +287,7 @@ func (p *planner) explain(d *types.ResourceChangeDetail, m *member, definition *
 	}
 }
 
-// attributeDetails says what changes besides properties.
+// attributeDetails returns the changes of attributes other than properties.
 func (p *planner) attributeDetails(m *member, definition *template.Resource) []types.ResourceChangeDetail {
 	var out []types.ResourceChangeDetail
 	add := func(attribute types.ResourceAttribute) {
@@ -356,7 +354,7 @@ func (p *planner) outputsChange() bool {
 	return !maps.Equal(wanted, have)
 }
 
-// noChange tells whether a revision would change nothing at all.
+// noChange reports whether a revision would change nothing.
 func (s *stack) noChange(rev *revision) bool {
 	if s.undo != nil || s.stable == nil {
 		return false
@@ -368,8 +366,8 @@ func (s *stack) noChange(rev *revision) bool {
 	return err == nil && len(changes) == 0 && !outputs && !s.nestedMayChange(rev)
 }
 
-// nestedMayChange is true when the stack has nested stacks: their templates lie
-// behind URLs, so CloudFormation always looks.
+// nestedMayChange reports whether the stack has nested stacks: their templates are at URLs, so
+// CloudFormation always updates them.
 func (s *stack) nestedMayChange(rev *revision) bool {
 	for _, r := range rev.template.Resources {
 		if r.Type == stackType {
@@ -390,7 +388,7 @@ func sameTags(a, b []types.Tag) bool {
 	return maps.Equal(flat(a), flat(b))
 }
 
-// page cuts one page out of a list. The token is the position of the next one.
+// page returns one page of a list. The token is the position of the next page.
 func page[T any](items []T, token *string, size int) (part []T, next *string, err error) {
 	start := 0
 	if token != nil {

@@ -56,8 +56,8 @@ func parsePolicy(text string) (*stackPolicy, error) {
 	return &p, nil
 }
 
-// denied is why the stack's policy does not let an action on a resource happen,
-// empty when it does.
+// denied returns why the stack's policy denies an action on a resource, or "" if it allows the
+// action.
 func (s *stack) denied(action string, m *member) string {
 	text := s.settings.policy
 	if s.settings.policyDuringUpdate != "" {
@@ -117,7 +117,7 @@ func matchesAny(patterns oneOrMany, text string) bool {
 	return false
 }
 
-// deniedRemovals marks the members that an update may not remove.
+// deniedRemovals fails the members that the stack policy protects from removal by an update.
 func (s *stack) deniedRemovals() bool {
 	active := s.revision.activeIDs()
 	denied := false

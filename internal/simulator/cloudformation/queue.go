@@ -2,20 +2,18 @@ package cloudformation
 
 import "sync"
 
-// queue runs stacks that have something to do. A stack is run by one goroutine
-// at a time; goroutines exist only while there is work, and only a few, since
-// a stack's steps never wait.
+// queue runs stacks that have tasks. One goroutine at a time runs a stack. Goroutines exist only
+// while there is work, and there are only a few, because a stack's steps never wait.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*stack
 	workers int
 }
 
-// maxWorkers bounds the goroutines that run stacks.
+// maxWorkers limits the goroutines that run stacks.
 const maxWorkers = 4
 
-// post adds a task to a stack and puts the stack into the queue if it is in it
-// neither already nor being run.
+// post adds a task to a stack, and adds the stack to the queue unless it is queued or running.
 func (q *queue) post(s *stack, task func()) {
 	s.inbox.Lock()
 	s.tasks = append(s.tasks, task)
@@ -50,7 +48,7 @@ func (q *queue) work() {
 	}
 }
 
-// drain runs the stack's tasks until there are none.
+// drain runs the stack's tasks until none are left.
 func (s *stack) drain() {
 	for {
 		s.inbox.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
-// scope evaluates a revision against the resources as they are.
+// scope returns a scope that evaluates a revision against the current resources.
 func (s *stack) scope(rev *revision) *eval.Scope {
 	sc := s.staticScope(rev)
 	sc.Ref = func(id string) (any, error) {
@@ -23,7 +23,7 @@ func (s *stack) scope(rev *revision) *eval.Scope {
 	return sc
 }
 
-// staticScope evaluates what does not depend on resources.
+// staticScope returns a scope that evaluates what does not depend on resources.
 func (s *stack) staticScope(rev *revision) *eval.Scope {
 	values := make(map[string]any, len(rev.parameters))
 	for name, v := range rev.parameters {
@@ -49,7 +49,7 @@ func (s *stack) staticScope(rev *revision) *eval.Scope {
 	}
 }
 
-// zones are the availability zones of a region.
+// zones returns the availability zones of a region.
 func zones(region string) []string {
 	return []string{region + "a", region + "b", region + "c"}
 }
@@ -77,7 +77,7 @@ func (s *stack) attribute(id, name string) (any, error) {
 	return nil, eval.Errorf("Attribute '%s' does not exist", name)
 }
 
-// resolveReference reads a dynamic reference "service:key:version".
+// resolveReference resolves a dynamic reference "service:key:version".
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html
 func (e *Engine) resolveReference(ctx context.Context, p place, reference string) (string, error) {
 	service, rest, _ := strings.Cut(reference, ":")
@@ -91,8 +91,7 @@ func (e *Engine) resolveReference(ctx context.Context, p place, reference string
 	return v, nil
 }
 
-// properties resolves a resource's properties as they stand and converts them
-// to the schema's types.
+// properties evaluates a resource's properties and converts them to the schema's types.
 func (s *stack) properties(sc *eval.Scope, definition *template.Resource) (map[string]any, error) {
 	v, err := sc.Value(definition.Properties)
 	if err != nil {
@@ -108,7 +107,7 @@ func (s *stack) properties(sc *eval.Scope, definition *template.Resource) (map[s
 	return properties, nil
 }
 
-// activeIDs are the resources of a revision whose condition holds.
+// activeIDs returns the resources of a revision whose condition holds.
 func (rev *revision) activeIDs() map[string]bool {
 	out := make(map[string]bool, len(rev.template.Resources))
 	for id, r := range rev.template.Resources {

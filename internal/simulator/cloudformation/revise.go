@@ -24,13 +24,13 @@ const (
 	maxTags      = 50
 )
 
-// input is what a call says a stack shall be.
+// input holds the parameters of a call that creates or updates a stack.
 type input struct {
 	templateBody, templateURL string
 	usePrevious               bool
 	parameters                map[string]eval.Given
 	tags                      []types.Tag
-	keepTags                  bool // tags were not given: keep the stack's
+	keepTags                  bool // the call sets no tags: keep the stack's tags
 	capabilities              []types.Capability
 	notificationARNs          []string
 	keepTopics                bool
@@ -38,12 +38,12 @@ type input struct {
 	nested                    bool
 }
 
-// invalid is a ValidationError with AWS's sentence.
+// invalid returns a ValidationError with AWS's message.
 func invalid(format string, args ...any) *wire.Error {
 	return wire.Errorf("ValidationError", format, args...)
 }
 
-// messageOf is an error's sentence without its code.
+// messageOf returns an error's message without its code.
 func messageOf(err error) string {
 	if wireErr, ok := errors.AsType[*wire.Error](err); ok {
 		return wireErr.Message
@@ -51,7 +51,7 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// refused turns the errors of evaluation into ValidationErrors.
+// refused converts the errors of evaluation into ValidationErrors.
 func refused(err error) error {
 	if evalErr, ok := errors.AsType[*eval.Error](err); ok {
 		return invalid("%s", evalErr.Message)
@@ -59,8 +59,8 @@ func refused(err error) error {
 	return err
 }
 
-// revise makes a revision of what a call asks for, or the error that AWS would
-// answer: template, parameters, conditions, rules, capabilities, limits.
+// revise creates a revision from a call's input, or returns the error of AWS about the template,
+// parameters, conditions, rules, capabilities or limits.
 func (e *Engine) revise(ctx context.Context, s *stack, in input, previous *revision) (*revision, error) {
 	parsed, err := e.source(ctx, in, previous)
 	if err != nil {
@@ -110,7 +110,7 @@ func (e *Engine) ssmReader(ctx context.Context, p place) func(string) (string, e
 	return func(name string) (string, error) { return e.options.SSMParameter(ctx, p.account, p.region, name) }
 }
 
-// source finds the template's text and parses it.
+// source returns the parsed template of a call.
 func (e *Engine) source(ctx context.Context, in input, previous *revision) (*parsedTemplate, error) {
 	switch {
 	case in.usePrevious && previous != nil:
@@ -138,7 +138,7 @@ func (e *Engine) source(ctx context.Context, in input, previous *revision) (*par
 	return nil, invalid("Either Template URL or Template Body must be specified.")
 }
 
-// fetch reads an S3 object by URL: virtual-hosted, path style and s3://.
+// fetch reads an S3 object by its URL: virtual-hosted, path style or s3://.
 func (e *Engine) fetch(ctx context.Context, address string) (string, error) {
 	bucket, key, ok := s3Object(address)
 	if !ok {
@@ -211,7 +211,7 @@ func typeAllowed(pattern, kind string) bool {
 	return pattern == kind
 }
 
-// capabilitiesOf are those that a template needs, and why.
+// capabilitiesOf returns the capabilities that a template needs, and the reason.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/control-access-with-iam.html#using-iam-capabilities
 func capabilitiesOf(t *template.Template) ([]types.Capability, string) {
 	named := map[string]string{

@@ -10,8 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// updateFailed rolls the update back, or leaves things as they are when that
-// was asked for.
+// updateFailed rolls the update back, unless rollback is disabled.
 func (s *stack) updateFailed(reason string) {
 	if s.settings.disableRollback {
 		s.setStatus(types.StackStatusUpdateFailed, reason)
@@ -31,7 +30,7 @@ func (s *stack) cancelUpdate() {
 	s.beginRollback("User Initiated")
 }
 
-// beginRollback returns to the stable revision.
+// beginRollback starts the rollback to the stable revision.
 func (s *stack) beginRollback(reason string) {
 	s.abandon()
 	if s.stable == nil {
@@ -42,8 +41,8 @@ func (s *stack) beginRollback(reason string) {
 	s.post(func() { s.rollbackUpdate(nil, reason) })
 }
 
-// rollbackUpdate restores every member that the update touched, except the
-// skipped ones, which are taken to be restored.
+// rollbackUpdate restores every member that the update touched, except the skipped ones, which it
+// treats as restored.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
 func (s *stack) rollbackUpdate(skip map[string]bool, cause string) {
 	if s.status != types.StackStatusUpdateRollbackInProgress {
@@ -78,8 +77,8 @@ func (s *stack) rolledBack(cause string) {
 			m.definition = r
 		}
 	}
-	_ = s.checkImports() // they held when the revision was made
-	// A stack whose outputs cannot be had again keeps those it shows.
+	_ = s.checkImports() // the imports were valid when the revision was created
+	// A stack whose outputs cannot be evaluated keeps its current outputs.
 	_ = s.publishOutputs(s.stable)
 	s.undo = nil
 	active := s.stable.activeIDs()
@@ -96,7 +95,7 @@ func (s *stack) rolledBack(cause string) {
 	})
 }
 
-// restore brings one member back to what it was before the update.
+// restore restores one member to its state before the update.
 func (s *stack) restore(st *step, skip bool) {
 	before, now := s.undo[st.id], s.members[st.id]
 	if now == nil {
@@ -130,8 +129,8 @@ func (s *stack) restore(st *step, skip bool) {
 	s.restoreInPlace(st, before, now, &next)
 }
 
-// restoreInPlace gives a resource its former properties, and a group instances that
-// match them.
+// restoreInPlace restores the former properties of a resource, and rolls the instances of a group
+// back.
 func (s *stack) restoreInPlace(st *step, before, now, next *member) {
 	st.cancelled = func() {}
 	fail := func(reason string) { s.restoreFailed(st, now, reason) }
@@ -167,8 +166,8 @@ func (s *stack) restoreInPlace(st *step, before, now, next *member) {
 	})
 }
 
-// untouched reports whether the update did not reach a resource, for its
-// properties were refused.
+// untouched reports whether the update failed before it changed a resource, because its properties
+// were invalid.
 func untouched(before, now *member) bool {
 	return len(changedPaths(now.properties, before.properties)) == 0 && maps.Equal(now.tags, before.tags) &&
 		now.status == types.ResourceStatusUpdateFailed && now.reason != cancelText(types.ResourceStatusUpdateFailed)
@@ -193,7 +192,7 @@ func (s *stack) restored(st *step, m *member) {
 	st.succeed()
 }
 
-// restoreFailed keeps the member as the update left it, for the next attempt.
+// restoreFailed keeps the member in its state after the update, for the next attempt.
 func (s *stack) restoreFailed(st *step, now *member, reason string) {
 	if !st.active() {
 		return

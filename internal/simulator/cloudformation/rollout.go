@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// rollout carries a rolling update of a group out: it shows [rolling.Roll] what
-// there is, and does what it says. It looks again when the group has changed, a
-// signal came or the time that the roll waits for has come.
+// rollout executes a rolling update of a group: it passes [rolling.Roll] what it observes and
+// executes the actions that it returns. It reconciles when the group changes, when a signal
+// arrives, and at the time that the roll returns.
 type rollout struct {
 	stack   *stack
 	step    *step
@@ -21,14 +21,15 @@ type rollout struct {
 	roller  rolling.Roller
 	request resource.Request
 	roll    *rolling.Roll
-	// suspended are the processes that were suspended for the time of the roll.
+	// suspended are the processes to resume after the roll.
 	suspended []string
-	// wake is when a look comes by itself.
-	wake time.Time
-	done func(reason string)
+	// nextReconcile is the time of the scheduled reconcile.
+	nextReconcile time.Time
+	done          func(reason string)
 }
 
-// rollerOf returns who rolls the resources of a type, nil when they do not roll.
+// rollerOf returns the roller of a resource type, or nil if the type does not support rolling
+// updates.
 func (s *stack) rollerOf(kind string) rolling.Roller {
 	roller, _ := s.engine.provider(kind).(rolling.Roller)
 	return roller
@@ -47,34 +48,33 @@ func (s *stack) updatePolicy(rev *revision, definition *template.Resource) (roll
 	return rolling.Parse(value)
 }
 
-// shaping are the properties of a group whose change the update policies
-// AutoScalingReplacingUpdate and AutoScalingRollingUpdate are for.
+// launchProperties are the properties of a group to which the update policies
+// AutoScalingReplacingUpdate and AutoScalingRollingUpdate apply.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
-var shaping = []string{"LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "PlacementGroup", "VPCZoneIdentifier"}
+var launchProperties = []string{"LaunchConfigurationName", "LaunchTemplate", "MixedInstancesPolicy", "PlacementGroup", "VPCZoneIdentifier"}
 
-// replacesGroup tells whether a changed group is to be replaced by a new one, as
-// its update policy may say. What is wrong with the policy, the update finds.
+// replacesGroup reports whether the update policy replaces a changed group with a new one. It
+// ignores errors in the policy, which the update reports.
 func (s *stack) replacesGroup(definition *template.Resource, changed [][]string) bool {
 	policy, err := s.updatePolicy(s.revision, definition)
 	return err == nil && policy.WillReplace && slices.ContainsFunc(changed, func(path []string) bool {
-		return len(path) > 0 && slices.Contains(shaping, path[0])
+		return len(path) > 0 && slices.Contains(launchProperties, path[0])
 	})
 }
 
-// resizing is what an update does to the sizes of a group.
+// resizing is the effect of an update on the sizes of a group.
 type resizing struct {
-	// properties are what the provider is told.
+	// properties are the properties for the provider.
 	properties map[string]any
-	// policy replaces the group's instances afterwards, nil when nothing does.
+	// policy is the policy that then replaces the group's instances, or nil.
 	policy *rolling.Update
-	// desired is the desired capacity that the template asks for, -1 when it does not.
+	// desired is the desired capacity in the template, or -1.
 	desired int
 }
 
-// resize finds out what an update of a group does to its sizes. Sizes that the
-// template leaves as they were stay as they are in the group if the policy says so.
-// A desired capacity that shrinks does so while the group is rolled, so that
-// obsolete instances go and not others.
+// resize computes the effect of an update on the sizes of a group. If the policy says so, sizes
+// that did not change in the template keep their live values. A smaller desired capacity takes
+// effect during the roll, so that the group terminates obsolete instances rather than others.
 func (s *stack) resize(st *step, m *member, rev *revision, before, after map[string]any) (resizing, error) {
 	out := resizing{properties: after, desired: -1}
 	roller := s.rollerOf(m.kind)
@@ -114,9 +114,8 @@ func (s *stack) resize(st *step, m *member, rev *revision, before, after map[str
 	return out, nil
 }
 
-// rollOut replaces the obsolete instances of a group that was updated, and calls
-// done with the reason why that failed, or an empty one. done is never called if
-// the step has ended meanwhile.
+// rollOut replaces the obsolete instances of an updated group, and calls done with the reason of a
+// failure, or with "". It does not call done if the step has ended.
 func (s *stack) rollOut(st *step, m *member, r resource.Request, plan resizing, done func(reason string)) {
 	if plan.policy == nil {
 		done("")
@@ -127,7 +126,7 @@ func (s *stack) rollOut(st *step, m *member, r resource.Request, plan resizing, 
 	cancelled := st.cancelled
 	st.cancelled = func() {
 		cancelled()
-		s.post(o.abort) // ahead of the rollback
+		s.post(o.abort) // before the rollback
 	}
 	err := o.begin(plan)
 	switch {
@@ -135,11 +134,11 @@ func (s *stack) rollOut(st *step, m *member, r resource.Request, plan resizing, 
 	case err != nil:
 		o.end(handlerText(err, st.token))
 	default:
-		o.look()
+		o.reconcile()
 	}
 }
 
-// begin suspends processes and has the group watched.
+// begin suspends processes and watches the group.
 func (o *rollout) begin(plan resizing) error {
 	ctx, s := o.stack.background(), o.stack
 	var (
@@ -153,7 +152,7 @@ func (o *rollout) begin(plan resizing) error {
 		if o.suspended, err = o.roller.Suspend(ctx, o.request, plan.policy.SuspendProcesses, true); err != nil {
 			return
 		}
-		err = o.roller.Watch(ctx, o.request, func() { s.post(o.look) })
+		err = o.roller.Watch(ctx, o.request, func() { s.post(o.reconcile) })
 	})
 	desired := plan.desired
 	if desired < 0 {
@@ -163,8 +162,8 @@ func (o *rollout) begin(plan resizing) error {
 	return err
 }
 
-// look goes on with the roll as far as it gets.
-func (o *rollout) look() {
+// reconcile executes the roll until it has to wait.
+func (o *rollout) reconcile() {
 	for o.member.rollout == o && o.step.active() {
 		var (
 			g   rolling.Group
@@ -178,9 +177,9 @@ func (o *rollout) look() {
 			o.end(handlerText(err, o.step.token))
 			return
 		}
-		actions, wake := o.roll.Next(rolling.Observation{Now: o.stack.engine.now(), Group: g, Signals: o.signals()})
+		actions, next := o.roll.Next(rolling.Observation{Now: o.stack.engine.now(), Group: g, Signals: o.signals()})
 		if len(actions) == 0 {
-			o.wakeAt(wake)
+			o.reconcileAt(next)
 			return
 		}
 		for _, a := range actions {
@@ -199,15 +198,15 @@ func (o *rollout) signals() map[string]bool {
 	return out
 }
 
-func (o *rollout) wakeAt(t time.Time) {
-	if t.IsZero() || t.Equal(o.wake) {
+func (o *rollout) reconcileAt(t time.Time) {
+	if t.IsZero() || t.Equal(o.nextReconcile) {
 		return
 	}
-	o.wake = t
-	o.stack.after(max(t.Sub(o.stack.engine.now()), time.Millisecond), o.look)
+	o.nextReconcile = t
+	o.stack.after(max(t.Sub(o.stack.engine.now()), time.Millisecond), o.reconcile)
 }
 
-// act does one thing and reports whether the roll goes on.
+// act executes one action and reports whether the roll continues.
 func (o *rollout) act(a rolling.Action) bool {
 	switch {
 	case a.Say != "":
@@ -226,7 +225,7 @@ func (o *rollout) act(a rolling.Action) bool {
 	return o.step.active()
 }
 
-// call changes the group.
+// call executes an action on the group.
 func (o *rollout) call(a rolling.Action) (err error) {
 	ctx := o.stack.background()
 	o.stack.outside(func() {
@@ -242,7 +241,7 @@ func (o *rollout) call(a rolling.Action) (err error) {
 	return err
 }
 
-// end lets the group go and tells how the roll went.
+// end releases the group and reports the result.
 func (o *rollout) end(reason string) {
 	o.release()
 	if o.step.active() {
@@ -250,7 +249,7 @@ func (o *rollout) end(reason string) {
 	}
 }
 
-// abort leaves a group whose roll was cancelled as it may stay.
+// abort restores the group's minimum after the roll was cancelled.
 func (o *rollout) abort() {
 	if o.member.rollout != o {
 		return
@@ -262,19 +261,19 @@ func (o *rollout) abort() {
 	o.stack.outside(func() { g, err = o.roller.Observe(o.stack.background(), o.request) })
 	if err == nil {
 		for _, a := range o.roll.Abort(g) {
-			_ = o.call(a) // the rollback that follows says what is wrong with the group
+			_ = o.call(a) // the rollback that follows reports errors of the group
 		}
 	}
 	o.release()
 }
 
-// release resumes the processes that the roll suspended: those that somebody else
-// had suspended stay so.
+// release resumes the processes that the roll suspended. Processes that the user suspended stay
+// suspended.
 func (o *rollout) release() {
 	o.member.rollout = nil
 	o.stack.outside(func() {
 		ctx := o.stack.background()
-		// A group that is gone needs neither.
+		// A deleted group needs neither.
 		_ = o.roller.Watch(ctx, o.request, nil)
 		_, _ = o.roller.Suspend(ctx, o.request, o.suspended, false)
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// OpSignalHandle is the operation under which faults and counts know a request
-// to a wait condition handle; in AWS it is an upload to S3.
+// OpSignalHandle is the operation name, for faults and counts, of a request to a wait condition
+// handle; in AWS it is an upload to S3.
 const OpSignalHandle = "SignalHandle"
 
 // Service returns the CloudFormation API.
@@ -57,19 +57,19 @@ func (e *Engine) Service() *wire.Service {
 		},
 		HTTP:        e.WaitConditions(),
 		OperationOf: func(*http.Request) (operation, name string) { return OpSignalHandle, "" },
-		// The URL of a handle is all that a signal needs.
+		// A signal needs only the URL of a handle.
 		Anonymous: func(req *http.Request) bool { return strings.HasPrefix(req.URL.Path, WaitConditionPath) },
 	}
 }
 
-// here is the space of a call's account and region.
+// here returns the stacks of a call's account and region.
 func (e *Engine) here(ctx context.Context) *space {
 	c := wire.CallFrom(ctx)
 	return e.space(place{account: c.Account, region: c.Region})
 }
 
-// theStack finds a stack of the caller's and locks it. missing is the sentence
-// of the error when there is none; it has one %s for the name.
+// theStack returns one of the caller's stacks, locked. missing is the error message if it does not
+// exist, with a %s for the name.
 func (e *Engine) theStack(ctx context.Context, nameOrID *string, missing string) (s *stack, unlock func(), err error) {
 	if nameOrID == nil || *nameOrID == "" {
 		return nil, nil, invalid("1 validation error detected: Value null at 'stackName' failed to satisfy constraint: Member must not be null")
@@ -82,7 +82,7 @@ func (e *Engine) theStack(ctx context.Context, nameOrID *string, missing string)
 	return s, s.mu.Unlock, nil
 }
 
-// The sentences for a stack that does not exist; AWS has two.
+// The two messages of AWS for a stack that does not exist.
 const (
 	noStackWithID = "Stack with id %s does not exist"
 	noStack       = "Stack [%s] does not exist"

@@ -16,27 +16,27 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// signal is what came for a resource that waits.
+// signal is a signal for a waiting resource.
 type signal struct {
 	ok           bool
 	reason, data string
 }
 
-// waiting is a resource that waits for signals.
+// waiting describes what a resource waits for.
 type waiting struct {
 	step  *step
 	count int
 	done  func()
 	fail  func(reason string)
-	// condition says that it is a wait condition, which has its own texts.
+	// condition marks a wait condition, which has its own messages.
 	condition bool
-	// minimum is MinSuccessfulInstancesPercent, instances that it counts for a
-	// group: one that does not signal in time has failed, and the others may do.
+	// minimum is MinSuccessfulInstancesPercent. instances marks a group, for which an instance that
+	// does not signal in time counts as failed, and the others may suffice.
 	minimum   int
 	instances bool
 }
 
-// awaitSignals completes a created resource once its creation policy is met.
+// awaitSignals completes a created resource when its creation policy is met.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-creationpolicy.html
 func (s *stack) awaitSignals(st *step, m *member, complete, failed types.ResourceStatus) {
 	finish := func() {
@@ -65,7 +65,7 @@ func (s *stack) awaitSignals(st *step, m *member, complete, failed types.Resourc
 	if d, ok := rolling.Duration(textProperty(signals, "Timeout")); ok {
 		timeout = d
 	}
-	timeout -= s.engine.now().Sub(m.initiated) // it began with the creation
+	timeout -= s.engine.now().Sub(m.initiated) // the timeout starts with the creation
 	if scaling, ok := policy["AutoScalingCreationPolicy"].(map[string]any); ok {
 		if n, err := strconv.Atoi(textProperty(scaling, "MinSuccessfulInstancesPercent")); err == nil {
 			minimum = n
@@ -82,7 +82,7 @@ func (s *stack) awaitSignals(st *step, m *member, complete, failed types.Resourc
 	s.wait(st, m, &waiting{count: count, minimum: minimum, instances: s.rollerOf(m.kind) != nil, done: finish, fail: fail}, timeout)
 }
 
-// wait lets a step go on when enough signals came, or fail at its timeout.
+// wait completes a step when enough signals have arrived, or fails it at its timeout.
 func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration) {
 	w.step = st
 	m.waiting = w
@@ -109,11 +109,11 @@ func (s *stack) wait(st *step, m *member, w *waiting, timeout time.Duration) {
 			w.fail(fmt.Sprintf("Failed to receive %d resource signal(s) within the specified duration", w.count-len(m.signals)))
 		}
 	})
-	s.settle(m)
+	s.evaluateSignals(m)
 }
 
-// settle looks at the signals that a waiting member has.
-func (s *stack) settle(m *member) {
+// evaluateSignals evaluates the signals of a waiting member.
+func (s *stack) evaluateSignals(m *member) {
 	w := m.waiting
 	if w == nil || !w.step.active() {
 		return
@@ -143,7 +143,7 @@ func (s *stack) settle(m *member) {
 	}
 }
 
-// needed is how many signals must be SUCCESS. Of five with 50 percent, three must.
+// needed returns how many signals must be SUCCESS. With five instances and 50 percent, three must.
 func (w *waiting) needed() int {
 	if w.condition {
 		return w.count
@@ -151,7 +151,7 @@ func (w *waiting) needed() int {
 	return (w.count*w.minimum + 99) / 100
 }
 
-// receive takes a signal for a resource of the stack.
+// receive records a signal for a resource of the stack.
 func (s *stack) receive(m *member, id string, sig signal) {
 	if m.signals == nil {
 		m.signals = map[string]signal{}
@@ -161,7 +161,7 @@ func (s *stack) receive(m *member, id string, sig signal) {
 	}
 	m.signals[id] = sig
 	if o := m.rollout; o != nil {
-		s.post(o.look) // it tells of the signals that it waits for
+		s.post(o.reconcile) // the rollout reports the signals that it waits for
 		return
 	}
 	if m.kind != waitConditionType {
@@ -171,10 +171,10 @@ func (s *stack) receive(m *member, id string, sig signal) {
 		}
 		s.setMember(m, m.status, "Received "+word+" signal with UniqueId "+id)
 	}
-	s.post(func() { s.settle(m) })
+	s.post(func() { s.evaluateSignals(m) })
 }
 
-// createHandle makes a wait condition handle: a URL that takes signals.
+// createHandle creates a wait condition handle: a URL that accepts signals.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-waitcondition.html
 func (s *stack) createHandle(st *step, m *member, running, complete types.ResourceStatus, _ func(string)) {
 	endpoint := s.endpoint
@@ -189,17 +189,17 @@ func (s *stack) createHandle(st *step, m *member, running, complete types.Resour
 	st.succeed()
 }
 
-// handle is where a wait condition handle's URL leads.
+// handle is the target of a wait condition handle's URL.
 type handle struct {
 	stack *stack
 	url   string
 }
 
-// WaitConditionPath is where the URLs of wait condition handles begin. Requests
-// below it go to [Engine.WaitConditions].
+// WaitConditionPath is the path prefix of the URLs of wait condition handles.
+// [Engine.WaitConditions] serves it.
 const WaitConditionPath = "/waitcondition/"
 
-// createWaitCondition waits for signals at its handle.
+// createWaitCondition waits for signals to its handle.
 func (s *stack) createWaitCondition(st *step, m *member, running, complete types.ResourceStatus, fail func(string)) {
 	count, timeout := 1, 0
 	if n, err := strconv.Atoi(textProperty(m.properties, "Count")); err == nil {

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// space is what one account has in one region.
+// space holds the stacks of one account in one region.
 type space struct {
 	place
 
 	mu      sync.RWMutex
 	byName  map[string]*stack // live stacks
 	byID    map[string]*stack // live and deleted stacks
-	order   []*stack          // as created
+	order   []*stack          // in order of creation
 	exports map[string]*export
 	drifts  map[string]*driftDetection
 }
@@ -45,7 +45,7 @@ func (sp *space) find(nameOrID string) *stack {
 	return sp.byName[nameOrID]
 }
 
-// add enters a new stack, unless one of its name exists; then it returns that one.
+// add adds a new stack. If a stack with its name exists, it returns that stack instead.
 func (sp *space) add(s *stack) (existing *stack) {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()
@@ -58,7 +58,7 @@ func (sp *space) add(s *stack) (existing *stack) {
 	return nil
 }
 
-// forget takes a deleted stack's name and exports away. It stays known by ID.
+// forget frees a deleted stack's name and exports. The stack can still be found by its ID.
 func (sp *space) forget(s *stack) {
 	sp.mu.Lock()
 	defer sp.mu.Unlock()

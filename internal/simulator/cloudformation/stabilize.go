@@ -9,33 +9,32 @@ import (
 )
 
 const (
-	// firstLook and longestLook bound how long the engine waits before it looks
-	// again at a resource that is not stable: at first soon, then ever later.
-	firstLook   = 100 * time.Millisecond
-	longestLook = 2 * time.Second
-	// stabilizeTimeout is how long a resource may take: what a resource type has
-	// unless its schema's handlers say otherwise.
+	// firstPause and longestPause are the shortest and longest pause between two polls of a
+	// resource that is not stable. The pause doubles with each poll.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+	// stabilizeTimeout is the time limit for a resource: the default of a resource type unless its
+	// schema's handlers set another.
 	// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
 	stabilizeTimeout = 2 * time.Hour
 )
 
-// stabilize calls done once the resource of a member is stable, or with the
-// reason why it will not be. It does so at once, in the stack's task, for types
-// whose operations are complete when they return. done is never called if the
-// step has ended meanwhile.
+// stabilize calls done when the resource of a member is stable, or with the error that prevents
+// that. For types without stabilization it calls done at once, in the stack's task. It does not
+// call done if the step has ended.
 func (s *stack) stabilize(st *step, m *member, r resource.Request, done func(err error)) {
 	stabilizer, ok := s.engine.provider(m.kind).(resource.Stabilizer)
 	if !ok {
 		done(nil)
 		return
 	}
-	l := &look{stack: s, step: st, provider: stabilizer, request: r, done: done, pause: firstLook}
+	l := &poll{stack: s, step: st, provider: stabilizer, request: r, done: done, pause: firstPause}
 	l.deadline = s.engine.now().Add(stabilizeTimeout)
-	l.ask()
+	l.check()
 }
 
-// look is the wait for one resource to become stable.
-type look struct {
+// poll polls one resource until it is stable.
+type poll struct {
 	stack    *stack
 	step     *step
 	provider resource.Stabilizer
@@ -45,7 +44,7 @@ type look struct {
 	deadline time.Time
 }
 
-func (l *look) ask() {
+func (l *poll) check() {
 	if !l.step.active() {
 		return
 	}
@@ -63,13 +62,13 @@ func (l *look) ask() {
 	case l.stack.engine.now().After(l.deadline):
 		l.done(resource.Errorf(resource.NotStabilized, "Exceeded attempts to wait"))
 	default:
-		l.stack.after(l.pause, l.ask)
-		l.pause = min(l.pause*2, longestLook)
+		l.stack.after(l.pause, l.check)
+		l.pause = min(l.pause*2, longestPause)
 	}
 }
 
-// snapshot keeps a resource as a snapshot before it is deleted. Types that have
-// none are deleted all the same: the template was refused where that matters.
+// snapshot takes a snapshot of a resource before it is deleted. It does nothing for types without
+// snapshots, because validation rejects templates where that matters.
 func (s *stack) snapshot(m *member, r resource.Request) error {
 	snapshotter, ok := s.engine.provider(m.kind).(resource.Snapshotter)
 	if !ok {
@@ -80,7 +79,7 @@ func (s *stack) snapshot(m *member, r resource.Request) error {
 		return resource.Result{PhysicalID: id}, err
 	})
 	if handled, ok := errors.AsType[*resource.Error](out.err); ok && handled.Code == resource.NotFound {
-		return nil // the deletion finds out
+		return nil // the deletion reports it
 	}
 	return out.err
 }

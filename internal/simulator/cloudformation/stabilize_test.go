@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// slow is a provider whose resources are done when the test says so.
+// slow is a provider whose resources become stable when the test says so.
 type slow struct {
 	mu        sync.Mutex
 	ready     bool
@@ -72,7 +72,7 @@ func (p *slow) times() int {
 	return p.asked
 }
 
-// waited says what a condition was waited for in vain.
+// waited describes a condition that did not become true.
 func (w *suite) waited() string { return strings.Join(w.events("slow"), "\n") }
 
 const slowStack = `
@@ -97,7 +97,7 @@ func slowSuite(t *testing.T) (*suite, *slow) {
 	return w, p
 }
 
-func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
+func TestStackWaitsForStabilization(t *testing.T) {
 	w, p := slowSuite(t)
 	template := strings.ReplaceAll(slowStack, "%SIZE%", "1")
 	id := w.create("slow", template)
@@ -121,7 +121,7 @@ func TestAStackWaitsForWhatIsNotStable(t *testing.T) {
 	w.eventually(func() bool { return w.stack(id).StackStatus == types.StackStatusUpdateRollbackFailed }, w.waited)
 }
 
-func TestWhatDoesNotStabilizeFails(t *testing.T) {
+func TestResourceThatDoesNotStabilizeFails(t *testing.T) {
 	w, p := slowSuite(t)
 	p.set(false, resource.Errorf(resource.NotStabilized, "Group did not stabilize."))
 	id := w.create("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))
@@ -134,7 +134,7 @@ func TestWhatDoesNotStabilizeFails(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsMadeBeforeTheDeletion(t *testing.T) {
+func TestSnapshotIsTakenBeforeDeletion(t *testing.T) {
 	w, p := slowSuite(t)
 	p.set(true, nil)
 	w.createAndWait("slow", strings.ReplaceAll(slowStack, "%SIZE%", "1"))

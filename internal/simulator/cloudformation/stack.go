@@ -13,21 +13,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// stack is one stack. What does not change after it was made stands first; the
-// inbox is the queue's; everything else is guarded by mu.
+// stack is one stack. The first fields never change, the queue guards the inbox, and mu guards
+// everything else.
 type stack struct {
 	id, name string
 	engine   *Engine
 	space    *space
 	created  time.Time
-	// endpoint is where the caller reached the simulator, for wait condition
+	// endpoint is the address at which the caller reached the simulator, for wait condition
 	// handles.
 	endpoint string
-	// parent is the stack that this one is nested in, and the logical ID there.
+	// parent is the stack in which this one is nested; its logical ID there follows.
 	parent   *stack
 	parentID string
 
-	// protected is termination protection; nested stacks ask their root for it.
+	// protected is termination protection; a nested stack uses that of its root.
 	protected atomic.Bool
 
 	inbox  sync.Mutex
@@ -35,14 +35,14 @@ type stack struct {
 	queued bool
 
 	mu sync.Mutex
-	// principal is who began the last operation, accessKey the key that signed it.
+	// principal started the last operation; accessKey is the key that signed it.
 	principal, accessKey string
-	// status, reason and times as DescribeStacks shows them.
+	// status, reason and times are those that DescribeStacks shows.
 	status           types.StackStatus
 	reason           string
 	updated, deleted *time.Time
-	// revision is what the stack is made of or on its way to; stable is the last
-	// one that was complete, to roll back to.
+	// revision is the current or target revision; stable is the last complete one, the target of a
+	// rollback.
 	revision, stable *revision
 	members          map[string]*member
 	outputs          []types.Output
@@ -50,22 +50,21 @@ type stack struct {
 	events           []types.StackEvent
 	outbox           []types.StackEvent
 	changeSets       []*changeSet
-	// undo remembers the members as they were in the stable revision, for those
-	// that the present update touched. A nil member did not exist.
+	// undo holds the members that the current update touched, in their state in the stable
+	// revision. A nil member did not exist.
 	undo map[string]*member
-	// leftovers are physical resources to be deleted in a clean-up phase.
+	// leftovers are physical resources to delete in the clean-up phase.
 	leftovers []*member
 	walk      *walk
 	token     string
 	tokens    map[string]string
 	deleting  *deletion
 	drift     driftState
-	// ended is called once when the running operation ends, with its outcome;
-	// for nested stacks.
+	// ended, for nested stacks, is called once with the result when the running operation ends.
 	ended func(ok bool, reason string)
 }
 
-// settings are a stack's own, apart from its revisions.
+// settings are the settings of a stack that are not part of its revisions.
 type settings struct {
 	disableRollback       bool
 	retainExceptOnCreate  bool
@@ -79,11 +78,11 @@ type settings struct {
 	deletionMode          types.DeletionMode
 }
 
-// revision is one version of a stack's input. It is not changed once made.
+// revision is one version of a stack's input. It is immutable.
 type revision struct {
 	template         *template.Template
-	body             string // as it was given
-	processed        string // after transforms; equal to body without any
+	body             string // as submitted
+	processed        string // after transforms; equal to body if there are none
 	parameters       map[string]eval.ParameterValue
 	conditions       map[string]bool
 	tags             []types.Tag
@@ -99,22 +98,22 @@ type member struct {
 	status     types.ResourceStatus
 	reason     string
 	changed    time.Time
-	// properties, attributes and tags are those of the last successful operation.
+	// properties, attributes and tags are the values of the last successful operation.
 	properties map[string]any
-	// printed are the properties as events show them; empty before the first of them.
+	// printed are the properties as events show them; empty before the first event.
 	printed    string
 	attributes map[string]any
 	tags       map[string]string
 	definition *template.Resource
 	drift      *types.StackResourceDrift
-	// childBefore is what a nested stack was made of before the present update.
+	// childBefore is the revision of a nested stack before the current update.
 	childBefore *revision
-	// signals received, by unique ID; for creation policies and wait conditions.
+	// signals are the received signals, by unique ID; for creation policies and wait conditions.
 	signals map[string]signal
 	waiting *waiting
 	// initiated is when the creation of the physical resource began.
 	initiated time.Time
-	// rollout replaces the instances of a group; nil while it does not.
+	// rollout replaces the instances of a group; nil if none is running.
 	rollout *rollout
 }
 
@@ -133,8 +132,8 @@ func (e *Engine) newStack(sp *space, name string) *stack {
 
 func (s *stack) post(task func()) { s.engine.queue.post(s, task) }
 
-// after runs a task when the time has passed. The clock only posts it: a fake
-// clock calls back with its lock held.
+// after runs a task after a delay. The clock only posts the task, because a fake clock holds its
+// lock during the callback.
 func (s *stack) after(d time.Duration, task func()) {
 	if d <= 0 {
 		s.post(task)
@@ -143,16 +142,16 @@ func (s *stack) after(d time.Duration, task func()) {
 	s.engine.options.Env.Clock.AfterFunc(d, func() { s.post(task) })
 }
 
-// outside runs a function without the stack's lock, for calls of providers. The
-// stack's tasks do not run meanwhile, but the API may look and act.
+// outside runs a function without the stack's lock, for calls of providers. The stack's tasks do
+// not run meanwhile, but API calls can read and change the stack.
 func (s *stack) outside(call func()) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	call()
 }
 
-// faults decides about an operation on a member: as CloudFormation's handler
-// and as the service action that it calls.
+// faults returns the fault of an operation on a member, both as CloudFormation's handler and as the
+// service action that the handler calls.
 func (s *stack) faults(info fault.CallInfo) fault.Effect {
 	info.Account, info.Region = s.space.account, s.space.region
 	return s.engine.options.Faults.Decide(info)

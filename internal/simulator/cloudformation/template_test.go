@@ -131,7 +131,7 @@ func TestRefusedTemplates(t *testing.T) {
 		{"a GetAtt of nothing", `{` + queue + `, "Outputs": {"O": {"Value": {"Fn::GetAtt": ["B", "Arn"]}}}}`, "ValidationError", "Template error: instance of Fn::GetAtt references undefined resource B"},
 		{"a cycle", `{"Resources": {"A": {"Type": "AWS::SQS::Queue", "DependsOn": "B"}, "B": {"Type": "AWS::SQS::Queue", "DependsOn": "A"}}}`, "ValidationError", "Circular dependency between resources: [A, B]"},
 		{"a name that is not alphanumeric", `{"Resources": {"a-b": {"Type": "AWS::SQS::Queue"}}}`, "ValidationError", "Template format error: Resource name a-b is non alphanumeric."},
-		{"a macro nobody has", `{"Transform": "AWS::Serverless-2016-10-31", ` + queue + `}`, "ValidationError", "No transform named AWS::Serverless-2016-10-31 found."},
+		{"an unknown macro", `{"Transform": "AWS::Serverless-2016-10-31", ` + queue + `}`, "ValidationError", "No transform named AWS::Serverless-2016-10-31 found."},
 		{"IAM without capability", `{"Resources": {"A": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "r", "AssumeRolePolicyDocument": {}}}}}`, "InsufficientCapabilitiesException", "Requires capabilities : [CAPABILITY_NAMED_IAM]"},
 		{"a parameter without value", `{"Parameters": {"P": {"Type": "String"}}, ` + queue + `}`, "ValidationError", "Parameters: [P] must have values"},
 		{"a default that is not allowed", `{"Parameters": {"P": {"Type": "String", "Default": "c", "AllowedValues": ["a", "b"]}}, ` + queue + `}`, "ValidationError", "P"},

@@ -17,7 +17,7 @@ import (
 // replacementText is the event of a resource that is about to be replaced.
 const replacementText = "Requested update requires the creation of a new physical resource; hence creating one."
 
-// beginUpdate moves the stack to another revision.
+// beginUpdate starts the update to another revision.
 func (s *stack) beginUpdate(rev *revision) {
 	now := s.engine.now()
 	s.updated = &now
@@ -74,15 +74,15 @@ func (s *stack) updateDone() {
 	})
 }
 
-// cleanUp deletes what the stack no longer has: members outside the active ones
-// and physical resources that were replaced. Failures do not fail the stack.
+// cleanUp deletes what the stack no longer contains: members that are not active and physical
+// resources that were replaced. Failures do not fail the stack.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
 func (s *stack) cleanUp(active map[string]bool, old *revision, complete types.StackStatus, failureReason string) {
-	gone := map[string]*member{}
+	removed := map[string]*member{}
 	ids := []string{}
 	for id, m := range s.members {
 		if !active[id] {
-			gone[id] = m
+			removed[id] = m
 			ids = append(ids, id)
 		}
 	}
@@ -93,13 +93,13 @@ func (s *stack) cleanUp(active map[string]bool, old *revision, complete types.St
 	order := reversed(ids, dependencies)
 	for i, m := range s.leftovers {
 		key := m.id + "/" + string(rune('0'+i%10)) + m.physicalID
-		gone[key] = m
+		removed[key] = m
 		order[key] = nil
 	}
 	s.leftovers = nil
-	s.startWalk(order, func(st *step) { s.cleanUpStep(st, gone[st.id]) }, true, func(failed []string) {
+	s.startWalk(order, func(st *step) { s.cleanUpStep(st, removed[st.id]) }, true, func(failed []string) {
 		reason := ""
-		for id, m := range gone {
+		for id, m := range removed {
 			delete(s.members, id)
 			if s.members[m.id] == m {
 				delete(s.members, m.id)
@@ -123,11 +123,11 @@ func (s *stack) cleanUpStep(st *step, m *member) {
 		}
 		keep = policy == "Retain" || policy == "RetainExceptOnCreate" && s.status == types.StackStatusUpdateCompleteCleanupInProgress
 	}
-	s.remove(st, m, fateOf(policy, keep))
+	s.remove(st, m, removalOf(policy, keep))
 }
 
-// updateStep brings one resource to the new revision: creates it, leaves it
-// alone, updates it in place or replaces it.
+// updateStep updates one resource to the new revision: it creates it, leaves it unchanged, updates
+// it in place or replaces it.
 func (s *stack) updateStep(st *step) {
 	definition := s.revision.template.Resources[st.id]
 	old := s.members[st.id]
@@ -188,14 +188,14 @@ func (s *stack) updateRefused(st *step, m *member, reason string) {
 	st.fail()
 }
 
-// remember keeps what a member was in the stable revision.
+// remember records the state of a member in the stable revision.
 func (s *stack) remember(id string) {
 	if _, ok := s.undo[id]; !ok {
 		s.undo[id] = s.members[id]
 	}
 }
 
-// tagsReach tells whether stack tags reach resources of a type.
+// tagsReach reports whether resources of a type get the stack's tags.
 func (s *stack) tagsReach(kind string) bool {
 	if kind == stackType {
 		return true
@@ -204,14 +204,13 @@ func (s *stack) tagsReach(kind string) bool {
 	return ok && t.Taggable && t.TagProperty != ""
 }
 
-// replaces tells whether one of the changed paths is create-only.
+// replaces reports whether one of the changed paths is create-only.
 func (s *stack) replaces(kind string, changed [][]string) bool {
 	t, ok := s.engine.registry.Type(kind)
 	return ok && slices.ContainsFunc(changed, t.IsCreateOnly)
 }
 
-// replace makes a new physical resource. The old one goes when the update has
-// succeeded.
+// replace creates a new physical resource. The old one is deleted when the update has succeeded.
 func (s *stack) replace(st *step, old, m *member, properties map[string]any) {
 	if name := s.customName(old, properties); name != "" {
 		s.setMember(m, types.ResourceStatusUpdateInProgress, replacementText)
@@ -228,7 +227,8 @@ func (s *stack) replace(st *step, old, m *member, properties map[string]any) {
 	}
 }
 
-// customName is the name that a resource keeps although it must be replaced.
+// customName returns the explicit name of a resource that must be replaced, if the name does not
+// change.
 func (s *stack) customName(old *member, properties map[string]any) string {
 	parts := strings.Split(old.kind, "::")
 	kind := parts[len(parts)-1]
@@ -294,7 +294,7 @@ func (s *stack) change(st *step, old, m *member, properties map[string]any, tags
 	})
 }
 
-// changed ends an update in place.
+// changed completes an update in place.
 func (s *stack) changed(st *step, m *member, err error, fail func(string)) {
 	switch {
 	case !st.active():
@@ -306,18 +306,18 @@ func (s *stack) changed(st *step, m *member, err error, fail func(string)) {
 	}
 }
 
-// updateRequest is what a provider is told about a member that was updated.
+// updateRequest returns the request to a provider about an updated member.
 func (s *stack) updateRequest(st *step, m *member, before map[string]any) resource.Request {
 	r := s.request(m, st.token)
 	r.Properties, r.Previous, r.Tags = m.properties, before, m.tags
 	return r
 }
 
-// replacesInstead tells whether an update that its provider refused becomes a
-// replacement: "When updating this property for a resource in a CloudFormation
-// stack, the resource will be replaced if it cannot be updated", says
+// replacesInstead reports whether an update that its provider rejected becomes a replacement. About
+// conditionalCreateOnlyProperties
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
-// of conditionalCreateOnlyProperties.
+// says: "When updating this property for a resource in a CloudFormation stack, the resource will be
+// replaced if it cannot be updated".
 func (s *stack) replacesInstead(err error, old *member, properties map[string]any) bool {
 	refusal, ok := errors.AsType[*resource.Error](err)
 	if !ok || refusal.Code != resource.NotUpdatable {
@@ -327,7 +327,7 @@ func (s *stack) replacesInstead(err error, old *member, properties map[string]an
 	return ok && slices.ContainsFunc(changedPaths(old.properties, properties), t.IsConditionalCreateOnly)
 }
 
-// modify calls the provider's Update and takes over its result.
+// modify calls the provider's Update and stores its result.
 func (s *stack) modify(m *member, token string, before, properties map[string]any, tags map[string]string) outcome {
 	r := s.request(m, token)
 	r.Properties, r.Previous, r.Tags = properties, before, tags
@@ -346,8 +346,8 @@ func (s *stack) modify(m *member, token string, before, properties map[string]an
 	return out
 }
 
-// changedPaths are the paths at which two property trees differ, the shortest
-// that say so: list items by index.
+// changedPaths returns the shortest paths at which two property trees differ. List items are named
+// by index.
 func changedPaths(before, after any) [][]string {
 	var out [][]string
 	diffValues(before, after, nil, &out)
@@ -375,7 +375,7 @@ func diffValues(before, after any, path []string, out *[][]string) {
 	}
 }
 
-// sameNode compares two nodes of templates by what they say.
+// sameNode compares the values of two template nodes.
 func sameNode(a, b *template.Node) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -230,7 +230,7 @@ func TestReplacementIsUndoneByRollback(t *testing.T) {
 	}
 }
 
-func TestRemovedResourcesGoInCleanUp(t *testing.T) {
+func TestRemovedResourcesAreDeletedInCleanUp(t *testing.T) {
 	w := newSuite(t, nil)
 	kept := `, "Kept": {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}, "Gone": {"Type": "AWS::SQS::Queue"}`
 	w.createAndWait("remove", two("1", "1", kept))

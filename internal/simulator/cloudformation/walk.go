@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// stepState is where a step of a walk is.
+// stepState is the state of a step of a walk.
 type stepState int
 
 const (
@@ -24,23 +24,23 @@ type step struct {
 	token string
 	walk  *walk
 	run   func(*step)
-	// cancelled is called when the walk stops while the step runs.
+	// cancelled is called if the walk stops while the step runs.
 	cancelled func()
 }
 
-// active reports whether the step still counts: neither finished, nor
-// cancelled, nor part of a walk that was abandoned.
+// active reports whether the step can still end: it has not finished, was not cancelled, and its
+// walk was not abandoned.
 func (st *step) active() bool { return st.state == stepRunning && st.walk.stack.walk == st.walk }
 
-// walk goes through the resources of a stack along their dependencies, as many
-// at once as the dependencies allow.
+// walk visits the resources of a stack in the order of their dependencies, with as much parallelism
+// as those allow.
 type walk struct {
 	stack   *stack
 	steps   map[string]*step
 	running int
 	left    int
-	// keepGoing lets independent steps go on after one failed, as deletions do;
-	// otherwise the walk stops and cancels what runs.
+	// keepGoing continues with independent steps after one failed, as deletions do. Without it, the
+	// walk stops and cancels the running steps.
 	keepGoing bool
 	stopped   bool
 	finished  bool
@@ -48,8 +48,8 @@ type walk struct {
 	end       func(failed []string)
 }
 
-// startWalk replaces the stack's walk by a new one. before maps each step to
-// those that must be done ahead of it; unknown ones are ignored.
+// startWalk replaces the stack's walk. before maps each step to those that must complete before it;
+// unknown ones are ignored.
 func (s *stack) startWalk(before map[string][]string, run func(*step), keepGoing bool, end func(failed []string)) {
 	w := &walk{stack: s, steps: map[string]*step{}, left: len(before), keepGoing: keepGoing, end: end}
 	s.walk = w
@@ -84,7 +84,7 @@ func (w *walk) start(st *step) {
 	})
 }
 
-// succeed ends a step well and starts what waited for it.
+// succeed completes a step and starts those that waited for it.
 func (st *step) succeed() {
 	if !st.active() {
 		return
@@ -104,8 +104,7 @@ func (st *step) succeed() {
 	w.conclude()
 }
 
-// fail ends a step badly. A walk that does not keep going cancels the steps
-// that run.
+// fail fails a step. Unless the walk keeps going, it cancels the running steps.
 func (st *step) fail() {
 	if !st.active() {
 		return
@@ -147,8 +146,8 @@ func (w *walk) conclude() {
 	w.end(w.failed)
 }
 
-// abandon ends the present walk without its end: what it started comes back to
-// nobody.
+// abandon drops the current walk without calling its end: the results of its running steps are
+// ignored.
 func (s *stack) abandon() { s.walk = nil }
 
 // reversed turns "needs" into "is needed by": the order of deletions.

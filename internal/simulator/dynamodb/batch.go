@@ -44,8 +44,7 @@ func (t *Tables) batchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 	return out, nil
 }
 
-// batchGetTable reads one table's keys; those past the limit of bytes are left
-// unprocessed.
+// batchGetTable reads the keys of one table. It leaves keys past the limit of bytes unprocessed.
 func (t *Tables) batchGetTable(ctx context.Context, name string, keys *types.KeysAndAttributes, capacity types.ReturnConsumedCapacity, left *int, out *dynamodb.BatchGetItemOutput) error {
 	found, err := t.data(idOf(ctx, &name))
 	if err != nil {
@@ -86,7 +85,7 @@ func (t *Tables) batchGetTable(ctx context.Context, name string, keys *types.Key
 	return nil
 }
 
-// checkDistinct refuses two equal keys.
+// checkDistinct rejects two equal keys.
 func (t *table) checkDistinct(keys []map[string]types.AttributeValue, message string) error {
 	seen := map[position]bool{}
 	for _, key := range keys {
@@ -137,8 +136,7 @@ func (t *Tables) batchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 	return out, nil
 }
 
-// batchWrites prepares one table's part of a batch; in a batch nothing happens
-// if any part is malformed.
+// batchWrites prepares one table's part of a batch. A batch has no effect if any part is malformed.
 func (t *Tables) batchWrites(ctx context.Context, name string, requests []types.WriteRequest) ([]*write, error) {
 	found, err := t.data(idOf(ctx, &name))
 	if err != nil {
@@ -164,7 +162,7 @@ func (t *Tables) batchWrites(ctx context.Context, name string, requests []types.
 	return writes, found.checkDistinct(keys, "Provided list of item keys contains duplicates")
 }
 
-// totalConsumed adds up what writes took, by table.
+// totalConsumed returns the total capacity of writes by table.
 func totalConsumed(writes []*write, want types.ReturnConsumedCapacity, times float64) []types.ConsumedCapacity {
 	if want == "" || want == types.ReturnConsumedCapacityNone {
 		return nil

@@ -4,8 +4,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// readUnits returns the read capacity of so many bytes: one unit for each 4 KB,
-// half of that if the read may be stale:
+// readUnits returns the read capacity for a number of bytes: one unit for each 4 KB, half of that
+// for an eventually consistent read:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func readUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
@@ -38,7 +38,7 @@ func readCapacity(t *table, x *secondaryIndex, want types.ReturnConsumedCapacity
 	return out
 }
 
-// consumed reports what a write took in the table and in its indexes.
+// consumed reports the capacity of a write in the table and its indexes.
 func (w *write) consumed(want types.ReturnConsumedCapacity) *types.ConsumedCapacity {
 	if want == "" || want == types.ReturnConsumedCapacityNone {
 		return nil
@@ -74,8 +74,7 @@ func (w *write) touches(x *secondaryIndex) bool {
 	return before || after
 }
 
-// collection estimates the size of the item collection, for tables that have
-// local indexes.
+// collection estimates the size of the item collection, for tables with local indexes.
 func (w *write) collection(want types.ReturnItemCollectionMetrics) *types.ItemCollectionMetrics {
 	if want != types.ReturnItemCollectionMetricsSize {
 		return nil

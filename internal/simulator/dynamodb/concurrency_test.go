@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A counter that many clients add to at once loses nothing, while others read
-// and the table changes.
+// No concurrent increment of a counter is lost, while other clients read and the table changes.
 func TestConcurrentUpdatesAreAtomic(t *testing.T) {
 	c := newSuite(t).simple("", "")
 	name := aws.String("things")

@@ -14,8 +14,7 @@ type condition interface {
 	holds(in attributes) bool
 }
 
-// operand is something in a condition that has a value, or none (nil) for an
-// item that lacks it.
+// operand is an operand of a condition. Its value is nil for an item that lacks it.
 type operand interface {
 	of(in attributes) types.AttributeValue
 }
@@ -87,8 +86,8 @@ func (c oneOf) holds(in attributes) bool {
 	return slices.ContainsFunc(c.of, func(o operand) bool { return compares("=", v, o.of(in)) })
 }
 
-// compares applies a comparator. A missing value compares to nothing, except
-// that it is not equal to whatever is there.
+// compares applies a comparator. A missing value compares to nothing, except that it is not equal
+// to any existing value.
 func compares(op string, a, b types.AttributeValue) bool {
 	switch op {
 	case "=":

@@ -10,12 +10,12 @@ import (
 // comparators in the order of their spelling.
 var comparators = []string{"=", "<>", "<", "<=", ">", ">="}
 
-// functionArity is how many operands each function of a condition takes.
+// functionArity is the number of operands of each function in conditions.
 var functionArity = map[string]int{
 	"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2,
 }
 
-// parseCondition reads a condition of the given kind; no text is no condition.
+// parseCondition parses a condition of the given kind; an empty text is no condition.
 func parseCondition(kind string, text *string, given *placeholders) (condition, error) {
 	if text == nil {
 		return nil, nil
@@ -62,8 +62,8 @@ func (p *parser) unary() (condition, error) {
 	return p.predicate()
 }
 
-// parenthesized reads ( condition ); a second pair around the same condition is
-// refused, as DynamoDB does.
+// parenthesized parses ( condition ). Like DynamoDB, it rejects a second pair of parentheses around
+// the same condition.
 func (p *parser) parenthesized() (condition, error) {
 	open := p.next
 	p.take()
@@ -80,7 +80,7 @@ func (p *parser) parenthesized() (condition, error) {
 	return inner, nil
 }
 
-// wrapsParentheses reports whether the tokens from..to are one parenthesis.
+// wrapsParentheses reports whether one pair of parentheses encloses the tokens from..to.
 func (p *parser) wrapsParentheses(from, to int) bool {
 	if p.tokens[from].text != "(" || p.tokens[to].text != ")" {
 		return false
@@ -154,7 +154,7 @@ func (p *parser) between(what operand) (condition, error) {
 	return between{what, low, high}, p.checkBounds(low, high)
 }
 
-// checkBounds refuses BETWEEN with a lower bound above the upper one.
+// checkBounds rejects BETWEEN with a lower bound above the upper one.
 func (p *parser) checkBounds(low, high operand) error {
 	l, lowIsLiteral := low.(literal)
 	h, highIsLiteral := high.(literal)
@@ -183,7 +183,7 @@ func describe(v types.AttributeValue) string {
 	return typeOf(v) + ":" + text
 }
 
-// checkOrdered refuses values of types that have no order.
+// checkOrdered rejects values of types without an order.
 func (p *parser) checkOrdered(op string, operands ...operand) error {
 	for _, o := range operands {
 		if l, ok := o.(literal); ok {
@@ -209,7 +209,7 @@ func (p *parser) oneOf(what operand) (condition, error) {
 	return oneOf{what, of}, nil
 }
 
-// operands reads a comma-separated list up to the closing parenthesis.
+// operands parses a comma-separated list up to the closing parenthesis.
 func (p *parser) operands() ([]operand, error) {
 	var out []operand
 	for {

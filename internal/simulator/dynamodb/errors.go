@@ -13,8 +13,7 @@ func invalid(format string, args ...any) *wire.Error {
 	return refuse("ValidationException", format, args...)
 }
 
-// refuse returns an error of any of DynamoDB's codes, all of which are sent
-// with status 400:
+// refuse returns an error with one of DynamoDB's codes, which all have the status 400:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 func refuse(code, format string, args ...any) *wire.Error {
 	message := format
@@ -24,17 +23,17 @@ func refuse(code, format string, args ...any) *wire.Error {
 	return &wire.Error{Code: code, Message: message, Status: http.StatusBadRequest}
 }
 
-// noTable is what the operations on items answer for a table that is not there.
+// noTable returns the error of operations on items for a table that does not exist.
 func noTable() *wire.Error {
 	return refuse("ResourceNotFoundException", "Requested resource not found")
 }
 
-// noTableNamed is what the operations on tables answer for one that is not there.
+// noTableNamed returns the error of operations on tables for a table that does not exist.
 func noTableNamed(name string) *wire.Error {
 	return refuse("ResourceNotFoundException", "Requested resource not found: Table: %s not found", name)
 }
 
-// messageOf returns the error's sentence without its code.
+// messageOf returns the error's message without its code.
 func messageOf(err error) string {
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		return e.Message

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The names of the expression parameters, as they stand in error texts.
+// The names of the expression parameters in error messages.
 const (
 	conditionExpression    = "ConditionExpression"
 	filterExpression       = "FilterExpression"
@@ -19,12 +19,11 @@ const (
 	updateExpression       = "UpdateExpression"
 )
 
-// maxExpression is how long an expression may be:
+// maxExpression is the maximum length of an expression:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
 const maxExpression = 4096
 
-// placeholders are the names and values given with a request's expressions,
-// and which of them were used.
+// placeholders are the names and values of a request's expressions, and which of them are used.
 type placeholders struct {
 	names       map[string]string
 	values      attributes
@@ -60,7 +59,7 @@ func newPlaceholders(names map[string]string, values attributes) (*placeholders,
 	return &placeholders{names: names, values: checked, used: map[string]bool{}, paths: map[string][]path{}}, nil
 }
 
-// checkUsed refuses placeholders that no expression used.
+// checkUsed rejects placeholders that no expression uses.
 func (p *placeholders) checkUsed() error {
 	if !p.expressions {
 		if len(p.names) > 0 {
@@ -83,7 +82,7 @@ func (p *placeholders) unused(keys []string) string {
 	return strings.Join(slices.DeleteFunc(keys, func(key string) bool { return p.used[key] }), ", ")
 }
 
-// parser reads one expression by recursive descent.
+// parser parses one expression by recursive descent.
 type parser struct {
 	kind   string
 	text   string
@@ -113,7 +112,7 @@ func (p *parser) refuse(format string, args ...any) error {
 	return invalid("Invalid %s: %s", p.kind, fmt.Sprintf(format, args...))
 }
 
-// syntaxError names the token that does not fit and its neighbours.
+// syntaxError names the unexpected token and its neighbors.
 func (p *parser) syntaxError() error {
 	t := p.tokens[p.next]
 	from, to := t.start, t.end
@@ -136,7 +135,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// accept takes the next token if it is this symbol.
+// accept consumes the next token if it is the symbol.
 func (p *parser) accept(symbol string) bool {
 	if t := p.peek(); t.kind == tokenSymbol && t.text == symbol {
 		p.next++
@@ -145,7 +144,7 @@ func (p *parser) accept(symbol string) bool {
 	return false
 }
 
-// acceptWord takes the next token if it is this keyword.
+// acceptWord consumes the next token if it is the keyword.
 func (p *parser) acceptWord(keyword string) bool {
 	if p.peek().is(keyword) {
 		p.next++
@@ -168,14 +167,14 @@ func (p *parser) expectEnd() error {
 	return nil
 }
 
-// path reads a document path and remembers it.
+// path parses a document path and records it.
 func (p *parser) path() (path, error) {
 	out, err := p.documentPath()
 	p.given.paths[p.kind] = append(p.given.paths[p.kind], out)
 	return out, err
 }
 
-// documentPath reads name, #name, and below them .name and [n].
+// documentPath parses name or #name, followed by .name and [n].
 func (p *parser) documentPath() (path, error) {
 	first, err := p.name()
 	if err != nil {
@@ -239,7 +238,7 @@ func (p *parser) value() (types.AttributeValue, error) {
 	return v, nil
 }
 
-// parseProjection reads a comma-separated list of paths.
+// parseProjection parses a comma-separated list of paths.
 func parseProjection(text *string, given *placeholders) ([]path, error) {
 	if text == nil {
 		return nil, nil

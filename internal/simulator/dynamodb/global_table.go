@@ -8,18 +8,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// globalTableProvider makes AWS::DynamoDB::GlobalTable with a replica in the
-// stack's region. The simulator does not replicate: it refuses other regions.
+// globalTableProvider implements AWS::DynamoDB::GlobalTable with a replica in the stack's region.
+// The simulator does not replicate: it rejects other regions.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-globaltable.html
 type globalTableProvider struct{ tableProvider }
 
-// capacitySettings are a table's or an index's provisioned capacity.
+// capacitySettings are the provisioned capacity of a table or an index.
 type capacitySettings struct {
 	ReadCapacityUnits, WriteCapacityUnits                             *flexibleInt
 	ReadCapacityAutoScalingSettings, WriteCapacityAutoScalingSettings *struct{ MinCapacity, SeedCapacity *flexibleInt }
 }
 
-// units returns the units set, or what autoscaling starts with.
+// units returns the configured units, or the initial units of autoscaling.
 func (c *capacitySettings) units(of func(*capacitySettings) (*flexibleInt, *struct{ MinCapacity, SeedCapacity *flexibleInt })) any {
 	if c == nil {
 		return nil
@@ -52,8 +52,7 @@ type globalProperties struct {
 	}
 }
 
-// asTable returns the properties that an AWS::DynamoDB::Table of the stack's
-// region would have.
+// asTable returns the equivalent properties of an AWS::DynamoDB::Table in the stack's region.
 func (p *globalTableProvider) asTable(r resource.Request) (*tableProperties, error) {
 	data, err := json.Marshal(r.Properties)
 	if err != nil {
@@ -122,7 +121,7 @@ func provisioned(read, write *capacitySettings) map[string]any {
 	return map[string]any{"ReadCapacityUnits": readUnits, "WriteCapacityUnits": writeUnits}
 }
 
-// Create makes a global table of one replica.
+// Create creates a global table with one replica.
 func (p *globalTableProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	want, err := p.asTable(r)
 	if err != nil {
@@ -152,8 +151,7 @@ func (p *globalTableProvider) withTableID(r resource.Request, in resource.Result
 	return in
 }
 
-// Read returns a global table's live properties; what belongs to the replica
-// is under Replicas.
+// Read returns a global table's live properties, with those of the replica in Replicas.
 func (p *globalTableProvider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
 	out, err := p.tableProvider.Read(ctx, r)
 	if err != nil {

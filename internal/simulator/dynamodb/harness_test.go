@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// suite is a DynamoDB behind a real HTTP server.
+// suite is a simulated DynamoDB behind a real HTTP server.
 type suite struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
@@ -37,7 +37,7 @@ func newSuite(t *testing.T) *suite {
 	return &suite{t: t, clock: clock, tables: tables, url: server.URL}
 }
 
-// client calls as an account in a region.
+// client returns a client of an account in a region.
 func (w *suite) client(account, region string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &w.url, Region: region,
@@ -47,7 +47,7 @@ func (w *suite) client(account, region string) *dynamodb.Client {
 
 func (w *suite) mine() *dynamodb.Client { return w.client("111111111111", "eu-west-1") }
 
-// simple makes a table "things" with partition key id and, if given, sort key.
+// simple creates a table "things" with partition key id and an optional sort key.
 func (w *suite) simple(sortKey string, kind types.ScalarAttributeType) *dynamodb.Client {
 	w.t.Helper()
 	in := &dynamodb.CreateTableInput{
@@ -83,7 +83,7 @@ func put(t *testing.T, c *dynamodb.Client, items ...item) {
 	}
 }
 
-// wantError checks code and message of an AWS error.
+// wantError checks the code and message of an AWS error.
 func wantError(t *testing.T, err error, code, message string) {
 	t.Helper()
 	var api smithy.APIError

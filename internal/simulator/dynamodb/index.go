@@ -8,15 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// record is a stored item. It is never changed.
+// record is a stored item. It is immutable.
 type record struct {
 	item attributes
 	size int
 }
 
-// position is where a record stands in an index: items of one partition are
-// together, in the order of their sort key; partitions stand in the order of a
-// hash, which is why a Scan looks unordered.
+// position is the position of a record in an index. Items of one partition are contiguous and
+// ordered by their sort key; partitions are ordered by a hash, which is why a Scan looks unordered.
 type position struct {
 	hash      uint64
 	partition string
@@ -49,8 +48,7 @@ func (k keySchema) names() []string {
 	return []string{k.partition, k.sort}
 }
 
-// index is the order of a table's items by one key: the table's own or that of
-// a secondary index.
+// index orders a table's items by one key: that of the table or of a secondary index.
 type index struct {
 	key     keySchema
 	primary *keySchema // the table's key, for a secondary index
@@ -58,8 +56,8 @@ type index struct {
 	size    int
 }
 
-// at returns where an item stands; ok is false if the item lacks a key
-// attribute, so that a secondary index does not hold it.
+// at returns the position of an item. ok is false if the item lacks a key attribute, in which case
+// a secondary index does not contain it.
 func (x *index) at(in attributes) (p position, ok bool) {
 	if p.partition, ok = sortKeyOf(in[x.key.partition]); !ok {
 		return p, false
@@ -79,7 +77,7 @@ func (x *index) at(in attributes) (p position, ok bool) {
 	return p, true
 }
 
-// escapeKey makes concatenated keys keep their order and stay distinct.
+// escapeKey escapes a key so that concatenated keys keep their order and stay distinct.
 func escapeKey(key string) string {
 	out := make([]byte, 0, len(key)+2)
 	for i := range len(key) {
@@ -106,7 +104,7 @@ func (x *index) search(p position) (i int, found bool) {
 	return slices.BinarySearchFunc(x.entries, p, func(e *entry, p position) int { return e.compare(p) })
 }
 
-// get returns the record that stands where the key does.
+// get returns the record with the key.
 func (x *index) get(key attributes) *record {
 	p, ok := x.at(key)
 	if !ok {
@@ -144,7 +142,7 @@ func (x *index) remove(r *record) {
 	}
 }
 
-// partitionBounds returns the entries from, to of a partition.
+// partitionBounds returns the range of a partition's entries.
 func (x *index) partitionBounds(v types.AttributeValue) (from, to int) {
 	key, _ := sortKeyOf(v)
 	hash := hashOf(key)

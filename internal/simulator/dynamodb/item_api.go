@@ -77,7 +77,7 @@ func (t *Tables) deleteItem(ctx context.Context, in *dynamodb.DeleteItemInput) (
 	}, nil
 }
 
-// one makes a single write.
+// one executes a single write.
 func (t *Tables) one(ctx context.Context, name *string, w *write) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ func (t *Tables) one(ctx context.Context, name *string, w *write) error {
 	return nil
 }
 
-// refuseLegacy refuses the parameters that expressions replaced:
+// refuseLegacy rejects the parameters that expressions replaced:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
 func refuseLegacy(given bool, parameter string) error {
 	if !given {
@@ -137,8 +137,7 @@ func (t *Tables) getItem(ctx context.Context, in *dynamodb.GetItemInput) (*dynam
 	}, nil
 }
 
-// projectionOnly parses the projection of an operation that has no other
-// expressions.
+// projectionOnly parses the projection of an operation without other expressions.
 func projectionOnly(text *string, names map[string]string) ([]path, error) {
 	given, err := newPlaceholders(names, nil)
 	if err != nil {
@@ -151,7 +150,7 @@ func projectionOnly(text *string, names map[string]string) ([]path, error) {
 	return paths, given.checkUsed()
 }
 
-// read returns an item by its key, nil if there is none, and its size.
+// read returns an item by its key, or nil, and its size.
 func (t *table) read(key attributes, paths []path) (got attributes, size int, err error) {
 	if key, err = checkedItem(key); err != nil {
 		return nil, 0, err

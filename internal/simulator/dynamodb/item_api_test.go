@@ -20,7 +20,7 @@ var ignore = cmpopts.IgnoreUnexported(
 	types.AttributeValueMemberB{}, types.AttributeValueMemberBS{},
 )
 
-func TestEveryTypeSurvives(t *testing.T) {
+func TestEveryTypeRoundTrips(t *testing.T) {
 	c := newSuite(t).simple("", "")
 	want := item{
 		"id": s("a"), "n": n("12.5"), "b": &types.AttributeValueMemberB{Value: []byte{0, 1, 255}},
@@ -54,11 +54,11 @@ func TestUpdateItem(t *testing.T) {
 		names      map[string]string
 		values     item
 		want       item // changed attributes
-		gone       []string
+		removed    []string
 		refused    string
 	}{
 		"sets a value":                        {expression: "SET v = :v", values: item{":v": s("1")}, want: item{"v": s("1")}},
-		"keywords in any case":                {expression: "set v = :v Remove n", values: item{":v": s("1")}, want: item{"v": s("1")}, gone: []string{"n"}},
+		"keywords in any case":                {expression: "set v = :v Remove n", values: item{":v": s("1")}, want: item{"v": s("1")}, removed: []string{"n"}},
 		"adds and subtracts":                  {expression: "SET n = n + :a, k = :a - n", values: item{":a": n("0.1")}, want: item{"n": n("5.1"), "k": n("-4.9")}},
 		"keeps what exists":                   {expression: "SET n = if_not_exists(n, :z), k = if_not_exists(k, :z)", values: item{":z": n("0")}, want: item{"k": n("0")}},
 		"counts from nothing":                 {expression: "SET k = if_not_exists(k, :z) + :one", values: item{":z": n("0"), ":one": n("1")}, want: item{"k": n("1")}},
@@ -69,7 +69,7 @@ func TestUpdateItem(t *testing.T) {
 		"ADD to a missing number":             {expression: "ADD k :v", values: item{":v": n("7")}, want: item{"k": n("7")}},
 		"ADD to a set":                        {expression: "ADD ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"b", "c"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"a", "b", "c"}}}},
 		"DELETE from a set":                   {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a"}}}, want: item{"ss": &types.AttributeValueMemberSS{Value: []string{"b"}}}},
-		"an emptied set goes":                 {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}}, gone: []string{"ss"}},
+		"an empty set is removed":             {expression: "DELETE ss :v", values: item{":v": &types.AttributeValueMemberSS{Value: []string{"a", "b"}}}, removed: []string{"ss"}},
 		"values are those before the update":  {expression: "SET n = :v, k = n", values: item{":v": n("9")}, want: item{"n": n("9"), "k": n("5")}},
 
 		"a key":                     {expression: "SET id = :v", values: item{":v": s("b")}, refused: "One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key"},
@@ -105,7 +105,7 @@ func TestUpdateItem(t *testing.T) {
 			want := item{}
 			maps.Copy(want, start)
 			maps.Copy(want, tt.want)
-			for _, k := range tt.gone {
+			for _, k := range tt.removed {
 				delete(want, k)
 			}
 			if d := cmp.Diff(want, got.Attributes, ignore); d != "" {
@@ -245,7 +245,7 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 		TableName: table, Key: item{"id": s("a")}, UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": n("1")},
 	}}
 	in.ClientRequestToken = aws.String("once")
-	for range 2 { // the second is a repetition with the same token
+	for range 2 { // the second repeats the same token
 		if _, err := c.TransactWriteItems(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}

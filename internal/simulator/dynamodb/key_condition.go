@@ -6,14 +6,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// keyCondition is a parsed KeyConditionExpression: the partition, and which
-// sort keys in it (all if sort is nil).
+// keyCondition is a parsed KeyConditionExpression: the partition and a test of sort keys (all match
+// if sort is nil).
 type keyCondition struct {
 	partition types.AttributeValue
 	sort      func(key string) bool
 }
 
-// newKeyCondition takes a condition apart into what it says of the key.
+// newKeyCondition converts a condition to a key condition.
 func newKeyCondition(c condition, key keySchema, t *table) (*keyCondition, error) {
 	parts, err := conjuncts(c)
 	if err != nil {
@@ -72,8 +72,8 @@ func conjuncts(c condition) ([]condition, error) {
 	return append(left, right...), err
 }
 
-// keyOperands returns the key attribute that one part of a key condition is
-// about and the values it is compared with.
+// keyOperands returns the key attribute in one part of a key condition and the values that it is
+// compared with.
 func keyOperands(c condition) (name string, values []types.AttributeValue, err error) {
 	var what operand
 	var with []operand
@@ -139,8 +139,8 @@ func (t *table) checkConditionTypes(name string, values []types.AttributeValue, 
 	return nil
 }
 
-// sortTest makes a test of encoded sort keys, so that a query does not decode
-// the items it passes over.
+// sortTest returns a test of encoded sort keys, so that a query does not decode items that do not
+// match.
 func sortTest(c condition) func(string) bool {
 	encoded := func(o operand) string {
 		key, _ := sortKeyOf(o.of(nil))

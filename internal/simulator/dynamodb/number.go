@@ -22,8 +22,7 @@ type number struct {
 	exp      int
 }
 
-// parseNumber reads a number as a client writes it and refuses what DynamoDB
-// cannot store.
+// parseNumber parses a number and rejects one that DynamoDB cannot store.
 func parseNumber(text string) (number, error) {
 	mantissa, exponent, hasExponent := cutExponent(text)
 	n := number{}
@@ -86,7 +85,7 @@ func (n number) normalized(digits string, exp int) (number, error) {
 	return n, nil
 }
 
-// String writes the number as DynamoDB returns it: plain digits, no exponent.
+// String formats the number as DynamoDB does: plain digits, no exponent.
 func (n number) String() string {
 	if n.digits == "" {
 		return "0"

@@ -12,7 +12,7 @@ import (
 // Limits: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html#HowItWorks.DataTypes.Number
 func TestParseNumber(t *testing.T) {
 	tests := map[string]struct{ in, want, refused string }{
-		"zeros at both ends go":             {in: "0012.3400", want: "12.34"},
+		"zeros at both ends are removed":    {in: "0012.3400", want: "12.34"},
 		"an exponent is written out":        {in: "1.5E3", want: "1500"},
 		"a negative exponent is too":        {in: "-15e-4", want: "-0.0015"},
 		"minus zero is zero":                {in: "-0.0", want: "0"},
@@ -21,8 +21,8 @@ func TestParseNumber(t *testing.T) {
 		"39 digits are refused":             {in: strings.Repeat("7", 39), refused: "Attempting to store more than 38 significant digits in a Number"},
 		"above the largest":                 {in: "1E126", refused: "Number overflow. Attempting to store a number with magnitude larger than supported range"},
 		"below the smallest":                {in: "1E-131", refused: "Number underflow. Attempting to store a number with magnitude smaller than supported range"},
-		"words are refused":                 {in: "ten", refused: "The parameter cannot be converted to a numeric value: ten"},
-		"nothing is refused":                {in: "", refused: "The parameter cannot be converted to a numeric value: "},
+		"letters are refused":               {in: "ten", refused: "The parameter cannot be converted to a numeric value: ten"},
+		"an empty text is refused":          {in: "", refused: "The parameter cannot be converted to a numeric value: "},
 		"a point alone is refused":          {in: ".", refused: "The parameter cannot be converted to a numeric value: ."},
 		"trailing zeros are not a 39th one": {in: "1" + strings.Repeat("0", 60), want: "1" + strings.Repeat("0", 60)},
 	}
@@ -56,7 +56,7 @@ func rational(n number) *big.Rat {
 	return r
 }
 
-func TestSortKeysOrderAsNumbersDo(t *testing.T) {
+func TestSortKeysOrderLikeNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawNumber(t, "a"), drawNumber(t, "b")
 		if got, want := strings.Compare(a.sortKey(), b.sortKey()), rational(a).Cmp(rational(b)); got != want {

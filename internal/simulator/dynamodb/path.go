@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// path names a place in an item: an attribute and the map keys and list
-// positions below it.
+// path is a path in an item: an attribute and the map keys and list positions below it.
 type path []step
 
 // step is a map key, or a list position when key is empty.
@@ -20,7 +19,7 @@ type step struct {
 
 func (s step) isPosition() bool { return s.key == "" }
 
-// String writes a path as DynamoDB does in its errors: [a, b, [1]].
+// String formats a path as in DynamoDB's errors: [a, b, [1]].
 func (p path) String() string {
 	parts := make([]string, len(p))
 	for i, s := range p {
@@ -57,7 +56,7 @@ func child(v types.AttributeValue, s step) types.AttributeValue {
 	return nil
 }
 
-// checkDisjoint refuses paths of which one contains or conflicts with another.
+// checkDisjoint rejects paths that contain or conflict with one another.
 func checkDisjoint(kind string, paths []path) error {
 	for i, a := range paths {
 		for _, b := range paths[:i] {
@@ -82,8 +81,7 @@ func clash(a, b path) string {
 	return "overlap"
 }
 
-// projected returns the parts of the item that the paths name; no paths name
-// everything.
+// projected returns the parts of the item at the paths. Without paths it returns the whole item.
 func projected(in attributes, paths []path) attributes {
 	if len(paths) == 0 || in == nil {
 		return in
@@ -99,7 +97,7 @@ func projected(in attributes, paths []path) attributes {
 	return out.Value
 }
 
-// selection is a set of paths as a tree; a leaf selects all that is below.
+// selection is a set of paths as a tree; a leaf selects everything below it.
 type selection struct {
 	steps    []step
 	children []*selection

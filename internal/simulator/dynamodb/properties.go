@@ -65,14 +65,14 @@ type (
 	}
 )
 
-// flexibleInt and flexibleBool are also read from strings, which CloudFormation
-// takes for numbers and booleans.
+// flexibleInt and flexibleBool also accept strings, which CloudFormation accepts as numbers and
+// booleans.
 type (
 	flexibleInt  int64
 	flexibleBool bool
 )
 
-// UnmarshalJSON reads 5 and "5".
+// UnmarshalJSON accepts 5 and "5".
 func (n *flexibleInt) UnmarshalJSON(data []byte) error {
 	v, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
 	if err != nil || v != float64(int64(v)) {
@@ -82,7 +82,7 @@ func (n *flexibleInt) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads true and "true".
+// UnmarshalJSON accepts true and "true".
 func (b *flexibleBool) UnmarshalJSON(data []byte) error {
 	v, err := strconv.ParseBool(strings.ToLower(strings.Trim(string(data), `"`)))
 	if err != nil {
@@ -99,7 +99,7 @@ func (n *flexibleInt) pointer() *int64 {
 	return new(int64(*n))
 }
 
-// readProperties decodes properties of a stack's resource.
+// readProperties decodes the properties of a stack's resource.
 func readProperties(in map[string]any) (*tableProperties, error) {
 	data, err := json.Marshal(in)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 
 const tableType = "AWS::DynamoDB::Table"
 
-// tableProvider makes AWS::DynamoDB::Table. The tables it makes are ACTIVE at
-// once: latency is CloudFormation's to add.
+// tableProvider implements AWS::DynamoDB::Table. Its tables are ACTIVE at once, because the
+// CloudFormation engine adds the latency.
 type tableProvider struct{ tables *Tables }
 
-// Create makes a table.
+// Create creates a table.
 func (p *tableProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	want, err := readProperties(r.Properties)
 	if err != nil {
@@ -44,14 +44,14 @@ func (p *tableProvider) create(r resource.Request, want *tableProperties) (resou
 	if err != nil {
 		return resource.Result{}, refused(err)
 	}
-	if err := made.settle(want, r.Tags, t.env.Clock.Now()); err != nil {
+	if err := made.applySettings(want, r.Tags, t.env.Clock.Now()); err != nil {
 		delete(t.tables, id)
 		return resource.Result{}, refused(err)
 	}
 	return made.result(), nil
 }
 
-// generatedName is stack-logical-RANDOM, as CloudFormation names resources:
+// generatedName returns stack-logical-RANDOM, which is CloudFormation's form:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func generatedName(r resource.Request) string {
 	stem := r.StackName + "-" + r.LogicalID
@@ -66,8 +66,8 @@ func (t *table) result() resource.Result {
 	return out
 }
 
-// settle applies the properties that CreateTable and UpdateTable do not take.
-func (t *table) settle(want *tableProperties, stackTags map[string]string, now time.Time) error {
+// applySettings applies the properties that CreateTable and UpdateTable do not accept.
+func (t *table) applySettings(want *tableProperties, stackTags map[string]string, now time.Time) error {
 	t.tags = maps.Clone(stackTags)
 	if t.tags == nil {
 		t.tags = map[string]string{}
@@ -149,14 +149,14 @@ func (p *tableProvider) change(r resource.Request, want *tableProperties) (resou
 	if want.OnDemandThroughput == nil {
 		found.onDemand = nil
 	}
-	if err := found.settle(want, r.Tags, t.env.Clock.Now()); err != nil {
+	if err := found.applySettings(want, r.Tags, t.env.Clock.Now()); err != nil {
 		return resource.Result{}, refused(err)
 	}
 	return found.result(), nil
 }
 
-// updatesTo returns the UpdateTable calls that bring the table to what is
-// wanted, in order.
+// updatesTo returns the UpdateTable calls, in order, that change the table to the wanted
+// properties.
 func (t *table) updatesTo(want *tableProperties) ([]*dynamodb.UpdateTableInput, error) {
 	var updates []*dynamodb.UpdateTableInput
 	main := &dynamodb.UpdateTableInput{AttributeDefinitions: want.AttributeDefinitions}
@@ -218,7 +218,7 @@ func (t *table) encryptionChange(want *encryptionProperty) *types.SSESpecificati
 	return want.input()
 }
 
-// streamChanges turns the stream off before it turns on another kind of one.
+// streamChanges turns the stream off before it enables one with another view type.
 func (t *table) streamChanges(want *streamProperty) []*dynamodb.UpdateTableInput {
 	var updates []*dynamodb.UpdateTableInput
 	if t.stream != nil && (want == nil || want.StreamViewType != t.stream.StreamViewType) {
@@ -230,8 +230,8 @@ func (t *table) streamChanges(want *streamProperty) []*dynamodb.UpdateTableInput
 	return updates
 }
 
-// indexChanges returns the changes of global indexes. CloudFormation makes or
-// deletes one in an update:
+// indexChanges returns the changes of global indexes. CloudFormation can create or delete only one
+// per update:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html#cfn-dynamodb-table-globalsecondaryindexes
 func (t *table) indexChanges(want *tableProperties) ([]types.GlobalSecondaryIndexUpdate, error) {
 	var updates []types.GlobalSecondaryIndexUpdate
@@ -271,7 +271,7 @@ func sameProjection(want *types.Projection, have types.Projection) bool {
 	return want != nil && want.ProjectionType == have.ProjectionType && slices.Equal(want.NonKeyAttributes, have.NonKeyAttributes)
 }
 
-// Delete removes a table with its items.
+// Delete deletes a table with its items.
 func (p *tableProvider) Delete(_ context.Context, r resource.Request) error {
 	t := p.tables
 	t.mu.Lock()
@@ -290,7 +290,7 @@ func notFound(name string) *resource.Error {
 	return resource.Errorf(resource.NotFound, "Resource of type '%s' with identifier '%s' was not found.", tableType, name)
 }
 
-// refused turns DynamoDB's error into a resource handler's.
+// refused converts DynamoDB's error to a resource handler's.
 func refused(err error) error {
 	return property.Refusal(err, map[string]string{
 		"ResourceInUseException":    resource.ResourceConflict,

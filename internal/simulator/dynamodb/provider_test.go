@@ -15,8 +15,8 @@ import (
 
 type properties = map[string]any
 
-// tableProperties are what a template says of a provisioned table; numbers are
-// strings, which CloudFormation takes as well.
+// tableProperties are the properties of a provisioned table. Its numbers are strings, which
+// CloudFormation accepts.
 func tableProperties() properties {
 	return properties{
 		"TableName":             "things",
@@ -117,7 +117,7 @@ func TestTableProviderRefuses(t *testing.T) {
 	}
 }
 
-func TestTableProviderNamesWhatHasNoName(t *testing.T) {
+func TestTableProviderGeneratesNames(t *testing.T) {
 	p := tableProperties()
 	delete(p, "TableName")
 	provider := newSuite(t).tables.Providers()["AWS::DynamoDB::Table"]

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// maxPage is how many bytes Query and Scan look at before they stop:
+// maxPage is the number of bytes that Query and Scan read at most:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const maxPage = 1 << 20
 
-// search is what Query and Scan have in common.
+// search holds the common state of Query and Scan.
 type search struct {
 	table      *table
 	secondary  *secondaryIndex // nil searches the table
@@ -115,7 +115,7 @@ func (t *Tables) scan(ctx context.Context, in *dynamodb.ScanInput) (*dynamodb.Sc
 	return &dynamodb.ScanOutput{Items: p.items, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last, ConsumedCapacity: p.consumed}, nil
 }
 
-// segmentOf returns which positions belong to a segment of a parallel scan.
+// segmentOf returns a test whether a position belongs to a segment of a parallel scan.
 func segmentOf(segment, total *int32) (func(position) bool, error) {
 	switch {
 	case segment == nil && total == nil:
@@ -130,7 +130,7 @@ func segmentOf(segment, total *int32) (func(position) bool, error) {
 	return func(p position) bool { return int32(p.hash%uint64(*total)) == *segment }, nil //nolint:gosec // total is positive and small
 }
 
-// parse reads the expressions that Query and Scan share and finds the index.
+// parse parses the expressions that Query and Scan share and finds the index.
 func (s *search) parse(given *placeholders, filter, projection, index *string, limit *int32) (err error) {
 	if limit != nil && *limit < 1 {
 		return invalid("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1", *limit)
@@ -174,7 +174,7 @@ func (s *search) checkSelect() error {
 	return nil
 }
 
-// checkFilter refuses a filter on the attributes of the key.
+// checkFilter rejects a filter on key attributes.
 func (s *search) checkFilter(given *placeholders) error {
 	for _, p := range given.paths[filterExpression] {
 		if slices.Contains(s.index().key.names(), p[0].key) {
@@ -184,7 +184,7 @@ func (s *search) checkFilter(given *placeholders) error {
 	return nil
 }
 
-// checkStart refuses a start key that no page of this search ended with.
+// checkStart rejects a start key that cannot be the end of a page of this search.
 func (s *search) checkStart(start attributes) (attributes, error) {
 	if start == nil {
 		return nil, nil
@@ -215,7 +215,7 @@ func (s *search) index() *index {
 	return &s.table.items
 }
 
-// keyNames returns the attributes of a start key: the index's and the table's.
+// keyNames returns the attributes of a start key: those of the index and of the table.
 func (s *search) keyNames() []string {
 	names := s.index().key.names()
 	for _, name := range s.table.items.key.names() {
@@ -226,7 +226,7 @@ func (s *search) keyNames() []string {
 	return names
 }
 
-// entries returns those to look at, in the order to look at them.
+// entries returns the entries to read and the order in which to read them.
 func (s *search) entries() (all []*entry, next func(i int) int, first, end int) {
 	x := s.index()
 	from, to := 0, len(x.entries)
@@ -303,8 +303,8 @@ func (s *search) collect(items []attributes, in attributes) []attributes {
 	return append(items, projected(s.visible(in), s.projection))
 }
 
-// visible returns the attributes that the index holds. A local index fetches
-// the others from the table when they are asked for.
+// visible returns the attributes that the index contains. A local index reads others from the table
+// on request.
 func (s *search) visible(in attributes) attributes {
 	x := s.secondary
 	if x == nil || x.projection.ProjectionType == types.ProjectionTypeAll ||

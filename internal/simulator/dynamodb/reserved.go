@@ -2,8 +2,8 @@ package dynamodb
 
 import "strings"
 
-// isReserved reports whether a bare attribute name is one of the words that an
-// expression may not use without a # placeholder, in any letter case:
+// isReserved reports whether a bare attribute name is a reserved word, which needs a # placeholder
+// in an expression, case-insensitively:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
 func isReserved(name string) bool {
 	_, found := reservedWords[strings.ToUpper(name)]

@@ -32,7 +32,7 @@ func checkName(parameter, member, name string) error {
 	return nil
 }
 
-// checkCreate refuses a CreateTable whose parts do not fit together.
+// checkCreate rejects inconsistent parameters of CreateTable.
 func checkCreate(in *dynamodb.CreateTableInput) error {
 	if err := checkTableName(deref(in.TableName)); err != nil {
 		return err
@@ -120,7 +120,7 @@ func checkDefinitions(definitions []types.AttributeDefinition) error {
 	return nil
 }
 
-// checkKeySchema applies to a table's key and to an index's key alike.
+// checkKeySchema validates the key of a table or an index.
 func checkKeySchema(schema []types.KeySchemaElement, definitions []types.AttributeDefinition) error {
 	if err := checkKeyShape(schema); err != nil {
 		return err
@@ -236,7 +236,7 @@ func checkIndex(names map[string]bool, name *string, schema []types.KeySchemaEle
 	return nil
 }
 
-// checkAllUsed refuses attribute definitions that no key uses.
+// checkAllUsed rejects attribute definitions that no key uses.
 func checkAllUsed(in *dynamodb.CreateTableInput) error {
 	used := map[string]bool{}
 	add := func(schema []types.KeySchemaElement) {

@@ -262,7 +262,7 @@ func (t *Tables) describeEndpoints(ctx context.Context, _ *dynamodb.DescribeEndp
 	}}}, nil
 }
 
-// describeLimits answers with the default quotas:
+// describeLimits returns the default quotas:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 func (t *Tables) describeLimits(context.Context, *dynamodb.DescribeLimitsInput) (*dynamodb.DescribeLimitsOutput, error) {
 	return &dynamodb.DescribeLimitsOutput{

@@ -56,7 +56,7 @@ type secondaryIndex struct {
 	readyAt    time.Time
 }
 
-// busy puts the table into a state for some time.
+// busy sets the status of the table for some time.
 func (t *table) busy(as types.TableStatus, now time.Time, latency time.Duration) {
 	t.busyAs, t.busyUntil = as, now.Add(latency)
 }
@@ -91,8 +91,8 @@ func (t *table) index(name string) *secondaryIndex {
 	return nil
 }
 
-// store puts an item in place of an old record, which may be nil, in the table
-// and its indexes; a nil item only removes the old one.
+// store replaces an old record, which may be nil, with an item in the table and its indexes. A nil
+// item only removes the old record.
 func (t *table) store(old *record, in attributes) {
 	if old != nil {
 		for _, x := range t.secondary {
@@ -112,7 +112,7 @@ func (t *table) store(old *record, in attributes) {
 	}
 }
 
-// addIndex makes a secondary index and fills it.
+// addIndex creates a secondary index and fills it.
 func (t *table) addIndex(x *secondaryIndex) {
 	x.key = keySchemaOf(x.schema)
 	x.primary = &t.items.key
@@ -134,7 +134,7 @@ func keySchemaOf(elements []types.KeySchemaElement) keySchema {
 	return k
 }
 
-// describe returns the table as DescribeTable does.
+// describe returns the table in the form of DescribeTable.
 func (t *table) describe(now time.Time) *types.TableDescription {
 	d := &types.TableDescription{
 		AttributeDefinitions:      slices.Clone(t.definitions),
@@ -173,8 +173,8 @@ func (t *table) describe(now time.Time) *types.TableDescription {
 	return d
 }
 
-// warmUnits returns the warm throughput: as set, as provisioned, or what an
-// on-demand table starts with:
+// warmUnits returns the warm throughput: as set, as provisioned, or the initial one of an on-demand
+// table:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
 func (t *table) warmUnits() (read, write int64) {
 	if t.billing == types.BillingModePayPerRequest {
@@ -211,7 +211,7 @@ func (x *secondaryIndex) describe(t *table, d *types.TableDescription, now time.
 	})
 }
 
-// sortedTags returns the tags in the order of their keys.
+// sortedTags returns the tags ordered by key.
 func sortedTags(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, key := range slices.Sorted(maps.Keys(tags)) {

@@ -23,7 +23,7 @@ func (t *Tables) createTable(ctx context.Context, in *dynamodb.CreateTableInput)
 	return &dynamodb.CreateTableOutput{TableDescription: made.describe(t.env.Clock.Now())}, nil
 }
 
-// create makes a table; the lock must be held.
+// create creates a table. The caller holds the lock.
 func (t *Tables) create(id tableID, in *dynamodb.CreateTableInput, latency time.Duration) (*table, error) {
 	if err := checkCreate(in); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (t *Tables) deleteTable(ctx context.Context, in *dynamodb.DeleteTableInput)
 	return &dynamodb.DeleteTableOutput{TableDescription: d}, nil
 }
 
-// delete removes a table; the lock must be held.
+// delete deletes a table. The caller holds the lock.
 func (t *Tables) delete(id tableID, latency time.Duration) (*table, error) {
 	found, err := t.described(id)
 	if err != nil {
@@ -187,7 +187,7 @@ func (t *Tables) delete(id tableID, latency time.Duration) (*table, error) {
 	return found, nil
 }
 
-// checkIdle refuses to change a table that is changing.
+// checkIdle rejects a change of a table that is not ACTIVE.
 func (t *table) checkIdle(now time.Time) error {
 	doing := map[types.TableStatus]string{
 		types.TableStatusCreating: "created", types.TableStatusUpdating: "updated", types.TableStatusDeleting: "deleted",

@@ -54,7 +54,7 @@ func TestTableLifecycle(t *testing.T) {
 }
 
 // Statuses: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TableDescription.html
-func TestTableTakesItsTimeWhenLatencyIsSet(t *testing.T) {
+func TestTableOperationsTakeConfiguredLatency(t *testing.T) {
 	w := newSuite(t)
 	c := w.mine()
 	w.tables.SetLatency(10 * time.Second)

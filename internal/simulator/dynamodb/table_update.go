@@ -19,8 +19,7 @@ func (t *Tables) updateTable(ctx context.Context, in *dynamodb.UpdateTableInput)
 	return &dynamodb.UpdateTableOutput{TableDescription: found.describe(t.env.Clock.Now())}, nil
 }
 
-// update changes a table; the lock must be held. Everything is checked before
-// anything is changed.
+// update changes a table. It validates everything first. The caller holds the lock.
 func (t *Tables) update(id tableID, in *dynamodb.UpdateTableInput, latency time.Duration) (*table, error) {
 	found, err := t.described(id)
 	if err != nil {
@@ -191,14 +190,14 @@ func changedThroughput(old types.ProvisionedThroughputDescription, in *types.Pro
 	return out
 }
 
-// hasOtherType tells whether the attribute is a key's with another type.
+// hasOtherType reports whether a key attribute has another type than the definition.
 func (t *table) hasOtherType(d types.AttributeDefinition) bool {
 	return slices.ContainsFunc(t.definitions, func(has types.AttributeDefinition) bool {
 		return deref(has.AttributeName) == deref(d.AttributeName) && has.AttributeType != d.AttributeType
 	})
 }
 
-// mergeDefinitions adds the definitions that are new.
+// mergeDefinitions adds the new definitions.
 func (t *table) mergeDefinitions(in []types.AttributeDefinition) {
 	for _, d := range in {
 		if !defined(t.definitions, deref(d.AttributeName)) {
@@ -231,7 +230,7 @@ func (t *table) updateIndex(u types.GlobalSecondaryIndexUpdate, readyAt time.Tim
 	}
 }
 
-// dropUnusedDefinitions forgets the attributes that no key uses any more.
+// dropUnusedDefinitions removes the definitions of attributes that no key uses.
 func (t *table) dropUnusedDefinitions() {
 	used := t.items.key.names()
 	for _, x := range t.secondary {

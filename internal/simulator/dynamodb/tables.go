@@ -23,7 +23,7 @@ type Tables struct {
 	tokens  map[tokenID]transaction
 }
 
-// tableID is what a table's name is unique in.
+// tableID identifies a table.
 type tableID struct{ account, region, name string }
 
 // New returns an empty DynamoDB.
@@ -31,16 +31,16 @@ func New(env *resource.Env) *Tables {
 	return &Tables{env: env, tables: map[tableID]*table{}, tokens: map[tokenID]transaction{}}
 }
 
-// SetLatency sets how long a table that the API creates, updates or deletes
-// stays CREATING, UPDATING or DELETING. It is zero unless set, and does not
-// apply to CloudFormation's tables: there the engine adds the latency.
+// SetLatency sets how long a table that the API creates, updates or deletes stays CREATING,
+// UPDATING or DELETING. The default is zero. It does not apply to CloudFormation's tables, for
+// which the engine adds the latency.
 func (t *Tables) SetLatency(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.latency = d
 }
 
-// Providers returns what CloudFormation needs to make tables.
+// Providers returns the providers of DynamoDB's CloudFormation types.
 func (t *Tables) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		"AWS::DynamoDB::Table":       &tableProvider{t},
@@ -48,7 +48,7 @@ func (t *Tables) Providers() map[string]resource.Provider {
 	}
 }
 
-// idOf returns the identity of the table that a caller names, by name or ARN.
+// idOf returns the ID of a table that a caller names by name or ARN.
 func idOf(ctx context.Context, name *string) tableID {
 	call := wire.CallFrom(ctx)
 	id := tableID{account: call.Account, region: call.Region, name: deref(name)}
@@ -59,7 +59,7 @@ func idOf(ctx context.Context, name *string) tableID {
 	return id
 }
 
-// find returns a table, if it exists by now; a lock must be held.
+// find returns a table if it exists now. The caller holds a lock.
 func (t *Tables) find(id tableID) *table {
 	found := t.tables[id]
 	if found == nil || found.gone(t.env.Clock.Now()) {
@@ -79,7 +79,7 @@ func (t *Tables) described(id tableID) (*table, error) {
 	return nil, noTableNamed(id.name)
 }
 
-// data returns a table for the operations on items; it must be past CREATING.
+// data returns a table for the operations on items; it must not be CREATING.
 func (t *Tables) data(id tableID) (*table, error) {
 	if err := checkTableName(id.name); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (t *Tables) data(id tableID) (*table, error) {
 	return found, nil
 }
 
-// byARN returns the table of a resource ARN, for tags.
+// byARN returns the table with a resource ARN, for tags.
 func (t *Tables) byARN(ctx context.Context, arn *string) (*table, error) {
 	id := idOf(ctx, arn)
 	if found := t.find(id); found != nil && found.arn == deref(arn) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind says what a token of an expression is.
+// tokenKind is the kind of a token of an expression.
 type tokenKind int
 
 const (
@@ -24,13 +24,13 @@ type token struct {
 	start, end int
 }
 
-// is reports whether the token is this keyword, in any letter case.
+// is reports whether the token is the keyword, case-insensitively.
 func (t token) is(keyword string) bool {
 	return t.kind == tokenWord && strings.EqualFold(t.text, keyword)
 }
 
-// tokenize splits an expression; ok is false when it meets a character that
-// starts no token, which is then the last token.
+// tokenize splits an expression into tokens. ok is false at a character that starts no token, which
+// is then the last token.
 func tokenize(text string) (tokens []token, ok bool) {
 	for i := 0; i < len(text); {
 		if strings.IndexByte(" \t\r\n", text[i]) >= 0 {

@@ -15,13 +15,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// idempotence is how long a client token is remembered:
+// idempotence is how long a client token is valid:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const idempotence = 10 * time.Minute
 
 type tokenID struct{ account, region, token string }
 
-// transaction is a finished transaction that had a client token.
+// transaction is a completed transaction with a client token.
 type transaction struct {
 	digest uint64
 	out    *dynamodb.TransactWriteItemsOutput
@@ -61,7 +61,7 @@ func (t *Tables) transactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 	return out, nil
 }
 
-// remember keeps the transaction and forgets those that are too old.
+// remember stores the transaction and removes expired ones.
 func (t *Tables) remember(id tokenID, done transaction, now time.Time) {
 	for other, old := range t.tokens {
 		if !now.Before(old.until) {
@@ -148,7 +148,7 @@ func transactWrite(item types.TransactWriteItem) (w *write, name *string, err er
 	return w, name, nil
 }
 
-// planAll plans every part; if any fails, the error lists the reasons of all.
+// planAll plans every part; if any fails, the error lists the reasons of all parts.
 func planAll(writes []*write) error {
 	reasons := make([]types.CancellationReason, len(writes))
 	codes := make([]string, len(writes))

@@ -122,8 +122,8 @@ func wrongPath() error {
 	return invalid("The document path provided in the update expression is invalid for update")
 }
 
-// apply returns the item after the update; the item given stays as it is. All
-// values are computed from the item as it was.
+// apply returns the updated item. It does not change the given item, from which it computes all
+// values.
 func (u *update) apply(in attributes) (attributes, error) {
 	out := copiedItem(in)
 	if err := u.applySet(in, out); err != nil {
@@ -163,8 +163,8 @@ func (u *update) applySet(in, out attributes) error {
 	return nil
 }
 
-// applyRemove removes the paths, the later positions of a list first, so that
-// every position means what it meant in the item as it was.
+// applyRemove removes the paths, from the end of lists, so that positions refer to the original
+// item.
 func (u *update) applyRemove(out attributes) error {
 	order := slices.Clone(u.remove)
 	slices.SortStableFunc(order, func(a, b path) int {
@@ -227,7 +227,7 @@ func remove(in attributes, p path) error {
 	return wrongPath()
 }
 
-// added returns what ADD makes of a value: the sum of numbers, the union of sets.
+// added returns the result of ADD: the sum of numbers or the union of sets.
 func added(old, v types.AttributeValue) (types.AttributeValue, error) {
 	if old == nil {
 		return v, nil

@@ -6,13 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// longTypes are the names of types in the errors of update expressions.
+// longTypes are the names of types in errors about update expressions.
 var longTypes = map[string]string{
 	"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "NULL": "NULL", "M": "MAP", "L": "LIST",
 	"SS": "STRING_SET", "NS": "NUMBER_SET", "BS": "BINARY_SET",
 }
 
-// parseUpdate reads an update expression; no text is an update of nothing.
+// parseUpdate parses an update expression; an empty text is an update of nothing.
 func parseUpdate(text *string, given *placeholders) (*update, error) {
 	u := &update{}
 	if text == nil {
@@ -115,7 +115,7 @@ func (p *parser) actionValue(operator, typeSet, allowed string) (types.Attribute
 	return v, nil
 }
 
-// source reads an operand of SET: a value, a path or a function of them.
+// source parses an operand of SET: a value, a path or a function of them.
 func (p *parser) source() (source, error) {
 	switch {
 	case p.peek().kind == tokenValue:
@@ -173,7 +173,7 @@ func (p *parser) sources() ([]source, error) {
 	}
 }
 
-// checkSources refuses values of another type than the operator takes.
+// checkSources rejects values of types that the operator does not accept.
 func (p *parser) checkSources(operator, want string, of ...source) error {
 	for _, s := range of {
 		if l, ok := s.(literal); ok && typeOf(l.value) != want {

@@ -8,16 +8,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// attributes is an item, or the map inside one. A stored one is never changed:
-// updates work on a copy.
+// attributes is an item, or a map in one. Stored attributes are immutable: updates change a copy.
 type attributes = map[string]types.AttributeValue
 
-// maxNesting is how deep lists and maps may go:
+// maxNesting is the maximum depth of lists and maps:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-attributes-nested
 const maxNesting = 32
 
-// checkedItem returns the item with its numbers in canonical form, or why
-// DynamoDB would refuse it.
+// checkedItem returns the item with its numbers in canonical form, or DynamoDB's error.
 func checkedItem(in attributes) (attributes, error) {
 	return checkedMap(in, 0)
 }
@@ -34,8 +32,7 @@ func checkedMap(in attributes, depth int) (attributes, error) {
 	return out, nil
 }
 
-// checkedValue returns the value with its numbers in canonical form, or why
-// DynamoDB would refuse it.
+// checkedValue returns the value with its numbers in canonical form, or DynamoDB's error.
 func checkedValue(v types.AttributeValue, depth int) (types.AttributeValue, error) {
 	if depth > maxNesting {
 		return nil, invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
@@ -167,8 +164,7 @@ func sortKeyOf(v types.AttributeValue) (key string, ok bool) {
 	return "", false
 }
 
-// equalValues reports whether two checked values are the same; sets regardless
-// of order.
+// equalValues reports whether two checked values are equal. The order of sets does not matter.
 func equalValues(a, b types.AttributeValue) bool {
 	if typeOf(a) != typeOf(b) {
 		return false
@@ -216,7 +212,7 @@ func members(v types.AttributeValue) []string {
 	return nil
 }
 
-// setOf makes a set of the given type from its members.
+// setOf returns a set of the given type.
 func setOf(kind string, in []string) types.AttributeValue {
 	switch kind {
 	case "SS":
@@ -232,8 +228,8 @@ func setOf(kind string, in []string) types.AttributeValue {
 	}
 }
 
-// copied returns the value with its maps and lists copied, so that they may be
-// changed; scalars and sets are shared.
+// copied returns the value with its maps and lists copied, so that they can be changed. Scalars and
+// sets are shared.
 func copied(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberM:
@@ -256,7 +252,7 @@ func copiedItem(in attributes) attributes {
 	return out
 }
 
-// sizeOfItem returns what the item counts for in limits and capacity:
+// sizeOfItem returns the size of the item for limits and capacity:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func sizeOfItem(in attributes) int {
 	size := 0

@@ -6,11 +6,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// maxItem is the largest item:
+// maxItem is the maximum size of an item:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-items
 const maxItem = 400 * 1024
 
-// writeKind is what a write does with its item.
+// writeKind is the kind of a write.
 type writeKind int
 
 const (
@@ -20,8 +20,8 @@ const (
 	writeCheck
 )
 
-// write is one change of one item: the whole of PutItem, UpdateItem and
-// DeleteItem, and one part of a batch or a transaction.
+// write is one change of one item: a PutItem, UpdateItem or DeleteItem, or one part of a batch or a
+// transaction.
 type write struct {
 	kind      writeKind
 	table     *table
@@ -30,7 +30,7 @@ type write struct {
 	update    *string
 	names     map[string]string
 	values    attributes
-	returnOld bool // with the error when the condition fails
+	returnOld bool // in the error if the condition fails
 
 	parsedCondition condition
 	parsedUpdate    *update
@@ -38,7 +38,7 @@ type write struct {
 	result          attributes
 }
 
-// prepare parses and checks what does not depend on the stored item.
+// prepare parses and validates everything that does not depend on the stored item.
 func (w *write) prepare() error {
 	given, err := newPlaceholders(w.names, w.values)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *write) prepare() error {
 	return w.checkKeyUntouched()
 }
 
-// checkKeyUntouched refuses an update of a key attribute.
+// checkKeyUntouched rejects an update of a key attribute.
 func (w *write) checkKeyUntouched() error {
 	for _, p := range w.parsedUpdate.paths {
 		if p[0].key == w.table.items.key.partition || p[0].key == w.table.items.key.sort {
@@ -75,8 +75,7 @@ func (w *write) checkKeyUntouched() error {
 	return nil
 }
 
-// plan finds the old item, checks the condition and computes the new item,
-// without changing anything.
+// plan finds the old item, checks the condition and computes the new item, without storing it.
 func (w *write) plan() error {
 	w.old = w.table.items.get(w.item)
 	if w.parsedCondition != nil && !w.parsedCondition.holds(w.oldItem()) {
@@ -110,7 +109,7 @@ func (w *write) planUpdate() error {
 	return w.table.checkIndexKeys(result)
 }
 
-// commit makes the planned change.
+// commit stores the planned change.
 func (w *write) commit() {
 	if w.kind != writeCheck {
 		w.table.store(w.old, w.result)
@@ -132,7 +131,7 @@ func (w *write) conditionFailed() error {
 	return failure
 }
 
-// units returns the write capacity that the change takes.
+// units returns the write capacity of the change.
 func (w *write) units() float64 {
 	size := 1
 	if w.old != nil {
@@ -144,7 +143,7 @@ func (w *write) units() float64 {
 	return float64((size + 1023) / 1024)
 }
 
-// returned picks the attributes that ReturnValues asks for.
+// returned returns the attributes that ReturnValues selects.
 func (w *write) returned(want types.ReturnValue) attributes {
 	switch want {
 	case types.ReturnValueAllOld:
@@ -167,7 +166,7 @@ func (w *write) updatedPart(of attributes) attributes {
 	return projected(of, w.parsedUpdate.paths)
 }
 
-// checkItem refuses an item that lacks key attributes or is too large.
+// checkItem rejects an item that lacks key attributes or is too large.
 func (t *table) checkItem(in attributes) error {
 	for _, name := range t.items.key.names() {
 		v := in[name]
@@ -187,7 +186,7 @@ func (t *table) checkItem(in attributes) error {
 	return t.checkIndexKeys(in)
 }
 
-// checkKey refuses a key that is not exactly the table's.
+// checkKey rejects a key whose attributes differ from the table's.
 func (t *table) checkKey(key attributes) error {
 	names := t.items.key.names()
 	if len(key) != len(names) {
@@ -206,7 +205,7 @@ func (t *table) checkKey(key attributes) error {
 
 func keyMismatch() *wire.Error { return invalid("The provided key element does not match the schema") }
 
-// checkKeyValue applies the limits of keys:
+// checkKeyValue checks the limits of keys:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-partition-sort-keys
 func (t *table) checkKeyValue(name string, v types.AttributeValue) error {
 	if typeOf(v) == "N" {
@@ -229,7 +228,7 @@ func (t *table) checkKeyValue(name string, v types.AttributeValue) error {
 	return nil
 }
 
-// checkIndexKeys refuses an item whose index keys have the wrong type.
+// checkIndexKeys rejects an item whose index keys have the wrong type.
 func (t *table) checkIndexKeys(in attributes) error {
 	for _, x := range t.secondary {
 		for _, name := range x.key.names() {

@@ -8,59 +8,59 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Instance is what other simulated services see of an instance: a copy.
+// Instance is a copy of an instance for other simulated services.
 type Instance struct {
-	// ID, Account, Region and Zone say which it is, and where.
+	// ID, Account, Region and Zone identify the instance and its location.
 	ID, Account, Region, Zone string
-	// VPCID and SubnetID are its network, InterfaceID its primary interface.
+	// VPCID and SubnetID are its network; InterfaceID is its primary interface.
 	VPCID, SubnetID, InterfaceID string
-	// PrivateIP is its primary address, PrivateDNSName the name of that.
+	// PrivateIP is its primary address; PrivateDNSName is the DNS name of that address.
 	PrivateIP      netip.Addr
 	PrivateDNSName string
-	// Type, ImageID and Architecture (amd64, arm64) are what it is made of.
+	// Type, ImageID and Architecture (amd64 or arm64) are its hardware and image.
 	Type, ImageID, Architecture string
-	// LaunchTemplateID and LaunchTemplateVersion (a number) are what it was
-	// launched from, if it was.
+	// LaunchTemplateID and LaunchTemplateVersion (a number) identify the launch template of the
+	// instance, if any.
 	LaunchTemplateID, LaunchTemplateVersion string
-	// State is its state, Reason the code and message of how it got there.
+	// State is its state; Reason is the code and message of the last transition.
 	State  types.InstanceStateName
 	Reason types.StateReason
-	// Spot says that it is a spot instance.
+	// Spot reports whether it is a spot instance.
 	Spot bool
-	// Impaired says that its status checks fail, AtRisk that EC2 has recommended to
-	// rebalance it.
+	// Impaired reports whether its status checks fail; AtRisk, whether EC2 recommended to rebalance
+	// it.
 	Impaired, AtRisk bool
-	// Launched is when it was last launched or started.
+	// Launched is the time of the last launch or start.
 	Launched time.Time
 	// Tags are its tags.
 	Tags map[string]string
 }
 
-// LaunchRequest asks for one instance from a launch template.
+// LaunchRequest is a request for one instance from a launch template.
 type LaunchRequest struct {
-	// Account and Region say where.
+	// Account and Region locate the instance.
 	Account, Region string
-	// SubnetID is the subnet, which decides the zone.
+	// SubnetID is the subnet, which determines the zone.
 	SubnetID string
-	// LaunchTemplateID is the template's id, or LaunchTemplateName its name.
+	// Set either LaunchTemplateID or LaunchTemplateName.
 	LaunchTemplateID, LaunchTemplateName string
-	// Version is a number, $Latest or $Default; $Default unless set.
+	// Version is a number, $Latest or $Default. The default is $Default.
 	Version string
-	// InstanceType overrides the template's.
+	// InstanceType overrides the instance type of the template.
 	InstanceType string
-	// Spot asks for a spot instance.
+	// Spot requests a spot instance.
 	Spot bool
-	// Tags are set over the template's.
+	// Tags take precedence over the template's tags.
 	Tags map[string]string
-	// Requester is the service that launches, such as autoscaling.amazonaws.com.
+	// Requester is the service that launches the instance, such as autoscaling.amazonaws.com.
 	Requester string
 }
 
-// TemplateVersion is one version of a launch template: what it resolves to.
+// TemplateVersion is a resolved version of a launch template.
 type TemplateVersion struct {
-	// ID and Name are the template's, Version is the number.
+	// ID and Name identify the template; Version is the version's number.
 	ID, Name, Version string
-	// Data is what the version holds: do not change it.
+	// Data is the content of the version. Callers must not change it.
 	Data *types.ResponseLaunchTemplateData
 }
 

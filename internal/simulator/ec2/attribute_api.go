@@ -33,7 +33,7 @@ func value(b bool) *types.AttributeBooleanValue {
 
 func text(s string) *types.AttributeValue { return &types.AttributeValue{Value: wire.Optional(s)} }
 
-// describeInstanceAttribute tells one attribute.
+// describeInstanceAttribute returns one attribute.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceAttribute.html
 func (s *Service) describeInstanceAttribute(ctx context.Context, in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
 	r := s.here(ctx)
@@ -73,7 +73,7 @@ func (s *Service) describeInstanceAttribute(ctx context.Context, in *ec2.Describ
 	return out, nil
 }
 
-// modifyInstanceAttribute changes one attribute; AWS takes one a call.
+// modifyInstanceAttribute changes one attribute; AWS accepts only one per call.
 func (s *Service) modifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInstanceAttributeInput) (*ec2.ModifyInstanceAttributeOutput, error) {
 	if in.Attribute != "" || in.EnaSupport != nil || in.Kernel != nil || in.Ramdisk != nil || in.SriovNetSupport != nil {
 		return nil, unsupported("Attribute")
@@ -115,7 +115,7 @@ func (s *Service) modifyInstanceAttribute(ctx context.Context, in *ec2.ModifyIns
 	return nil, s.changeStopped(i, in)
 }
 
-// changeStopped changes what can be changed only while the instance is stopped.
+// changeStopped changes attributes that can change only while the instance is stopped.
 func (s *Service) changeStopped(i *instance, in *ec2.ModifyInstanceAttributeInput) error {
 	if in.InstanceType == nil && in.UserData == nil && in.EbsOptimized == nil {
 		return nil
@@ -124,7 +124,7 @@ func (s *Service) changeStopped(i *instance, in *ec2.ModifyInstanceAttributeInpu
 		return wire.Errorf("IncorrectInstanceState", "The instance '%s' is not in the 'stopped' state.", i.ID)
 	}
 	if in.UserData != nil {
-		// The member is a blob: it comes decoded.
+		// The member is a blob, so it is already decoded.
 		if len(in.UserData.Value) > maxUserData {
 			return invalid("User data is limited to %d bytes", maxUserData)
 		}
@@ -291,7 +291,7 @@ func (s *Service) detachNetworkInterface(ctx context.Context, in *ec2.DetachNetw
 	return nil, wire.Errorf("InvalidAttachmentID.NotFound", "Attachment %s is not valid", aws.ToString(in.AttachmentId))
 }
 
-// describeSpotInstanceRequests tells the requests of the spot instances that run.
+// describeSpotInstanceRequests returns the requests of the running spot instances.
 func (s *Service) describeSpotInstanceRequests(ctx context.Context, in *ec2.DescribeSpotInstanceRequestsInput) (*ec2.DescribeSpotInstanceRequestsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// catalogOperations are those on what AWS offers: images and instance types.
+// catalogOperations are the operations on what AWS offers: images and instance types.
 func (s *Service) catalogOperations() map[string]wire.Operation {
 	return map[string]wire.Operation{
 		"DescribeImages":                wire.Op(s.describeImages),
@@ -124,7 +124,7 @@ func (s *Service) describeInstanceTypes(_ context.Context, in *ec2.DescribeInsta
 	return out, nil
 }
 
-// describeInstanceTypeOfferings tells which zones have which types.
+// describeInstanceTypeOfferings returns the instance types that zones offer.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceTypeOfferings.html
 func (s *Service) describeInstanceTypeOfferings(ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
 	region := wire.CallFrom(ctx).Region

@@ -13,7 +13,7 @@ import (
 // Figures of instance types from
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-types.html and
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/AvailableIpPerENI.html
-func TestInstanceTypesAreThoseOfAWS(t *testing.T) {
+func TestInstanceTypesMatchAWS(t *testing.T) {
 	w := start(t)
 	for _, c := range []struct {
 		name                              string
@@ -72,7 +72,7 @@ func TestOfferings(t *testing.T) {
 	}
 }
 
-func TestImagesComeAndGo(t *testing.T) {
+func TestImagesCanBeRemovedAndRestored(t *testing.T) {
 	w := start(t)
 	out, err := w.DescribeImages(t.Context(), &awsec2.DescribeImagesInput{
 		Owners:  []string{"099720109477"},

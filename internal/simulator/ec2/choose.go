@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// choice is what a Describe operation asks for.
+// choice holds the parameters of a Describe operation.
 type choice[T any] struct {
 	items   map[string]T
 	ids     []string
@@ -26,8 +26,8 @@ type choice[T any] struct {
 	most    *int32
 }
 
-// choose returns one page of the items that were asked for, in order of their ids,
-// and the next page's token. The caller holds the lock.
+// choose returns one page of the requested items, ordered by ID, and the token of the next page.
+// The caller holds the lock.
 func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 	passes, err := c.fields.Compile(c.filters)
 	if err != nil {
@@ -64,10 +64,11 @@ func choose[T any](s *Service, r *region, c choice[T]) ([]T, *string, error) {
 	return list, next, nil
 }
 
-// tags are the tags of everything in a place.
+// tags returns the tags of all resources in an account and region.
 func (s *Service) tags(p place.Place) *vpc.Tags { return s.network.Tags(p.Account, p.Region) }
 
-// tagsFor are the tags that a request gives to resources of one kind, and of no other.
+// tagsFor returns the tags that a request sets on resources of a kind. It returns an error if the
+// request sets tags on another kind.
 func tagsFor(specifications []types.TagSpecification, kind types.ResourceType) (map[string]string, error) {
 	all, err := vpc.TagsFor(specifications, kind)
 	if err != nil {
@@ -76,7 +77,7 @@ func tagsFor(specifications []types.TagSpecification, kind types.ResourceType) (
 	return all[kind], nil
 }
 
-// overlay sets those members of a structure that another of its type has set.
+// overlay copies the members that are set in from to to.
 func overlay[T any](to, from *T) {
 	src, dst := reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem()
 	for i := range src.NumField() {
@@ -86,7 +87,7 @@ func overlay[T any](to, from *T) {
 	}
 }
 
-// newID makes an id of a kind: i-0123456789abcdef0.
+// newID generates an ID with a prefix: i-0123456789abcdef0.
 func newID(prefix string) string {
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // never fails, see crypto/rand

@@ -21,7 +21,7 @@ const (
 	keyPairType  = "AWS::EC2::KeyPair"
 )
 
-// Providers returns the CloudFormation types that EC2's compute half backs.
+// Providers returns the providers of the CloudFormation types for EC2's compute resources.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		templateType: templateProvider{s},
@@ -37,8 +37,7 @@ func handled(err error) error { return property.HandlerError("Ec2", err) }
 // of returns the region of a resource, locked.
 func (s *Service) of(r resource.Request) *region { return s.locked(place.OfResource(r)) }
 
-// retag gives a resource the tags that a request says it has, but leaves those
-// that somebody else set.
+// retag sets the tags in the properties of a resource and keeps the tags that other clients set.
 func (s *Service) retag(at place.Place, id string, r resource.Request, own, previous []property.Tag) error {
 	if err := vpc.CheckTags(property.Tags(nil, own), false); err != nil {
 		return handled(err)
@@ -51,7 +50,7 @@ func (s *Service) retag(at place.Place, id string, r resource.Request, own, prev
 	return nil
 }
 
-// creator is who CloudFormation acts for.
+// creator returns the principal for which CloudFormation acts.
 func (s *Service) creator(r resource.Request) string {
 	return "arn:" + s.partition() + ":iam::" + r.Account + ":root"
 }
@@ -91,7 +90,7 @@ func decodeTemplate(properties map[string]any) (props templateProperties, tags [
 	return props, tags, err
 }
 
-// Create makes a launch template.
+// Create creates a launch template.
 func (p templateProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, tags, err := decodeTemplate(r.Properties)
 	if err != nil {
@@ -121,8 +120,8 @@ func (p templateProvider) find(reg *region, r resource.Request) (*launchTemplate
 	return t, nil
 }
 
-// Update makes a new version if the data or the description changed. The default
-// version stays as it is.
+// Update creates a new version if the data or the description changed. It does not change the
+// default version.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html
 func (p templateProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, tags, err := decodeTemplate(r.Properties)
@@ -150,7 +149,7 @@ func (p templateProvider) Update(_ context.Context, r resource.Request) (resourc
 	return templateResult(t), nil
 }
 
-// Delete removes a launch template.
+// Delete deletes a launch template.
 func (p templateProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -162,7 +161,7 @@ func (p templateProvider) Delete(_ context.Context, r resource.Request) error {
 	return nil
 }
 
-// Read returns a launch template's properties: the data of its latest version.
+// Read returns a launch template's properties, with the data of its latest version.
 func (p templateProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -215,7 +214,7 @@ func volumeResult(v *volume) resource.Result {
 	return resource.Result{PhysicalID: v.id, Attributes: map[string]any{"VolumeId": v.id}}
 }
 
-// Create makes a volume.
+// Create creates a volume.
 func (p volumeProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeVolume(r.Properties)
 	if err != nil {
@@ -248,8 +247,8 @@ func (p volumeProvider) find(reg *region, r resource.Request) (*volume, error) {
 	return v, nil
 }
 
-// Update changes a volume's size, type, speed and tags. Everything else cannot be
-// updated, which is an error rather than a replacement.
+// Update changes a volume's size, type, speed and tags. CloudFormation cannot update other
+// properties: they cause an error, not a replacement.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html
 func (p volumeProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeVolume(r.Properties)
@@ -296,7 +295,7 @@ func (p volumeProvider) Delete(_ context.Context, r resource.Request) error {
 	return handled(p.s.removeVolume(reg, v))
 }
 
-// Snapshot makes a snapshot of a volume that is about to be deleted.
+// Snapshot creates a snapshot of a volume before its deletion.
 func (p volumeProvider) Snapshot(_ context.Context, r resource.Request) (string, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -370,7 +369,7 @@ func (p attachmentProvider) Create(_ context.Context, r resource.Request) (resou
 	return resource.Result{PhysicalID: v.id + "|" + i.ID, Attributes: map[string]any{}}, nil
 }
 
-// freeDevice is the first device name of those for volumes that is not taken.
+// freeDevice returns the first free device name for volumes.
 func (r *region) freeDevice(instanceID string) string {
 	taken := r.attached(instanceID)
 	for letter := 'f'; letter <= 'p'; letter++ {
@@ -382,7 +381,7 @@ func (r *region) freeDevice(instanceID string) string {
 	return ""
 }
 
-// find finds an attachment by its identifier.
+// find returns the attached volume by the attachment's identifier.
 func (p attachmentProvider) find(reg *region, r resource.Request) (*volume, error) {
 	for _, v := range reg.volumes {
 		if v.attachment != nil && v.id+"|"+v.attachment.instance == r.PhysicalID {
@@ -392,7 +391,7 @@ func (p attachmentProvider) find(reg *region, r resource.Request) (*volume, erro
 	return nil, property.Missing(attachedType, r.PhysicalID)
 }
 
-// Update has nothing to change.
+// Update does nothing, because every change replaces the attachment.
 func (p attachmentProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -414,13 +413,13 @@ func (p attachmentProvider) Delete(_ context.Context, r resource.Request) error 
 	return nil
 }
 
-// Stable reports whether a volume is attached, or detached.
+// Stable reports whether a volume is attached or, after a deletion, detached.
 func (p attachmentProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
 	v, err := p.find(reg, r)
 	if err != nil {
-		return true, nil // where a deletion was to go
+		return true, nil // the attachment was deleted
 	}
 	return v.attachment.state == types.VolumeAttachmentStateAttached, nil
 }
@@ -447,8 +446,8 @@ func keyPairResult(k *keyPair) resource.Result {
 	return resource.Result{PhysicalID: k.name, Attributes: map[string]any{"KeyPairId": k.id, "KeyFingerprint": k.fingerprint}}
 }
 
-// Create imports a public key. AWS would make a key pair without one and put the
-// private half into the Parameter Store; the simulator refuses that.
+// Create imports a public key. Without one AWS would create a key pair and store the private key in
+// Parameter Store; the simulator does not support that.
 func (p keyPairProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props keyPairProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -480,7 +479,7 @@ func (p keyPairProvider) find(reg *region, r resource.Request) (*keyPair, error)
 	return k, nil
 }
 
-// Update changes the tags that a key pair has from its stack.
+// Update changes the tags of a key pair that come from its stack.
 func (p keyPairProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -491,7 +490,7 @@ func (p keyPairProvider) Update(_ context.Context, r resource.Request) (resource
 	return keyPairResult(k), p.s.retag(reg.Place, k.id, r, nil, nil)
 }
 
-// Delete removes a key pair.
+// Delete deletes a key pair.
 func (p keyPairProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()

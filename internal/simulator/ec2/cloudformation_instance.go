@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// instanceProperties are those of an instance beside what it has in common with
-// a launch template's data.
+// instanceProperties are the properties of an instance that a launch template's data lacks or names
+// differently.
 type instanceProperties struct {
 	SubnetID         string `cfn:"SubnetId"`
 	PrivateIPAddress string `cfn:"PrivateIpAddress"`
@@ -29,29 +29,29 @@ type instanceProperties struct {
 	Tags                            []property.Tag
 }
 
-// alike are the properties that an instance and a launch template's data call the
-// same.
-var alike = []string{
+// commonProperties are the properties that have the same name for an instance and in a launch
+// template's data.
+var commonProperties = []string{
 	"BlockDeviceMappings", "CpuOptions", "CreditSpecification", "DisableApiTermination", "EbsOptimized", "ElasticGpuSpecifications",
 	"ElasticInferenceAccelerators", "EnclaveOptions", "HibernationOptions", "ImageId", "InstanceInitiatedShutdownBehavior", "InstanceType",
 	"KernelId", "KeyName", "LicenseSpecifications", "MetadataOptions", "PrivateDnsNameOptions", "SecurityGroupIds", "SecurityGroups", "UserData",
 }
 
-// unlike are those that the simulator does not have.
-var unlike = []string{
+// unsupportedProperties are the properties that the simulator does not support.
+var unsupportedProperties = []string{
 	"AdditionalInfo", "Affinity", "HostId", "HostResourceGroupArn", "Ipv6AddressCount", "Ipv6Addresses", "PlacementGroupName", "RamdiskId",
 	"SsmAssociations", "Volumes",
 }
 
-// dataOf makes a launch template's data of an instance's properties.
+// dataOf converts an instance's properties to a launch template's data.
 func dataOf(properties map[string]any) (*launchData, error) {
-	for _, name := range unlike {
+	for _, name := range unsupportedProperties {
 		if properties[name] != nil {
 			return nil, handled(unsupported(name))
 		}
 	}
 	data := map[string]any{}
-	for _, name := range alike {
+	for _, name := range commonProperties {
 		if v, ok := properties[name]; ok {
 			data[name] = v
 		}
@@ -146,7 +146,7 @@ func (p instanceProvider) Create(_ context.Context, r resource.Request) (resourc
 	return p.result(reg, i), nil
 }
 
-// live finds an instance that has not ended.
+// live returns an instance that is not terminated.
 func (p instanceProvider) live(reg *region, r resource.Request) (*instance, error) {
 	i, ok := reg.instances[r.PhysicalID]
 	if !ok || i.State == terminated {
@@ -155,8 +155,8 @@ func (p instanceProvider) live(reg *region, r resource.Request) (*instance, erro
 	return i, nil
 }
 
-// updatable are the properties that change without a replacement; what is in
-// neither list of these and of the create-only ones makes one.
+// updatable are the properties that can change without a replacement. A change of any other
+// property replaces the instance.
 var updatable = []string{
 	"CreditSpecification", "DisableApiTermination", "IamInstanceProfile", "InstanceInitiatedShutdownBehavior", "InstanceType", "MetadataOptions",
 	"Monitoring", "SecurityGroupIds", "SourceDestCheck", "Tags", "EbsOptimized", "UserData", "PropagateTagsToVolumeOnCreation",
@@ -166,8 +166,8 @@ func changed(r resource.Request, name string) bool {
 	return digest(r.Properties[name]) != digest(r.Previous[name])
 }
 
-// Update changes an instance. Type, user data and EBS optimization are changed
-// while it is stopped, and it is started again.
+// Update changes an instance. It stops the instance to change type, user data and EBS optimization,
+// and starts it again.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-instance.html
 func (p instanceProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props, before instanceProperties
@@ -216,8 +216,8 @@ func (p instanceProvider) Update(_ context.Context, r resource.Request) (resourc
 	return p.result(reg, i), nil
 }
 
-// refit changes what can be changed only while an instance is stopped. The caller
-// holds the lock.
+// refit changes attributes that can change only while the instance is stopped. The caller holds the
+// lock.
 func (p instanceProvider) refit(reg *region, i *instance, data *launchData) error {
 	k, ok := kinds[string(data.InstanceType)]
 	if data.InstanceType == "" {
@@ -253,7 +253,7 @@ func (p instanceProvider) refit(reg *region, i *instance, data *launchData) erro
 	return nil
 }
 
-// Delete begins to terminate an instance.
+// Delete starts to terminate an instance.
 func (p instanceProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -268,7 +268,7 @@ func (p instanceProvider) Delete(_ context.Context, r resource.Request) error {
 	return nil
 }
 
-// Stable reports whether an instance runs, or has ended.
+// Stable reports whether an instance is running or, after a deletion, terminated.
 func (p instanceProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
 	reg := p.s.of(r)
 	defer reg.mu.Unlock()
@@ -316,7 +316,7 @@ func (p instanceProvider) Read(_ context.Context, r resource.Request) (map[strin
 	return merge(live, p.result(reg, i).Attributes), nil
 }
 
-// merge adds what is not there yet.
+// merge adds the keys that the target does not have.
 func merge(to, from map[string]any) map[string]any {
 	for name, v := range from {
 		if _, ok := to[name]; !ok {
@@ -326,7 +326,7 @@ func merge(to, from map[string]any) map[string]any {
 	return to
 }
 
-// plain is one of the SDK's structures as properties: without what is not set.
+// plain converts a structure of the SDK to properties and omits unset members.
 func plain(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {

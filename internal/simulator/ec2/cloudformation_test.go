@@ -19,8 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// stackTemplate is a stack of everything of this package. The schemas and
-// documentation of the types:
+// stackTemplate contains all types of this package. AWS documents their schemas:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/AWS_EC2.html
 const stackTemplate = `
 Parameters:
@@ -109,7 +108,7 @@ func (s *stacks) settled(status cfntypes.StackStatus) map[string]string {
 	}
 }
 
-func TestAStackOfInstancesAndVolumes(t *testing.T) {
+func TestStackOfInstancesAndVolumes(t *testing.T) {
 	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())
@@ -206,7 +205,7 @@ func TestPublicParametersNameImages(t *testing.T) {
 	}
 }
 
-func TestPublicParametersNameAmazonsImages(t *testing.T) {
+func TestPublicParametersNameAmazonImages(t *testing.T) {
 	sim := simulator.New(simulator.Options{})
 	t.Cleanup(sim.Close)
 	config := wiretest.Serve(t, sim.Handler())

@@ -24,12 +24,12 @@ func incorrectState(format string, args ...any) *wire.Error {
 	return wire.Errorf("IncorrectState", format, args...)
 }
 
-// unsupported refuses a parameter that the simulator does not have.
+// unsupported rejects a parameter that the simulator does not support.
 func unsupported(parameter string) *wire.Error {
 	return wire.Errorf("UnsupportedOperation", "The simulator does not support the parameter %s.", parameter)
 }
 
-// dry answers a dry run as AWS does for one that would have succeeded.
+// dry returns the error with which AWS answers a dry run that would have succeeded.
 func dry(run *bool) error {
 	if aws.ToBool(run) {
 		return wire.Errorf("DryRunOperation", "Request would have succeeded, but DryRun flag is set.").WithStatus(http.StatusPreconditionFailed)
@@ -39,7 +39,7 @@ func dry(run *bool) error {
 
 var hexID = lazyregexp.New(`^[a-z]+-([0-9a-f]{8}|[0-9a-f]{17})$`)
 
-// checkID errs when an id cannot be one of its kind, such as "InvalidInstanceID".
+// checkID returns an error, such as "InvalidInstanceID", if an ID is malformed.
 func checkID(code, prefix, id string) error {
 	if !hexID.MatchString(id) || len(id) < len(prefix) || id[:len(prefix)] != prefix {
 		return wire.Errorf(code+".Malformed", "Invalid id: %q (expecting %q)", id, prefix+"...")

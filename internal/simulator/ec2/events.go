@@ -19,7 +19,7 @@ func (s *Service) publish(p place.Place, detailType, arn string, detail any) {
 	s.options.Publish(s.ctx, p.Account, p.Region, eventSource, detailType, []string{arn}, detail)
 }
 
-// publishState emits the event of a state.
+// publishState emits the event of a state change.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html
 func (s *Service) publishState(i Instance) {
 	p := place.Place{Account: i.Account, Region: i.Region}
@@ -29,8 +29,8 @@ func (s *Service) publishState(i Instance) {
 	}{i.ID, i.State})
 }
 
-// publishInterruption emits the warning that a spot instance gets two minutes
-// ahead. Its ARN differs from the instance's.
+// publishInterruption emits the interruption notice of a spot instance, two minutes ahead. The ARN
+// in it differs from the instance's ARN.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
 func (s *Service) publishInterruption(p place.Place, zone, id, action string) {
 	s.publish(p, "EC2 Spot Instance Interruption Warning", "arn:"+s.partition()+":ec2:"+zone+":instance/"+id, struct {
@@ -39,7 +39,7 @@ func (s *Service) publishInterruption(p place.Place, zone, id, action string) {
 	}{id, action})
 }
 
-// publishRebalance emits the recommendation that a spot instance gets.
+// publishRebalance emits the rebalance recommendation of a spot instance.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html
 func (s *Service) publishRebalance(p place.Place, id string) {
 	s.publish(p, "EC2 Instance Rebalance Recommendation", s.arn(p, "instance/"+id), struct {

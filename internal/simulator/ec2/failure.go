@@ -8,19 +8,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 )
 
-// StatusCheck is one of the two that EC2 makes of every instance.
+// StatusCheck is one of the two status checks that EC2 runs on every instance.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-system-instance-status-check.html
 type StatusCheck string
 
 // Status checks.
 const (
-	// SystemCheck is of what an instance runs on.
+	// SystemCheck checks the hardware below the instance.
 	SystemCheck StatusCheck = "system"
-	// InstanceCheck is of the instance's own system and network.
+	// InstanceCheck checks the instance's own system and network.
 	InstanceCheck StatusCheck = "instance"
 )
 
-// SetStatusCheck makes a status check of an instance fail, or pass again. It errs when there is no such instance.
+// SetStatusCheck makes a status check of an instance fail or pass. It returns an error if the
+// instance does not exist.
 func (s *Service) SetStatusCheck(account, regionName, id string, check StatusCheck, passes bool) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -34,12 +35,12 @@ func (s *Service) SetStatusCheck(account, regionName, id string, check StatusChe
 	} else {
 		i.fail(check, s.env.Clock.Now())
 	}
-	s.tell(i)
+	s.notify(i)
 	return nil
 }
 
-// SetImpaired makes an instance's status checks fail, or pass again. It errs when
-// there is no such instance.
+// SetImpaired makes an instance's status checks fail or pass. It returns an error if the instance
+// does not exist.
 func (s *Service) SetImpaired(account, regionName, id string, impaired bool) error {
 	if err := s.SetStatusCheck(account, regionName, id, SystemCheck, !impaired); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (s *Service) SetImpaired(account, regionName, id string, impaired bool) err
 	return s.SetStatusCheck(account, regionName, id, InstanceCheck, !impaired)
 }
 
-// fail notes that a check fails, and since when. The caller holds the lock.
+// fail records since when a check fails. The caller holds the lock.
 func (i *instance) fail(check StatusCheck, since time.Time) {
 	i.Impaired = true
 	if _, fails := i.failing[check]; fails {
@@ -59,8 +60,8 @@ func (i *instance) fail(check StatusCheck, since time.Time) {
 	i.failing[check] = since
 }
 
-// SetBootable says whether machines of an image come up. Instances of one that does not are running, without a machine,
-// and fail their instance status check.
+// SetBootable sets whether machines of an image boot. Instances of an image that does not boot are
+// running without a machine, and fail their instance status check.
 func (s *Service) SetBootable(imageID string, boots bool) {
 	s.scarce.mu.Lock()
 	defer s.scarce.mu.Unlock()
@@ -76,9 +77,10 @@ func (c *scarcity) boots(imageID string) bool {
 	return !c.unbootable[imageID]
 }
 
-// ShutDown ends or stops an instance as "shutdown -h now" within it does, by its attribute instanceInitiatedShutdownBehavior:
+// ShutDown terminates or stops an instance as "shutdown -h now" within it does, depending on its
+// attribute instanceInitiatedShutdownBehavior. It returns an error if the instance does not exist
+// or is not running.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_ChangingInstanceInitiatedShutdownBehavior.html
-// It errs when there is no such instance, or it does not run.
 func (s *Service) ShutDown(account, regionName, id string) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -95,12 +97,12 @@ func (s *Service) ShutDown(account, regionName, id string) error {
 		s.stop(r, i, why, "Client.InstanceInitiatedShutdown")
 		return nil
 	}
-	s.because(i, why, "Client.InstanceInitiatedShutdown")
+	s.setReason(i, why, "Client.InstanceInitiatedShutdown")
 	s.end(r, i)
 	return nil
 }
 
-// status is how a check of an instance went.
+// status returns the result of a status check.
 func (i *instance) status(check StatusCheck) (types.SummaryStatus, types.StatusType) {
 	_, fails := i.failing[check]
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
 
-// checks are the two status checks of an instance, and whether the instance's own says since when it fails.
+// checks returns the results of an instance's two status checks, and whether the instance status
+// check reports since when it fails.
 func (w *suite) checks(id string) (system, instance types.SummaryStatus, since bool) {
 	w.t.Helper()
 	out, err := w.DescribeInstanceStatus(w.t.Context(), &awsec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
@@ -21,7 +22,7 @@ func (w *suite) checks(id string) (system, instance types.SummaryStatus, since b
 	return s.SystemStatus.Status, s.InstanceStatus.Status, s.InstanceStatus.Details[0].ImpairedSince != nil
 }
 
-func TestTheTwoStatusChecksFailApart(t *testing.T) {
+func TestStatusChecksFailIndependently(t *testing.T) {
 	w := start(t)
 	id := *w.launch(w.request()).InstanceId
 	if err := w.service.SetStatusCheck(account, region, id, ec2.InstanceCheck, false); err != nil {
@@ -38,20 +39,20 @@ func TestTheTwoStatusChecksFailApart(t *testing.T) {
 	}
 }
 
-func TestInstancesOfAnImageThatDoesNotBootRunWithoutAMachine(t *testing.T) {
+func TestInstanceOfUnbootableImageRunsWithoutMachine(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	w.service.SetBootable(*in.ImageId, false)
 	i := w.launch(in)
-	if i.State.Name != "running" || w.host.heard("boot "+*i.InstanceId) {
-		t.Errorf("the instance is %s, and its machine was booted: %t", i.State.Name, w.host.heard("boot "+*i.InstanceId))
+	if i.State.Name != "running" || w.host.called("boot "+*i.InstanceId) {
+		t.Errorf("the instance is %s, and its machine was booted: %t", i.State.Name, w.host.called("boot "+*i.InstanceId))
 	}
 	if system, instance, _ := w.checks(*i.InstanceId); system != "ok" || instance != "impaired" {
 		t.Errorf("system %s, instance %s", system, instance)
 	}
 }
 
-func TestAnInstanceThatShutsItselfDownStopsOrEndsAsItWasLaunched(t *testing.T) {
+func TestShutdownBehaviorIsHonored(t *testing.T) {
 	for behaviour, want := range map[types.ShutdownBehavior]types.InstanceStateName{
 		"": types.InstanceStateNameStopped, types.ShutdownBehaviorStop: types.InstanceStateNameStopped,
 		types.ShutdownBehaviorTerminate: types.InstanceStateNameTerminated,

@@ -34,7 +34,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// host is a host that only notes what it is told.
+// host is a host that only records the calls.
 type host struct {
 	machine.Absent
 
@@ -50,7 +50,7 @@ func (h *host) note(call string) {
 	h.calls = append(h.calls, call)
 }
 
-func (h *host) heard(call string) bool {
+func (h *host) called(call string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Contains(h.calls, call)
@@ -83,14 +83,14 @@ func (h *host) CopyVolume(from, to string) error {
 	return nil
 }
 
-// event is what was published.
+// event is a published event.
 type event struct {
 	detailType string
 	resources  []string
 	detail     any
 }
 
-// suite is EC2 with a network, and an SDK client of it.
+// suite is a simulated EC2 with a network and an SDK client.
 type suite struct {
 	*awsec2.Client
 
@@ -159,7 +159,7 @@ func (w *suite) makeNetwork() {
 	}
 }
 
-// image is the current Ubuntu of an architecture.
+// image returns the current Ubuntu image of an architecture.
 func (w *suite) image(architecture string) string {
 	w.t.Helper()
 	id, ok := w.service.PublicParameter(region, "/aws/service/canonical/ubuntu/server/24.04/stable/20260610/"+architecture+"/hvm/ebs-gp3/ami-id")
@@ -169,7 +169,7 @@ func (w *suite) image(architecture string) string {
 	return id
 }
 
-// request asks for one m6i.large in zone a.
+// request returns a request for one m6i.large in zone a.
 func (w *suite) request() *awsec2.RunInstancesInput {
 	return &awsec2.RunInstancesInput{
 		ImageId: aws.String(w.image("amd64")), InstanceType: types.InstanceTypeM6iLarge, SubnetId: aws.String(w.subnets[region+"a"]),
@@ -177,7 +177,7 @@ func (w *suite) request() *awsec2.RunInstancesInput {
 	}
 }
 
-// launch launches one and waits until it runs.
+// launch launches an instance and waits until it runs.
 func (w *suite) launch(in *awsec2.RunInstancesInput) types.Instance {
 	w.t.Helper()
 	out, err := w.RunInstances(w.t.Context(), in)
@@ -211,7 +211,7 @@ func (w *suite) eventually(what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-deadline.C:
-			w.t.Fatalf("waited in vain for %s; the host heard %v", what, w.host.calls)
+			w.t.Fatalf("waited in vain for %s; the calls of the host were %v", what, w.host.calls)
 		case <-tick.C:
 		}
 	}
@@ -229,7 +229,7 @@ func (w *suite) published(detailType string) (found []event) {
 	return found
 }
 
-// profile makes an instance profile with a role.
+// profile creates an instance profile with a role.
 func (w *suite) profile(name string) {
 	w.t.Helper()
 	client, ctx := awsiam.NewFromConfig(w.config), w.t.Context()

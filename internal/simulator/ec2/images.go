@@ -15,8 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 )
 
-// images are the public images of all regions. They are made when first asked
-// for: one for each release of Ubuntu, serial and architecture.
+// images are the public images of all regions. They are created on first use: one for each release
+// of Ubuntu, serial and architecture.
 type images struct {
 	mu      sync.Mutex
 	regions map[string]map[string]*types.Image
@@ -38,13 +38,13 @@ var ubuntus = []struct{ version, name, volume string }{
 	{"24.04", "noble", "gp3"},
 }
 
-// ubuntuParameter is the name of a public parameter that names an image.
+// ubuntuParameter matches the public parameters that name Ubuntu images.
 var ubuntuParameter = lazyregexp.New(`^/aws/service/canonical/ubuntu/server/([a-z0-9.]+)/stable/(current|20\d{6}(?:\.\d{1,2})?)/(amd64|arm64)/hvm/ebs-(gp2|gp3)/ami-id$`)
 
-// PublicParameter returns the value of a public parameter of a region that names
-// an image: /aws/service/canonical/ubuntu/server/24.04/stable/SERIAL/amd64/hvm/ebs-gp3/ami-id,
-// where the serial is a date or "current", or one of [amazonImages]. It reports
-// false for all others.
+// PublicParameter returns the value of a region's public parameter that names an image:
+// /aws/service/canonical/ubuntu/server/24.04/stable/SERIAL/amd64/hvm/ebs-gp3/ami-id, where the
+// serial is a date or "current", or a parameter of [amazonImages]. It reports false for all other
+// parameters.
 func (s *Service) PublicParameter(region, name string) (imageID string, ok bool) {
 	match := ubuntuParameter.FindStringSubmatch(name)
 	if match == nil {
@@ -62,8 +62,7 @@ func (s *Service) PublicParameter(region, name string) (imageID string, ok bool)
 	return "", false
 }
 
-// at returns the images of a region, with the current ones. The caller holds the
-// lock.
+// at returns the images of a region, including the current ones. The caller holds the lock.
 func (m *images) at(region string) map[string]*types.Image {
 	if all, ok := m.regions[region]; ok {
 		return all
@@ -87,7 +86,7 @@ func (m *images) ubuntu(region, version, name, volume, serial, architecture stri
 	return m.addUbuntu(region, version, name, volume, serial, architecture)
 }
 
-// addUbuntu adds an image under an id that follows from what it is.
+// addUbuntu adds an image with an ID derived from its properties.
 func (m *images) addUbuntu(region, version, name, volume, serial, architecture string) string {
 	sum := sha256.Sum256([]byte(region + "/" + version + "/" + serial + "/" + architecture))
 	id := "ami-0" + hex.EncodeToString(sum[:])[:16]
@@ -118,7 +117,7 @@ func (m *images) addUbuntu(region, version, name, volume, serial, architecture s
 	return id
 }
 
-// completeImage sets what all Linux images have in common.
+// completeImage sets the attributes that all Linux images share.
 func completeImage(i *types.Image) {
 	i.State, i.Public, i.EnaSupport = types.ImageStateAvailable, aws.Bool(true), aws.Bool(true)
 	i.ImageType, i.Hypervisor = types.ImageTypeValuesMachine, types.HypervisorTypeXen
@@ -141,7 +140,7 @@ func completeImage(i *types.Image) {
 	}
 }
 
-// AddImage adds a public image to a region, or one that was removed back.
+// AddImage adds a public image to a region, or restores a removed one.
 func (s *Service) AddImage(region string, image types.Image) {
 	m := &s.images
 	m.mu.Lock()
@@ -152,8 +151,8 @@ func (s *Service) AddImage(region string, image types.Image) {
 	m.at(region)[id] = &image
 }
 
-// RemoveImage makes an image go: launches fail with InvalidAMIID.NotFound. The
-// public parameter still names it.
+// RemoveImage removes an image: launches fail with InvalidAMIID.NotFound. The public parameter
+// still names it.
 func (s *Service) RemoveImage(region, imageID string) {
 	m := &s.images
 	m.mu.Lock()
@@ -167,7 +166,7 @@ func (s *Service) RemoveImage(region, imageID string) {
 	}
 }
 
-// RestoreImage brings back an image that [Service.RemoveImage] made go.
+// RestoreImage restores an image that [Service.RemoveImage] removed.
 func (s *Service) RestoreImage(region, imageID string) {
 	m := &s.images
 	m.mu.Lock()
@@ -192,7 +191,7 @@ func (m *images) find(region, id string) (*types.Image, error) {
 	return i, nil
 }
 
-// all returns the images of a region, in order of their ids.
+// all returns the images of a region, ordered by ID.
 func (m *images) all(region string) []*types.Image {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/lazyregexp"
 )
 
-// amazonDevice is the root device of Amazon's images, which is another than Ubuntu's.
+// amazonDevice is the root device of Amazon's images, which differs from Ubuntu's.
 const amazonDevice = "/dev/xvda"
 
-// amazonImages are the images that AWS publishes and names by public parameters
-// with the architecture as x86_64 or arm64. Each has one version, of the same day
-// as Ubuntu's current one.
+// amazonImages are the images that AWS publishes and names by public parameters, with the
+// architecture as x86_64 or arm64. Each has one version, from the same day as the current version
+// of Ubuntu.
 //   - https://docs.aws.amazon.com/linux/al2023/ug/ec2.html
 //   - https://bottlerocket.dev/en/os/latest/#/install/quickstart/aws/
 //   - https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
 var amazonImages = []struct {
 	// parameter matches the name of the parameter; its last group is the architecture.
 	parameter *lazyregexp.Regexp
-	// name is that of the image, with the groups of parameter.
+	// name is the image's name, with the groups of parameter.
 	name, owner string
-	// root and data are the sizes of the volumes in GiB; no data volume if 0.
+	// root and data are the sizes of the volumes in GiB. If data is 0, there is no data volume.
 	root, data int32
 }{
 	{
@@ -41,8 +41,8 @@ var amazonImages = []struct {
 	},
 }
 
-// amazon adds the image that a public parameter of Amazon's names to a region,
-// and returns its id.
+// amazon adds the image that one of Amazon's public parameters names to a region, and returns its
+// ID.
 func (m *images) amazon(region, parameter string) (id string, ok bool) {
 	for _, family := range amazonImages {
 		groups := family.parameter.FindStringSubmatch(parameter)
@@ -58,8 +58,7 @@ func (m *images) amazon(region, parameter string) (id string, ok bool) {
 	return "", false
 }
 
-// addAmazon adds an image under an id that follows from its name. The caller
-// holds the lock.
+// addAmazon adds an image with an ID derived from its name. The caller holds the lock.
 func (m *images) addAmazon(region, name, architecture, owner string, root, data int32) string {
 	sum := sha256.Sum256([]byte(region + "/" + name))
 	id := "ami-0" + hex.EncodeToString(sum[:])[:16]

@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// instance is an instance, under its region's lock.
+// instance is an instance. Its region's lock guards it.
 type instance struct {
 	Instance // without tags, which package vpc keeps
 
@@ -29,36 +29,36 @@ type instance struct {
 	cards       []string // its network interfaces
 	token       string
 	rootDevice  string
-	transition  string // how it got to its state, for people
+	transition  string // how it reached its state, for users
 	spotRequest string
 	ended       time.Time
-	// protect and protectStop refuse to end or stop it.
+	// protect and protectStop protect it from termination and stopping.
 	protect, protectStop bool
 	shutdown             types.ShutdownBehavior
 	metadata             types.InstanceMetadataOptionsResponse
 	notice               notice
-	tokens               map[string]time.Time // of its metadata, by when they end
+	tokens               map[string]time.Time // of its metadata service, by expiry
 	session              session
-	// doomed is why it will not get beyond pending.
-	doomed types.StateReason
-	// onStopped is called when the instance stops, failure why it could not be
-	// started again.
+	// launchFailure is the reason why it will terminate instead of reaching running, if any.
+	launchFailure types.StateReason
+	// onStopped is called when the instance stops. failure is the error of the start that it
+	// attempted.
 	onStopped func()
 	failure   error
-	// failing are the status checks that fail, and since when.
+	// failing are the failing status checks, with the time since when they fail.
 	failing map[StatusCheck]time.Time
-	// work is what its machine has to do, in order.
+	// work is the queue of tasks for its machine.
 	work line
 }
 
-// reservation is what one request launched.
+// reservation is the result of one launch request.
 type reservation struct {
 	id, owner, requester string
 	digest               string
 	instances            []*instance
 }
 
-// notice is what a spot instance was told.
+// notice holds the interruption notice and rebalance recommendation of a spot instance.
 type notice struct {
 	action      string
 	due         time.Time
@@ -74,7 +74,7 @@ func stateOf(name types.InstanceStateName) *types.InstanceState {
 	return &types.InstanceState{Name: name, Code: aws.Int32(stateCodes[name])}
 }
 
-// instance finds an instance. The caller holds the lock.
+// instance returns an instance. The caller holds the lock.
 func (r *region) instance(id string) (*instance, error) {
 	if err := checkID("InvalidInstanceID", "i-", id); err != nil {
 		return nil, err
@@ -86,14 +86,14 @@ func (r *region) instance(id string) (*instance, error) {
 	return i, nil
 }
 
-// view copies an instance for others. The caller holds the lock.
+// view returns a copy of an instance for other services. The caller holds the lock.
 func (s *Service) view(i *instance) Instance {
 	v := i.Instance
 	v.Tags = s.tags(place.Place{Account: i.Account, Region: i.Region}).Get(i.ID)
 	return v
 }
 
-// Instance returns an instance; terminated ones can be seen for an hour.
+// Instance returns an instance; terminated instances stay visible for an hour.
 func (s *Service) Instance(account, regionName, id string) (Instance, bool) {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -104,8 +104,7 @@ func (s *Service) Instance(account, regionName, id string) (Instance, bool) {
 	return s.view(i), true
 }
 
-// Instances returns all instances of an account in a region that are not
-// terminated.
+// Instances returns all instances of an account in a region that are not terminated.
 func (s *Service) Instances(account, regionName string) []Instance {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -118,8 +117,7 @@ func (s *Service) Instances(account, regionName string) []Instance {
 	return list
 }
 
-// ByAddress returns the instance that has a private address in a VPC and is not
-// terminated.
+// ByAddress returns the instance with a private address in a VPC. It ignores terminated instances.
 func (s *Service) ByAddress(vpcID string, address netip.Addr) (Instance, bool) {
 	for _, r := range s.regions.All() {
 		if i, ok := s.at(r, vpcID, address); ok {
@@ -140,7 +138,7 @@ func (s *Service) at(r *region, vpcID string, address netip.Addr) (Instance, boo
 	return Instance{}, false
 }
 
-// cards are the network interfaces of an instance, the primary first.
+// cards returns the network interfaces of an instance, the primary one first.
 func (s *Service) cards(r *region, i *instance) []vpc.Interface {
 	list := make([]vpc.Interface, 0, len(i.cards))
 	for _, id := range i.cards {
@@ -151,7 +149,7 @@ func (s *Service) cards(r *region, i *instance) []vpc.Interface {
 	return list
 }
 
-// groups are security groups as instances show them.
+// groups returns security groups in the form that instances show.
 func (s *Service) groups(p place.Place, ids []string) []types.GroupIdentifier {
 	list := make([]types.GroupIdentifier, 0, len(ids))
 	for _, id := range ids {
@@ -161,7 +159,7 @@ func (s *Service) groups(p place.Place, ids []string) []types.GroupIdentifier {
 	return list
 }
 
-// describeInstance describes an instance. A terminated one has lost its network.
+// describeInstance describes an instance. A terminated instance has no network.
 func (s *Service) describeInstance(r *region, i *instance) types.Instance {
 	d := types.Instance{
 		InstanceId: &i.ID, ImageId: &i.ImageID, InstanceType: types.InstanceType(i.Type), State: stateOf(i.State), AmiLaunchIndex: &i.index,
@@ -255,7 +253,7 @@ func (s *Service) describeCard(p place.Place, card *vpc.Interface, full *types.N
 	return n
 }
 
-// reason is why an instance is in its state: a code with its sentence.
+// reason returns the state reason of an instance: a code with its message.
 func reason(code, sentence string) types.StateReason {
 	return types.StateReason{Code: aws.String(code), Message: aws.String(code + ": " + sentence)}
 }
@@ -267,9 +265,9 @@ func architectureOf(a types.ArchitectureValues) string {
 	return amd64
 }
 
-// Kept returns how many of each kind of resource there are in a place, by the
-// kind's name, for comparing what is left with what was. Instances that have been
-// terminated and the network, which package vpc counts, are not among them.
+// Kept returns the number of resources of each kind in an account and region, by the kind's name,
+// so that tests can detect leftovers. It does not count terminated instances or the network, which
+// package vpc counts.
 func (s *Service) Kept(account, regionName string) map[string]int {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()

@@ -26,8 +26,8 @@ func (s *Service) instanceOperations() map[string]wire.Operation {
 	}
 }
 
-// launchOf reads a request and the launch template that it names. The caller holds
-// the lock.
+// launchOf derives the launch from a request and the launch template that it names. The caller
+// holds the lock.
 func (r *region) launchOf(in *ec2.RunInstancesInput) (*launch, error) {
 	request, err := recast[launchData](in)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Service) describeReservation(r *region, made *reservation, instances []
 	return d
 }
 
-// change runs fn on each of some instances, all of which must exist, and says how
-// their states changed.
+// change runs fn on each instance, all of which must exist, and returns the changes of their
+// states.
 func (s *Service) change(r *region, ids []string, check, fn func(*instance) error) ([]types.InstanceStateChange, error) {
 	if len(ids) == 0 {
 		return nil, missing("InstanceId")
@@ -207,7 +207,7 @@ func (s *Service) rebootInstances(ctx context.Context, in *ec2.RebootInstancesIn
 	return nil, err
 }
 
-// instanceFields are the filters of DescribeInstances that the simulator has.
+// instanceFields are the filters of DescribeInstances that the simulator supports.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
 func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 	networked := func(value func(*instance) string) func(*instance) []string {
@@ -290,7 +290,7 @@ func (s *Service) instanceFields(r *region) vpc.Fields[*instance] {
 	}
 }
 
-// lifecycleOf is nothing for an on-demand instance: the filter cannot name it.
+// lifecycleOf returns nothing for an on-demand instance, because the filter has no value for it.
 func lifecycleOf(i *instance) []string {
 	if i.Spot {
 		return []string{"spot"}

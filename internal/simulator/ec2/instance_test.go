@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func TestAnInstanceRunsItsMachine(t *testing.T) {
+func TestInstanceBootsItsMachine(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	in.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n")))
@@ -46,7 +46,7 @@ func TestAnInstanceRunsItsMachine(t *testing.T) {
 	if *gone.StateReason.Code != "Client.UserInitiatedShutdown" || gone.SubnetId != nil || len(gone.NetworkInterfaces) > 0 {
 		t.Errorf("terminated as %+v", gone)
 	}
-	w.eventually("the root volume to go", func() bool { return w.host.heard("delete " + *i.BlockDeviceMappings[0].Ebs.VolumeId) })
+	w.eventually("the root volume to go", func() bool { return w.host.called("delete " + *i.BlockDeviceMappings[0].Ebs.VolumeId) })
 	if kept := w.network.Kept(account, region); kept["network-interface"] != 0 {
 		t.Errorf("left behind: %v", kept)
 	}
@@ -62,9 +62,9 @@ func TestAnInstanceRunsItsMachine(t *testing.T) {
 	}
 }
 
-// The refusals and their words, as users report them from AWS:
+// Users report these error messages from AWS:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-func TestLaunchesThatAreRefused(t *testing.T) {
+func TestInvalidLaunchesAreRefused(t *testing.T) {
 	w := start(t)
 	w.service.SetQuota(account, region, false, 2)
 	w.service.SetCapacity(region+"b", "m6i.large", false)
@@ -78,7 +78,7 @@ func TestLaunchesThatAreRefused(t *testing.T) {
 		code   string
 		says   string
 	}{
-		{"an image that is gone", func(in *awsec2.RunInstancesInput) { in.ImageId = &gone }, "InvalidAMIID.NotFound", "The image id '[" + gone + "]' does not exist"},
+		{"a removed image", func(in *awsec2.RunInstancesInput) { in.ImageId = &gone }, "InvalidAMIID.NotFound", "The image id '[" + gone + "]' does not exist"},
 		{"an image that is none", func(in *awsec2.RunInstancesInput) { in.ImageId = aws.String("ubuntu") }, "InvalidAMIID.Malformed", `Invalid id: "ubuntu" (expecting "ami-...")`},
 		{"an unknown type", func(in *awsec2.RunInstancesInput) { in.InstanceType = "m99.large" }, "InvalidParameterValue", "Invalid value 'm99.large' for InstanceType."},
 		{"a type of another architecture", func(in *awsec2.RunInstancesInput) { in.InstanceType = "m7g.large" }, "InvalidParameterValue", "does not match the architecture"},
@@ -122,7 +122,7 @@ func TestLaunchesThatAreRefused(t *testing.T) {
 	w.launch(w.request())
 }
 
-func TestAMachineThatCannotBootIsAnInstanceTerminated(t *testing.T) {
+func TestInstanceTerminatesIfItsMachineCannotBoot(t *testing.T) {
 	w := start(t)
 	w.host.refuse = true
 	out, err := w.RunInstances(t.Context(), w.request())
@@ -136,7 +136,7 @@ func TestAMachineThatCannotBootIsAnInstanceTerminated(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
-func TestAVolumeThatCannotBeEncryptedEndsTheInstance(t *testing.T) {
+func TestInstanceTerminatesIfItsVolumeCannotBeEncrypted(t *testing.T) {
 	w := start(t)
 	keys := awskms.NewFromConfig(w.config)
 	disabled, err := keys.CreateKey(t.Context(), &awskms.CreateKeyInput{})
@@ -165,7 +165,7 @@ func TestAVolumeThatCannotBeEncryptedEndsTheInstance(t *testing.T) {
 	}
 }
 
-func TestStatesTakeTheirTimeAndEndedInstancesAreRememberedForAnHour(t *testing.T) {
+func TestStateChangesTakeTimeAndTerminatedInstancesStayVisibleForAnHour(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w := startWith(t, clk, func(string) time.Duration { return 20 * time.Second })
 	out, err := w.RunInstances(t.Context(), w.request())
@@ -279,7 +279,7 @@ func TestInstancesAreFoundByFilters(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
-func TestSpotInstancesAreToldBeforeTheyAreInterrupted(t *testing.T) {
+func TestSpotInstanceGetsNoticeBeforeInterruption(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w := startWith(t, clk, nil)
 	in := w.request()
@@ -307,7 +307,7 @@ func TestSpotInstancesAreToldBeforeTheyAreInterrupted(t *testing.T) {
 	}
 }
 
-func TestAnImageMayBeNamedByAPublicParameter(t *testing.T) {
+func TestImageCanBeNamedByPublicParameter(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	want := *in.ImageId
@@ -315,12 +315,12 @@ func TestAnImageMayBeNamedByAPublicParameter(t *testing.T) {
 	if i := w.launch(in); *i.ImageId != want {
 		t.Errorf("launched from %s", *i.ImageId)
 	}
-	in.ImageId, in.ClientToken = aws.String("resolve:ssm:/mine"), nil // the SDK made one
+	in.ImageId, in.ClientToken = aws.String("resolve:ssm:/mine"), nil // the SDK generated a token
 	_, err := w.RunInstances(t.Context(), in)
 	wiretest.WantCode(t, err, "InvalidParameterValue")
 }
 
-func TestARepeatedRequestLaunchesOnce(t *testing.T) {
+func TestRepeatedRequestLaunchesOnce(t *testing.T) {
 	w := start(t)
 	in := w.request()
 	in.ClientToken = aws.String("once")

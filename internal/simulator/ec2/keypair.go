@@ -24,7 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// keyPair is the public half of an SSH key, by its name.
+// keyPair is a named public SSH key.
 type keyPair struct {
 	id, name, public, fingerprint string
 	kind                          types.KeyType
@@ -40,8 +40,8 @@ func (s *Service) keyPairOperations() map[string]wire.Operation {
 	}
 }
 
-// fingerprint is that of a public key: of an imported RSA key MD5 of its DER
-// form, of an ED25519 key SHA-256 as SSH has it.
+// fingerprint returns the fingerprint of a public key: the MD5 hash of the DER form of an imported
+// RSA key, or the SHA-256 hash that SSH shows for an ED25519 key.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/verify-keys.html
 func fingerprint(public string) (string, types.KeyType, error) {
 	malformed := wire.Errorf("InvalidKey.Format", "Key is not in valid OpenSSH public key format")
@@ -77,7 +77,7 @@ func colons(sum []byte) string {
 	return strings.Join(parts, ":")
 }
 
-// addKeyPair keeps a public key. The caller holds the lock.
+// addKeyPair stores a public key. The caller holds the lock.
 func (s *Service) addKeyPair(r *region, name, public string, tags map[string]string) (*keyPair, error) {
 	switch _, ok := r.keyPairs[name]; {
 	case name == "":
@@ -117,7 +117,7 @@ func (s *Service) importKeyPair(ctx context.Context, in *ec2.ImportKeyPairInput)
 	return &ec2.ImportKeyPairOutput{KeyFingerprint: &k.fingerprint, KeyName: &k.name, KeyPairId: &k.id, Tags: s.tags(r.Place).List(k.id)}, nil
 }
 
-// newSSHKey makes a key: its public half as SSH writes it, and the private half.
+// newSSHKey generates a key pair and returns the public key in SSH's format and the private key.
 func newSSHKey(kind types.KeyType) (public, private string, err error) {
 	var block *pem.Block
 	var half any

@@ -18,7 +18,7 @@ type kind struct {
 	threads    int32 // of a core
 }
 
-// architecture is the processor's, as instances and images name it.
+// architecture returns the processor architecture in the form of instances and images.
 func (k *kind) architecture() types.ArchitectureValues {
 	if k.arm {
 		return types.ArchitectureValuesArm64
@@ -26,13 +26,13 @@ func (k *kind) architecture() types.ArchitectureValues {
 	return types.ArchitectureValuesX8664
 }
 
-// family is what instance types of one name before the dot have in common.
+// family is what the instance types with the same name before the dot have in common.
 type family struct {
 	name    string
-	perVCPU int32 // MiB of memory of each vCPU
+	perVCPU int32 // MiB of memory per vCPU
 	sizes   string
 	arm     bool
-	// physical says that a vCPU is a core rather than a thread.
+	// physical says that a vCPU is a core, not a thread.
 	physical bool
 }
 
@@ -47,7 +47,7 @@ const (
 	flex   = "large xlarge 2xlarge 4xlarge 8xlarge 12xlarge 16xlarge"
 )
 
-// families are the common general purpose, compute and memory optimized ones.
+// families are the common general-purpose, compute-optimized and memory-optimized families.
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html,
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/co.html,
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/mo.html
@@ -85,15 +85,14 @@ var families = []family{
 	{name: "r8g", perVCPU: memory, sizes: upTo16 + " 24xlarge 48xlarge", arm: true, physical: true},
 }
 
-// vCPUsOf are the vCPUs of the sizes, which are the same in all families above.
+// vCPUsOf are the vCPUs by size, which are the same in all families above.
 var vCPUsOf = map[string]int32{
 	"medium": 1, "large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32, "9xlarge": 36, "12xlarge": 48,
 	"16xlarge": 64, "18xlarge": 72, "24xlarge": 96, "32xlarge": 128, "48xlarge": 192,
 }
 
-// burstable are the sizes of the T families: vCPUs, MiB of memory, network
-// interfaces and addresses of each. Makes
-// differ in a few places.
+// burstable are the sizes of the T families: vCPUs, MiB of memory, network interfaces and addresses
+// per interface. The families differ in a few places.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances.html
 var burstable = []struct {
 	size                              string
@@ -147,8 +146,8 @@ func makeKinds() map[string]*kind {
 	return all
 }
 
-// interfacesOf are the network interfaces and the addresses of each that the
-// sizes of the families above have.
+// interfacesOf returns the network interfaces, and the addresses per interface, of the sizes of the
+// families above.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/AvailableIpPerENI.html
 func interfacesOf(vCPUs int32) (interfaces, addresses int32) {
 	switch {

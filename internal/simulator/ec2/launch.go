@@ -20,18 +20,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// launch is a launch with everything decided but where it has not yet happened.
+// launch is a resolved launch that has not been executed.
 type launch struct {
 	data      *launchData
 	template  *launchTemplate
 	version   string
-	subnet    string // of the primary interface, unless the interfaces say it
+	subnet    string // of the primary interface, unless the interfaces name it
 	privateIP string
 	least     int
 	most      int
 	token     string
 	requester string
-	// tags go over those of the data; AWS's own services may use aws: keys.
+	// tags take precedence over the tags in the data. AWS's own services may use aws: keys.
 	tags map[string]string
 
 	kind     *kind
@@ -42,8 +42,8 @@ type launch struct {
 	spot     bool
 }
 
-// Launch launches one instance, which is pending when it returns, and errs as
-// RunInstances does.
+// Launch launches one instance, which is pending when Launch returns. It returns the errors of
+// RunInstances.
 func (s *Service) Launch(q LaunchRequest) (Instance, error) {
 	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
 	defer r.mu.Unlock()
@@ -58,9 +58,9 @@ func (s *Service) Launch(q LaunchRequest) (Instance, error) {
 	return s.view(made.instances[0]), nil
 }
 
-// CheckLaunch errs as Launch would for what the request names: the template, the
-// image, the instance type, the key pair, the instance profile. It does not look
-// at quotas and capacity.
+// CheckLaunch returns the errors that Launch would return for the resources in the request: the
+// template, the image, the instance type, the key pair and the instance profile. It does not check
+// quotas and capacity.
 func (s *Service) CheckLaunch(q LaunchRequest) error {
 	r := s.locked(place.Place{Account: q.Account, Region: q.Region})
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Service) CheckLaunch(q LaunchRequest) error {
 	return s.decide(r, l)
 }
 
-// requested is the launch that a request asks for. The caller holds the lock.
+// requested converts a request to a launch. The caller holds the lock.
 func (r *region) requested(q LaunchRequest) (*launch, error) {
 	id, name := wire.Optional(q.LaunchTemplateID), wire.Optional(q.LaunchTemplateName)
 	if id != nil {
@@ -98,7 +98,7 @@ func (r *region) requested(q LaunchRequest) (*launch, error) {
 	l := &launch{
 		data: data, template: t, version: strconv.FormatInt(v.number, 10), least: 1, most: 1, requester: q.Requester, tags: q.Tags,
 	}
-	if len(data.NetworkInterfaces) > 0 { // which template's leave to who launches
+	if len(data.NetworkInterfaces) > 0 { // a template leaves the subnet of an interface to the caller
 		data.NetworkInterfaces[0].SubnetId = &q.SubnetID
 	} else {
 		l.subnet = q.SubnetID
@@ -106,7 +106,7 @@ func (r *region) requested(q LaunchRequest) (*launch, error) {
 	return l, nil
 }
 
-// digest tells whether two requests of one token are the same.
+// digest returns a hash that shows whether two requests with the same token are equal.
 func digest(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -116,7 +116,7 @@ func digest(v any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// decide finds out what a launch will make, or errs.
+// decide resolves everything that a launch will create.
 func (s *Service) decide(r *region, l *launch) (err error) {
 	d := l.data
 	if err := checkSupported(d); err != nil {
@@ -166,7 +166,7 @@ func (s *Service) decide(r *region, l *launch) (err error) {
 	return err
 }
 
-// imageOf finds an image by its id or by a public parameter that names it.
+// imageOf returns an image by its ID or by a public parameter that names it.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/create-launch-template.html#use-an-ssm-parameter-instead-of-an-ami-id
 func (s *Service) imageOf(regionName, id string) (*types.Image, error) {
 	name, byName := strings.CutPrefix(id, "resolve:ssm:")
@@ -180,7 +180,7 @@ func (s *Service) imageOf(regionName, id string) (*types.Image, error) {
 	return s.images.find(regionName, named)
 }
 
-// profileOf finds the instance profile of a launch.
+// profileOf returns the instance profile of a launch.
 func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstanceProfileSpecification) (iam.InstanceProfile, error) {
 	if p == nil || p.Arn == nil && p.Name == nil {
 		return iam.InstanceProfile{}, nil
@@ -205,10 +205,10 @@ func (s *Service) profileOf(account string, p *types.LaunchTemplateIamInstancePr
 	return profile, nil
 }
 
-// cards are the network interfaces of a launch, the primary first.
+// cards returns the network interfaces of a launch, the primary one first.
 func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecification, error) {
 	d := l.data
-	if len(d.SecurityGroups) > 0 { // names are of the default VPC
+	if len(d.SecurityGroups) > 0 { // group names are for the default VPC only
 		return nil, wire.Errorf("InvalidParameterCombination", "The parameter groupName cannot be used with the parameter subnet")
 	}
 	if len(d.NetworkInterfaces) == 0 {
@@ -235,7 +235,7 @@ func (l *launch) cards() ([]types.LaunchTemplateInstanceNetworkInterfaceSpecific
 	return cards, nil
 }
 
-// subnetOf finds the subnet that decides a launch's zone.
+// subnetOf returns the subnet that determines a launch's zone.
 func (s *Service) subnetOf(p place.Place, primary *types.LaunchTemplateInstanceNetworkInterfaceSpecification, d *launchData) (vpc.Subnet, error) {
 	id := aws.ToString(primary.SubnetId)
 	if primary.NetworkInterfaceId != nil {
@@ -259,8 +259,8 @@ func (s *Service) subnetOf(p place.Place, primary *types.LaunchTemplateInstanceN
 	return subnet, nil
 }
 
-// run launches instances: as many as possible of those asked for, at least the
-// least. The caller holds the lock.
+// run launches at most the requested and at least the minimum number of instances. The caller holds
+// the lock.
 func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	if err := s.decide(r, l); err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 				break
 			}
 			for _, i := range made.instances {
-				s.unmake(r, i)
+				s.undoMake(r, i)
 			}
 			return nil, err
 		}
@@ -309,8 +309,8 @@ func (s *Service) run(r *region, l *launch) (*reservation, error) {
 	return made, nil
 }
 
-// make makes one instance with its interfaces and volumes; what it began it takes
-// back when it errs.
+// make creates one instance with its interfaces and volumes. If it returns an error, it has removed
+// what it created.
 func (s *Service) make(
 	r *region, l *launch, cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification, subnet *vpc.Subnet, devices []types.BlockDeviceMapping,
 ) (*instance, error) {
@@ -347,13 +347,13 @@ func (s *Service) make(
 		err = s.makeVolumes(r, i, l, devices)
 	}
 	if err != nil {
-		s.unmake(r, i)
+		s.undoMake(r, i)
 		return nil, err
 	}
 	return i, nil
 }
 
-// plugCards makes or takes the network interfaces of an instance.
+// plugCards creates or attaches the network interfaces of an instance.
 func (s *Service) plugCards(r *region, i *instance, l *launch, cards []types.LaunchTemplateInstanceNetworkInterfaceSpecification, subnet *vpc.Subnet) error {
 	for n := range cards {
 		c := &cards[n]
@@ -388,7 +388,7 @@ func (s *Service) plugCards(r *region, i *instance, l *launch, cards []types.Lau
 	return nil
 }
 
-// privateName is the name of a private address.
+// privateName returns the DNS name of a private address.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/hostname-types.html
 func privateName(a netip.Addr, region string) string {
 	suffix := region + ".compute.internal"
@@ -398,7 +398,7 @@ func privateName(a netip.Addr, region string) string {
 	return "ip-" + strings.ReplaceAll(a.String(), ".", "-") + "." + suffix
 }
 
-// makeVolumes makes the volumes that an instance is launched with.
+// makeVolumes creates the volumes of a launch.
 func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types.BlockDeviceMapping) error {
 	for _, d := range devices {
 		v, err := s.addVolume(r, newVolume{
@@ -406,8 +406,8 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 			key: d.Ebs.KmsKeyId, snapshot: d.Ebs.SnapshotId, tags: l.kinds[types.ResourceTypeVolume],
 			image: ofImage(l.image, d.Ebs.SnapshotId),
 		})
-		if doom, ok := doomOf(err); ok {
-			i.doomed = doom
+		if doom, ok := launchFailureOf(err); ok {
+			i.launchFailure = doom
 			continue
 		}
 		if err != nil {
@@ -421,10 +421,10 @@ func (s *Service) makeVolumes(r *region, i *instance, l *launch, devices []types
 	return nil
 }
 
-// doomOf is how a launch ends of which a volume cannot be encrypted: the instance
-// is made, and terminated at once.
+// launchFailureOf returns the state reason of an instance whose volume cannot be encrypted: EC2
+// creates the instance and terminates it at once.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ts-as-instancelaunchfailure.html
-func doomOf(err error) (types.StateReason, bool) {
+func launchFailureOf(err error) (types.StateReason, bool) {
 	e, ok := errors.AsType[*wire.Error](err)
 	switch {
 	case !ok || e.Code != invalidKey:
@@ -443,8 +443,8 @@ func ofImage(image *types.Image, snapshotID *string) bool {
 	})
 }
 
-// unmake takes back an instance that could not be launched.
-func (s *Service) unmake(r *region, i *instance) {
+// undoMake removes an instance that could not be launched.
+func (s *Service) undoMake(r *region, i *instance) {
 	s.releaseCards(r, i)
 	for _, v := range r.attached(i.ID) {
 		r.unplug(v)

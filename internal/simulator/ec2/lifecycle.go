@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// The states of an instance and the ways between them:
+// The states of an instance and the transitions between them:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lifecycle.html
 
 const (
@@ -23,13 +23,13 @@ const (
 	terminated   = types.InstanceStateNameTerminated
 )
 
-// remembered is how long a terminated instance can be seen.
-const remembered = time.Hour
+// terminatedRetention is how long a terminated instance stays visible.
+const terminatedRetention = time.Hour
 
-// sweep forgets what has been terminated for long. The caller holds the lock.
+// sweep forgets instances that were terminated long ago. The caller holds the lock.
 func (s *Service) sweep(r *region) {
 	now := s.env.Clock.Now()
-	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= remembered {
+	for len(r.ended) > 0 && now.Sub(r.ended[0].ended) >= terminatedRetention {
 		delete(r.instances, r.ended[0].ID)
 		delete(r.launches, r.ended[0].token)
 		s.tags(r.Place).Forget(r.ended[0].ID)
@@ -37,20 +37,19 @@ func (s *Service) sweep(r *region) {
 	}
 }
 
-// enter moves an instance to a state and tells who listens. The caller holds the
-// lock.
+// enter moves an instance to a state and notifies the listeners. The caller holds the lock.
 func (s *Service) enter(i *instance, state types.InstanceStateName) {
 	i.State = state
 	s.announce(i)
 }
 
-// because notes why an instance is on its way out.
-func (s *Service) because(i *instance, why types.StateReason, who string) {
+// setReason records why an instance stops or terminates.
+func (s *Service) setReason(i *instance, why types.StateReason, who string) {
 	i.Reason = why
 	i.transition = who + " (" + s.env.Clock.Now().UTC().Format("2006-01-02 15:04:05") + " GMT)"
 }
 
-// spec is what a host boots. The caller holds the lock.
+// spec returns the machine that a host boots for an instance. The caller holds the lock.
 func (s *Service) spec(r *region, i *instance) machine.Spec {
 	subnet, _ := s.network.Subnet(r.Account, r.Region, i.SubnetID)
 	return machine.Spec{
@@ -60,17 +59,17 @@ func (s *Service) spec(r *region, i *instance) machine.Spec {
 	}
 }
 
-// boot boots an instance's machine with its volumes; one that cannot be booted is
-// terminated as EC2 does when a launch fails on its side.
+// boot boots an instance's machine with its volumes. If the machine cannot boot, the instance is
+// terminated, as EC2 does when a launch fails on its side.
 func (s *Service) boot(r *region, i *instance) {
 	r.mu.Lock()
 	if i.State != pending {
 		r.mu.Unlock()
 		return
 	}
-	if i.doomed.Code != nil {
+	if i.launchFailure.Code != nil {
 		defer r.mu.Unlock()
-		s.because(i, i.doomed, *i.doomed.Code)
+		s.setReason(i, i.launchFailure, *i.launchFailure.Code)
 		s.end(r, i)
 		return
 	}
@@ -99,7 +98,7 @@ func (s *Service) boot(r *region, i *instance) {
 		return
 	}
 	if err != nil {
-		s.because(i, reason("Server.InternalError", "Internal error on launch"), "Server.InternalError")
+		s.setReason(i, reason("Server.InternalError", "Internal error on launch"), "Server.InternalError")
 		s.end(r, i)
 		return
 	}
@@ -115,7 +114,7 @@ func (s *Service) boot(r *region, i *instance) {
 	s.enter(i, running)
 }
 
-// end begins to terminate an instance. The caller holds the lock.
+// end starts to terminate an instance. The caller holds the lock.
 func (s *Service) end(r *region, i *instance) {
 	s.enter(i, shuttingDown)
 	s.runner.after(s.latency("shutting-down"), &i.work, func() {
@@ -137,11 +136,10 @@ func (s *Service) end(r *region, i *instance) {
 	})
 }
 
-// releaseCards deletes the interfaces that go with an instance, and detaches the
-// others.
+// releaseCards deletes the interfaces that are deleted with an instance, and detaches the others.
 func (s *Service) releaseCards(r *region, i *instance) {
 	for _, card := range s.cards(r, i) {
-		// Each is there: it was just listed.
+		// The interface exists: it was just listed.
 		if card.Attachment != nil && !card.Attachment.DeleteOnTermination {
 			_ = s.network.DetachInterface(r.Account, r.Region, card.ID)
 			continue
@@ -150,18 +148,18 @@ func (s *Service) releaseCards(r *region, i *instance) {
 	}
 }
 
-// terminate ends an instance at its user's wish; one that has ended stays so. The
-// caller holds the lock.
+// terminate terminates an instance at its user's request. It does nothing for an instance that is
+// already terminated. The caller holds the lock.
 func (s *Service) terminate(r *region, i *instance) {
 	if i.State == shuttingDown || i.State == terminated {
 		return
 	}
-	s.because(i, reason("Client.UserInitiatedShutdown", "User initiated shutdown"), "User initiated")
+	s.setReason(i, reason("Client.UserInitiatedShutdown", "User initiated shutdown"), "User initiated")
 	s.end(r, i)
 }
 
-// Terminate ends an instance. It errs when there is none; protection holds only
-// against the API.
+// Terminate terminates an instance. It returns an error if the instance does not exist. It ignores
+// termination protection, which only the API honors.
 func (s *Service) Terminate(account, regionName, id string) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -173,7 +171,7 @@ func (s *Service) Terminate(account, regionName, id string) error {
 	return nil
 }
 
-// Fail ends an instance as when the hardware below it dies.
+// Fail terminates an instance as if its hardware failed.
 func (s *Service) Fail(account, regionName, id string) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -181,14 +179,14 @@ func (s *Service) Fail(account, regionName, id string) error {
 	if err != nil || i.State == shuttingDown || i.State == terminated {
 		return err
 	}
-	s.because(i, reason("Server.InternalError", "Internal error"), "Server.InternalError")
+	s.setReason(i, reason("Server.InternalError", "Internal error"), "Server.InternalError")
 	s.end(r, i)
 	return nil
 }
 
-// stop begins to stop an instance. The caller holds the lock.
+// stop starts to stop an instance. The caller holds the lock.
 func (s *Service) stop(r *region, i *instance, why types.StateReason, who string) {
-	s.because(i, why, who)
+	s.setReason(i, why, who)
 	s.enter(i, stopping)
 	s.runner.after(s.latency("stopping"), &i.work, func() {
 		s.options.Host.Terminate(i.ID)
@@ -204,7 +202,7 @@ func (s *Service) stop(r *region, i *instance, why types.StateReason, who string
 	})
 }
 
-// start begins to start a stopped instance. The caller holds the lock.
+// start starts a stopped instance. The caller holds the lock.
 func (s *Service) start(r *region, i *instance) error {
 	if err := s.scarce.available(r.Place, i.Zone, i.kind, i.Spot); err != nil {
 		return err
@@ -230,26 +228,26 @@ func (s *Service) reboot(r *region, i *instance) {
 		r.mu.Unlock()
 		s.options.Host.Terminate(i.ID)
 		if s.options.Host.Boot(spec) != nil {
-			return // it stays down, as one that does not come back
+			return // it stays down, like an instance that does not come back from a reboot
 		}
 		for _, v := range volumes {
 			r.mu.Lock()
 			a := v.attachment
 			r.mu.Unlock()
 			if a != nil && a.device != i.rootDevice {
-				_ = s.options.Host.Attach(i.ID, v.id, a.device) // a device that fails is missing in the machine
+				_ = s.options.Host.Attach(i.ID, v.id, a.device) // a device that cannot be attached is missing in the machine
 			}
 		}
 	})
 }
 
-// spotNotice is how long before an interruption a spot instance is told.
+// spotNotice is the time between the notice and the interruption of a spot instance.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
 const spotNotice = 2 * time.Minute
 
-// InterruptSpot tells a spot instance that it will be interrupted in two minutes,
-// and does it then: "terminate" or "stop". It errs for an instance that is not a
-// running spot instance.
+// InterruptSpot gives a spot instance an interruption notice and interrupts it two minutes later;
+// the action is "terminate" or "stop". It returns an error for an instance that is not a running
+// spot instance.
 func (s *Service) InterruptSpot(account, regionName, id, action string) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -270,7 +268,7 @@ func (s *Service) InterruptSpot(account, regionName, id, action string) error {
 		switch {
 		case i.State != running:
 		case action == "terminate":
-			s.because(i, why, "Server.SpotInstanceTermination")
+			s.setReason(i, why, "Server.SpotInstanceTermination")
 			s.end(r, i)
 		default:
 			s.stop(r, i, reason("Server.SpotInstanceShutdown", "Stopped due to capacity constraints"), "Server.SpotInstanceShutdown")
@@ -279,8 +277,8 @@ func (s *Service) InterruptSpot(account, regionName, id, action string) error {
 	return nil
 }
 
-// RecommendRebalance tells a spot instance that it is at elevated risk. It errs
-// for an instance that is not a running spot instance.
+// RecommendRebalance gives a spot instance a rebalance recommendation. It returns an error for an
+// instance that is not a running spot instance.
 func (s *Service) RecommendRebalance(account, regionName, id string) error {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -291,11 +289,11 @@ func (s *Service) RecommendRebalance(account, regionName, id string) error {
 	i.notice.recommended, i.AtRisk = s.env.Clock.Now(), true
 	p := r.Place
 	s.runner.add(&s.notices, func() { s.publishRebalance(p, id) })
-	s.tell(i)
+	s.notify(i)
 	return nil
 }
 
-// spot finds a running spot instance.
+// spot returns a running spot instance.
 func (r *region) spot(id string) (*instance, error) {
 	i, err := r.instance(id)
 	switch {
@@ -309,7 +307,7 @@ func (r *region) spot(id string) (*instance, error) {
 	return i, nil
 }
 
-// metadataOptions completes the options of an instance's metadata service.
+// metadataOptions sets the defaults in the options of an instance's metadata service.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceMetadataOptionsRequest.html
 func metadataOptions(o *types.LaunchTemplateInstanceMetadataOptions) types.InstanceMetadataOptionsResponse {
 	all := types.InstanceMetadataOptionsResponse{
@@ -321,7 +319,7 @@ func metadataOptions(o *types.LaunchTemplateInstanceMetadataOptions) types.Insta
 		return all
 	}
 	if own, err := recast[types.InstanceMetadataOptionsResponse](o); err == nil {
-		own.State = "" // it is not for the caller to say
+		own.State = "" // callers cannot set it
 		overlay(&all, own)
 	}
 	return all

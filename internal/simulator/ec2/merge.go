@@ -14,12 +14,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// launchData are the parameters of a launch: those of an answer that tells a
-// launch template's.
+// launchData are the parameters of a launch, in the form in which EC2 returns those of a launch
+// template.
 type launchData = types.ResponseLaunchTemplateData
 
-// merged returns the parameters of a request over those of a launch template:
-// tags and devices are merged one by one, everything else is the request's.
+// merged merges the parameters of a request over those of a launch template. It merges tags and
+// devices one by one; all other parameters of the request replace the template's.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RunInstances.html
 func merged(template, request *launchData) (*launchData, error) {
 	if template == nil {
@@ -52,14 +52,14 @@ func merged(template, request *launchData) (*launchData, error) {
 			tags = append(tags, own)
 			continue
 		}
-		tags[at].Tags = append(slices.Clone(tags[at].Tags), own.Tags...) // the last of a key counts
+		tags[at].Tags = append(slices.Clone(tags[at].Tags), own.Tags...) // the last value of a key counts
 	}
 	data.BlockDeviceMappings, data.TagSpecifications = devices, tags
 	return data, nil
 }
 
-// checkRequest refuses what RunInstances has beside the parameters of launch
-// templates and what the simulator does not have.
+// checkRequest rejects the parameters of RunInstances that launch templates do not have and that
+// the simulator does not support.
 func checkRequest(in *ec2.RunInstancesInput) error {
 	switch {
 	case len(in.ElasticGpuSpecification) > 0:
@@ -74,8 +74,8 @@ func checkRequest(in *ec2.RunInstancesInput) error {
 	return nil
 }
 
-// checkSupported refuses parameters that change what an instance is and that the
-// simulator does not have.
+// checkSupported rejects parameters that would change the instance and that the simulator does not
+// support.
 func checkSupported(d *launchData) error {
 	capacity := d.CapacityReservationSpecification
 	for _, p := range []struct {
@@ -151,7 +151,7 @@ func checkInterface(n *types.LaunchTemplateInstanceNetworkInterfaceSpecification
 	return nil
 }
 
-// maxUserData is how large user data may be, decoded.
+// maxUserData is the size limit of decoded user data.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
 const maxUserData = 16384
 
@@ -166,8 +166,8 @@ func decodeUserData(encoded string) ([]byte, error) {
 	return data, nil
 }
 
-// devices are the volumes to be made: the image's with what the launch says over
-// it.
+// devices returns the volumes to create: the image's volumes with the launch's settings merged over
+// them.
 func devices(image *types.Image, own []types.LaunchTemplateBlockDeviceMapping) ([]types.BlockDeviceMapping, error) {
 	list := map[string]types.BlockDeviceMapping{}
 	for _, d := range image.BlockDeviceMappings {
@@ -198,8 +198,8 @@ func devices(image *types.Image, own []types.LaunchTemplateBlockDeviceMapping) (
 	return all, nil
 }
 
-// overDevice is a volume of an image, if there is one, with what a launch says
-// over it.
+// overDevice merges a launch's settings of a volume over those of the image, if the image has the
+// volume.
 func overDevice(base *types.EbsBlockDevice, own *types.LaunchTemplateEbsBlockDevice) (*types.EbsBlockDevice, error) {
 	over, err := recast[types.EbsBlockDevice](own)
 	if err != nil {
@@ -220,7 +220,7 @@ func overDevice(base *types.EbsBlockDevice, own *types.LaunchTemplateEbsBlockDev
 	return ebs, nil
 }
 
-// launchTags are the tags that a launch gives, by kind of resource.
+// launchTags returns the tags of a launch by kind of resource.
 func launchTags(d *launchData) (map[types.ResourceType]map[string]string, error) {
 	specifications := make([]types.TagSpecification, len(d.TagSpecifications))
 	for i, t := range d.TagSpecifications {

@@ -24,16 +24,16 @@ const (
 	tokenHeader    = "X-Aws-Ec2-Metadata-Token" //nolint:gosec // a header's name
 	lifetimeHeader = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	maxLifetime    = 21600
-	// metadataVersion is the newest version of the service's paths beside "latest".
+	// metadataVersion is the newest version of the service's paths besides "latest".
 	metadataVersion = "2024-04-11"
 
-	// A role's credentials last six hours and change when an hour is left, so that
-	// nobody gets ones that end within minutes.
+	// A role's credentials last six hours and are renewed one hour before they expire, so that no
+	// client gets credentials that expire within minutes.
 	credentialsLast  = 6 * time.Hour
 	credentialsRenew = time.Hour
 )
 
-// session are the credentials that an instance hands out.
+// session holds the credentials that an instance's metadata service returns.
 type session struct {
 	keyID, secret, token string
 	updated, expires     time.Time
@@ -51,8 +51,8 @@ func (s *Service) metadata(p place.Place, i *instance) http.Handler {
 	return &metadataService{s, p, i}
 }
 
-// Metadata returns the metadata service of an instance, as at 169.254.169.254. It
-// reports false when there is no such instance.
+// Metadata returns the metadata service of an instance, as at 169.254.169.254. It reports false if
+// the instance does not exist.
 func (s *Service) Metadata(account, regionName, id string) (http.Handler, bool) {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -63,18 +63,18 @@ func (s *Service) Metadata(account, regionName, id string) (http.Handler, bool) 
 	return s.metadata(r.Place, i), true
 }
 
-// statusPage is how the service says that something is wrong.
+// statusPage writes an error response.
 func statusPage(w http.ResponseWriter, status int) {
 	title := strconv.Itoa(status) + " - " + http.StatusText(status)
 	w.Header().Set("Content-Type", "text/html")
 	w.Header().Set("Server", "EC2ws")
 	w.WriteHeader(status)
-	// The reader may be gone, which is its own affair.
+	// A write fails only if the client has disconnected.
 	_, _ = w.Write([]byte("<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" xml:lang=\"en\" lang=\"en\">\n" +
 		" <head>\n  <title>" + title + "</title>\n </head>\n <body>\n  <h1>" + title + "</h1>\n </body>\n</html>\n"))
 }
 
-// ServeHTTP answers one request of the instance.
+// ServeHTTP serves one request of the instance.
 func (m *metadataService) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r := m.s.regions.At(m.at)
 	r.mu.Lock()
@@ -94,13 +94,13 @@ func (m *metadataService) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// giveToken answers a PUT of /latest/api/token.
+// giveToken serves a PUT of /latest/api/token.
 func (m *metadataService) giveToken(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPut {
 		statusPage(w, http.StatusMethodNotAllowed)
 		return
 	}
-	if req.Header.Get("X-Forwarded-For") != "" { // a proxy in between could be misled
+	if req.Header.Get("X-Forwarded-For") != "" { // a proxy in between could be abused
 		statusPage(w, http.StatusForbidden)
 		return
 	}
@@ -118,10 +118,10 @@ func (m *metadataService) giveToken(w http.ResponseWriter, req *http.Request) {
 	m.i.tokens[token] = now.Add(time.Duration(seconds) * time.Second)
 	w.Header().Set(lifetimeHeader, strconv.Itoa(seconds))
 	w.Header().Set("Content-Type", "text/plain")
-	_, _ = w.Write([]byte(token)) // the reader may be gone, which is its own affair
+	_, _ = w.Write([]byte(token)) // a write fails only if the client has disconnected
 }
 
-// admits reports whether a request shows a token that holds, or needs none.
+// admits reports whether a request has a valid token or needs none.
 func (m *metadataService) admits(req *http.Request) bool {
 	token := req.Header.Get(tokenHeader)
 	if token == "" {
@@ -131,7 +131,7 @@ func (m *metadataService) admits(req *http.Request) bool {
 	return ok && m.s.env.Clock.Now().Before(ends)
 }
 
-// give answers a path: a value, the list of what is below it, or not found.
+// give serves a path: with a value, with the list of paths below it, or with not found.
 func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 	version, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch {
@@ -174,10 +174,10 @@ func (m *metadataService) give(w http.ResponseWriter, r *region, path string) {
 func (m *metadataService) write(w http.ResponseWriter, kind, text string) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Server", "EC2ws")
-	_, _ = w.Write([]byte(text)) // the reader may be gone, which is its own affair
+	_, _ = w.Write([]byte(text)) // a write fails only if the client has disconnected
 }
 
-// below lists what is directly below a path; what has more below it ends in a slash.
+// below returns the names directly below a path; a name that has paths below it ends in a slash.
 func below(tree map[string]string, path string) []string {
 	prefix := ""
 	if path != "" {
@@ -198,8 +198,7 @@ func below(tree map[string]string, path string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// tree is everything that the service tells, by path below the version. The
-// caller holds the lock.
+// tree returns all metadata by path below the version. The caller holds the lock.
 func (m *metadataService) tree(r *region) map[string]string {
 	i := m.i
 	tree := map[string]string{
@@ -270,7 +269,7 @@ func (m *metadataService) addNetwork(r *region, tree map[string]string) {
 	}
 }
 
-// addSpot adds what a spot instance was told.
+// addSpot adds the notices of a spot instance.
 func (m *metadataService) addSpot(tree map[string]string) {
 	i := m.i
 	if !i.Spot {
@@ -323,7 +322,7 @@ func (m *metadataService) addRole(tree map[string]string) {
 	}{"Success", at(i.session.updated), "AWS-HMAC", i.session.keyID, i.session.secret, i.session.token, at(i.session.expires)})
 }
 
-// renew issues new credentials; those before stay good until they end.
+// renew issues new credentials; earlier credentials stay valid until they expire.
 func (m *metadataService) renew(now time.Time) {
 	i := m.i
 	expires := now.Add(credentialsLast).Truncate(time.Second)
@@ -334,7 +333,7 @@ func (m *metadataService) renew(now time.Time) {
 	i.session = session{keyID: id, secret: secret, token: "IQoJ" + wire.RandomID(120), updated: now, expires: expires}
 }
 
-// document is the instance identity document.
+// document returns the instance identity document.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-identity-documents.html
 func (m *metadataService) document(r *region) string {
 	i := m.i

@@ -39,7 +39,7 @@ func ask(t *testing.T, method, address string, headers map[string]string) (int, 
 	return resp.StatusCode, string(body)
 }
 
-// imdsSuite is an instance with everything that its metadata may tell.
+// imdsSuite is a suite with an instance that has all kinds of metadata.
 func imdsSuite(t *testing.T, tokens types.HttpTokensState) (w *suite, id, address string) {
 	t.Helper()
 	w = startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
@@ -53,7 +53,7 @@ func imdsSuite(t *testing.T, tokens types.HttpTokensState) (w *suite, id, addres
 	return w, *i.InstanceId, serve(t, w.host.specs[*i.InstanceId].Metadata)
 }
 
-// The statuses are those of
+// The status codes are those of
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-returns.html
 func TestMetadataTokens(t *testing.T) {
 	w, _, address := imdsSuite(t, types.HttpTokensStateRequired)
@@ -92,7 +92,7 @@ func TestMetadataTokens(t *testing.T) {
 	}
 }
 
-func TestMetadataTellsAboutTheInstance(t *testing.T) {
+func TestMetadataDescribesInstance(t *testing.T) {
 	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	ctx := t.Context()
@@ -131,7 +131,7 @@ func TestMetadataTellsAboutTheInstance(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
-func TestCredentialsOfTheRoleWorkAndAreRenewed(t *testing.T) {
+func TestRoleCredentialsWorkAndAreRenewed(t *testing.T) {
 	w, id, address := imdsSuite(t, types.HttpTokensStateRequired)
 	client := imds.New(imds.Options{Endpoint: address})
 	read := func() aws.Credentials {
@@ -165,7 +165,7 @@ func TestCredentialsOfTheRoleWorkAndAreRenewed(t *testing.T) {
 	}
 }
 
-func TestMetadataTellsASpotInstanceOfItsEnd(t *testing.T) {
+func TestMetadataHasSpotInterruptionNotice(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
 	in := w.request()
 	in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
@@ -184,7 +184,7 @@ func TestMetadataTellsASpotInstanceOfItsEnd(t *testing.T) {
 	_, body := ask(t, http.MethodGet, address+"/latest/meta-data/spot/instance-action", nil)
 	decode(t, strings.NewReader(body), &action)
 	if action.Action != "terminate" || action.Time != "2026-01-01T00:02:00Z" {
-		t.Errorf("told %s", body)
+		t.Errorf("instance action = %s", body)
 	}
 	if status, _ := ask(t, http.MethodGet, address+"/latest/meta-data/events/recommendations/rebalance", nil); status != http.StatusOK {
 		t.Errorf("the recommendation: %d", status)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Resolve answers the names of private addresses, as a VPC's resolver does:
-// ip-10-0-1-2.eu-central-1.compute.internal. It answers nothing for all others,
-// and for addresses that no instance of the VPC has.
+// Resolve resolves the names of private addresses as a VPC's resolver does:
+// ip-10-0-1-2.eu-central-1.compute.internal. It returns nothing for other names, and for addresses
+// that no instance of the VPC has.
 // https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
 func (s *Service) Resolve(vpcID, name string) []netip.Addr {
 	host, suffix, _ := strings.Cut(strings.TrimSuffix(strings.ToLower(name), "."), ".")

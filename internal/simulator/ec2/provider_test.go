@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// request is one to a provider, of a resource of a stack.
+// request returns a request to a provider for a resource of a stack.
 func request(properties, previous map[string]any, physicalID string) resource.Request {
 	return resource.Request{
 		Account: account, Region: region, StackName: "stack", LogicalID: "Thing", PhysicalID: physicalID, Properties: properties, Previous: previous,
@@ -25,9 +25,9 @@ func wantHandler(t *testing.T, err error, code string) {
 	}
 }
 
-// What an update does to an instance:
+// AWS documents what an update does to an instance:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-instance.html
-func TestUpdatesOfAnInstance(t *testing.T) {
+func TestInstanceUpdates(t *testing.T) {
 	w := start(t)
 	p := w.service.Providers()["AWS::EC2::Instance"]
 	stabilizer, ok := p.(resource.Stabilizer)
@@ -62,7 +62,7 @@ func TestUpdatesOfAnInstance(t *testing.T) {
 		i, _ := w.service.Instance(account, region, made.PhysicalID)
 		return i.Type == "m6i.xlarge" && i.State == types.InstanceStateNameRunning
 	})
-	if !w.host.heard("terminate " + made.PhysicalID) {
+	if !w.host.called("terminate " + made.PhysicalID) {
 		t.Error("the machine was not stopped for it")
 	}
 	settle(request(bigger, before, made.PhysicalID))
@@ -86,9 +86,9 @@ func TestUpdatesOfAnInstance(t *testing.T) {
 	wantHandler(t, p.Delete(t.Context(), request(free, nil, made.PhysicalID)), resource.NotFound)
 }
 
-// What an update does to a volume:
+// AWS documents what an update does to a volume:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-volume.html
-func TestUpdatesOfAVolume(t *testing.T) {
+func TestVolumeUpdates(t *testing.T) {
 	w := start(t)
 	p := w.service.Providers()["AWS::EC2::Volume"]
 	before := map[string]any{"AvailabilityZone": region + "a", "Size": "10", "VolumeType": "gp3", "Tags": []any{map[string]any{"Key": "a", "Value": "1"}}}

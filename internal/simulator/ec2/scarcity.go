@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// scarcity is what zones do not have.
+// scarcity records the capacity and instance types that zones lack.
 type scarcity struct {
 	mu         sync.Mutex
 	exhausted  map[zoneKind]bool
@@ -23,8 +23,8 @@ type scarcity struct {
 // zoneKind is an instance type in a zone; "" is every type.
 type zoneKind struct{ zone, kind string }
 
-// SetCapacity says whether a zone has capacity for an instance type; "" is every
-// type. Without, launches fail with InsufficientInstanceCapacity.
+// SetCapacity sets whether a zone has capacity for an instance type; "" is every type. Without
+// capacity, launches fail with InsufficientInstanceCapacity.
 func (s *Service) SetCapacity(zone, instanceType string, available bool) {
 	s.scarce.mu.Lock()
 	defer s.scarce.mu.Unlock()
@@ -34,8 +34,8 @@ func (s *Service) SetCapacity(zone, instanceType string, available bool) {
 	s.scarce.exhausted[zoneKind{zone, instanceType}] = !available
 }
 
-// SetOffered says whether a zone has an instance type at all. Without, launches
-// fail with Unsupported.
+// SetOffered sets whether a zone offers an instance type. Launches of types that a zone does not
+// offer fail with Unsupported.
 func (s *Service) SetOffered(zone, instanceType string, offered bool) {
 	s.scarce.mu.Lock()
 	defer s.scarce.mu.Unlock()
@@ -60,8 +60,8 @@ func (c *scarcity) offers(zone, kind string) bool {
 	return !c.unoffered[zoneKind{zone, kind}]
 }
 
-// others are the zones of a region, but for one, that satisfy a condition, as
-// EC2's sentences list them.
+// others returns the zones of a region, except one, that satisfy a condition, in the format of
+// EC2's messages.
 func others(region, zone string, ok func(zone string) bool) string {
 	var list []string
 	for _, z := range zonesOf(region) {
@@ -72,7 +72,7 @@ func others(region, zone string, ok func(zone string) bool) string {
 	return strings.Join(list, ", ")
 }
 
-// zonesOf are the availability zones of a region, those that package vpc has.
+// zonesOf returns the availability zones of a region that package vpc defines.
 func zonesOf(region string) []string {
 	letters := "abc"
 	switch region {
@@ -90,7 +90,7 @@ func zonesOf(region string) []string {
 
 func hasZone(region, zone string) bool { return slices.Contains(zonesOf(region), zone) }
 
-// available errs when a zone does not have an instance type, or not enough.
+// available returns an error if a zone does not offer an instance type or lacks capacity.
 func (c *scarcity) available(p place.Place, zone string, k *kind, spot bool) error {
 	if !c.offers(zone, k.name) {
 		text := "Your requested instance type (" + k.name + ") is not supported in your requested Availability Zone (" + zone + ")."
@@ -113,8 +113,8 @@ func (c *scarcity) available(p place.Place, zone string, k *kind, spot bool) err
 	return wire.Errorf("InsufficientInstanceCapacity", "%s", text).WithStatus(http.StatusInternalServerError)
 }
 
-// SetQuota sets how many vCPUs an account may run in a region, on demand or spot;
-// a negative number lifts the limit, as it is in the beginning.
+// SetQuota sets how many vCPUs an account may run in a region, on demand or spot. A negative
+// number, the default, means no limit.
 func (s *Service) SetQuota(account, regionName string, spot bool, vCPUs int) {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Service) SetQuota(account, regionName string, spot bool, vCPUs int) {
 	r.quota[spot] = vCPUs
 }
 
-// withinQuota errs when some more vCPUs are too many. The caller holds the lock.
+// withinQuota returns an error if more vCPUs would exceed the quota. The caller holds the lock.
 // https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html
 func (r *region) withinQuota(spot bool, more int) error {
 	limit, ok := r.quota[spot]

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runner runs what happens beside the callers of the API: tasks of one line in
-// their order, and later ones by the clock. After stop nothing starts.
+// runner runs background tasks: the tasks of one line in their order, and delayed tasks by the
+// clock. After stop it starts no task.
 type runner struct {
 	clock clock.WithTickerAndDelayedExecution
 
@@ -18,13 +18,13 @@ type runner struct {
 	timers  map[clock.Timer]struct{}
 }
 
-// line is a row of tasks that run one after another.
+// line is a queue of tasks that run one after another.
 type line struct {
 	tasks   []func()
 	running bool
 }
 
-// add puts a task at the end of a line.
+// add appends a task to a line.
 func (r *runner) add(l *line, task func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *runner) drain(l *line) {
 	}
 }
 
-// after puts a task at the end of a line when some time is over.
+// after appends a task to a line when a duration is over.
 func (r *runner) after(d time.Duration, l *line, task func()) {
 	if d <= 0 {
 		r.add(l, task)
@@ -66,7 +66,7 @@ func (r *runner) after(d time.Duration, l *line, task func()) {
 	}
 	var timer clock.Timer
 	timer = r.clock.AfterFunc(d, func() {
-		// A stepped clock calls back while it is locked.
+		// A stepped clock holds its lock during the callback.
 		go func() {
 			r.mu.Lock()
 			delete(r.timers, timer)
@@ -80,7 +80,7 @@ func (r *runner) after(d time.Duration, l *line, task func()) {
 	r.timers[timer] = struct{}{}
 }
 
-// stop keeps everything from starting.
+// stop prevents further tasks from starting.
 func (r *runner) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,5 +91,5 @@ func (r *runner) stop() {
 	r.timers = nil
 }
 
-// wait returns when what runs has ended.
+// wait returns when the running tasks have ended.
 func (r *runner) wait() { r.wg.Wait() }

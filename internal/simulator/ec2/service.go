@@ -17,19 +17,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Options are what instances need from elsewhere, and how long they take.
+// Options are the dependencies and delays of instances.
 type Options struct {
-	// Host runs the machines; [machine.Absent] unless set.
+	// Host runs the machines. The default is [machine.Absent].
 	Host machine.Host
-	// Profiles has the instance profiles, Ciphers the keys of encrypted volumes.
+	// Profiles provides the instance profiles, Ciphers the keys of encrypted volumes.
 	Profiles *iam.Service
 	Ciphers  *kms.Service
-	// Keys are where credentials of instances are issued.
+	// Keys issues the credentials of instances.
 	Keys *wire.Keys
-	// Publish emits an event on the default bus; none unless set.
+	// Publish emits an event on the default bus. By default events are dropped.
 	Publish func(ctx context.Context, account, region, source, detailType string, resources []string, detail any)
-	// Latency is how long a change of state takes on top of what the host takes:
-	// "pending", "stopping", "shutting-down"; no time unless set.
+	// Latency returns how long a change of state takes in addition to the host's time: "pending",
+	// "stopping", "shutting-down". The default is no time.
 	Latency func(state string) time.Duration
 }
 
@@ -40,7 +40,7 @@ type Service struct {
 	options   Options
 	regions   place.Store[region]
 	images    images
-	ctx       context.Context //nolint:containedctx // under which events are emitted, until the service closes
+	ctx       context.Context //nolint:containedctx // for emitting events until the service closes
 	cancel    context.CancelFunc
 	scarce    scarcity
 	snapshots snapshotting
@@ -52,7 +52,7 @@ type Service struct {
 	watchers []func(Instance)
 }
 
-// region holds what an account has in a region.
+// region holds the resources of an account in a region.
 type region struct {
 	place.Place
 
@@ -64,11 +64,11 @@ type region struct {
 	keyPairs  map[string]*keyPair             // by name
 	launches  map[string]*reservation         // by client token
 	plugged   map[string]map[*volume]struct{} // by instance
-	ended     []*instance                     // terminated, the first one first
+	ended     []*instance                     // terminated, the earliest first
 	quota     map[bool]int                    // vCPUs, by whether they are spot
 }
 
-// New returns the service without instances.
+// New returns a service without instances.
 func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 	if o.Host == nil {
 		o.Host = machine.Absent{}
@@ -90,8 +90,7 @@ func New(env *resource.Env, network *vpc.Service, o Options) *Service {
 
 func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 
-// Service returns the operations for the wire layer: those of instances and those
-// of networks.
+// Service returns the operations for the wire layer, on instances and on networks.
 func (s *Service) Service() *wire.Service {
 	operations := map[string]wire.Operation{}
 	for _, some := range []map[string]wire.Operation{
@@ -106,7 +105,7 @@ func (s *Service) Service() *wire.Service {
 	}
 }
 
-// locked returns the region of a place, locked, without what is over.
+// locked returns the state of an account and region, locked and without expired instances.
 func (s *Service) locked(p place.Place) *region {
 	r := s.regions.At(p)
 	r.mu.Lock()
@@ -114,7 +113,7 @@ func (s *Service) locked(p place.Place) *region {
 	return r
 }
 
-// here returns the region that a call is about, locked.
+// here returns the state of the account and region of a call, locked.
 func (s *Service) here(ctx context.Context) *region { return s.locked(place.Of(ctx)) }
 
 func (s *Service) latency(state string) time.Duration {
@@ -124,24 +123,24 @@ func (s *Service) latency(state string) time.Duration {
 	return s.options.Latency(state)
 }
 
-// Watch calls fn, in order, after every change of an instance's state, its health
-// or its risk. fn may call the service. It is to be called before the first launch.
+// Watch calls fn, in order, after every change of an instance's state, health or risk. fn may call
+// the service. Call Watch before the first launch.
 func (s *Service) Watch(fn func(Instance)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watchers = append(s.watchers, fn)
 }
 
-// announce tells the watchers and the event bus of a new state. The caller holds
-// the region's lock.
+// announce notifies the watchers and the event bus of a new state. The caller holds the region's
+// lock.
 func (s *Service) announce(i *instance) {
 	view := s.view(i)
 	s.runner.add(&s.notices, func() { s.publishState(view) })
-	s.tell(i)
+	s.notify(i)
 }
 
-// tell tells the watchers how an instance is. The caller holds the region's lock.
-func (s *Service) tell(i *instance) {
+// notify notifies the watchers of an instance's state. The caller holds the region's lock.
+func (s *Service) notify(i *instance) {
 	view := s.view(i)
 	s.runner.add(&s.notices, func() {
 		s.mu.Lock()
@@ -153,7 +152,7 @@ func (s *Service) tell(i *instance) {
 	})
 }
 
-// Close ends what waits, and then all machines.
+// Close cancels delayed tasks, and then ends all machines.
 func (s *Service) Close() {
 	s.runner.stop()
 	s.options.Host.Close()

@@ -15,33 +15,34 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// snapshot is a snapshot of a volume: its data is that of the moment when it was begun.
+// snapshot is a snapshot of a volume, with the volume's data at the time of the request.
 type snapshot struct {
 	id, volume, description, key string
 	size                         int32
 	encrypted                    bool
 	started, done                time.Time
-	failure                      string // why it fails, "" if it does not
+	failure                      string // why it fails, or ""
 }
 
-// snapshotting is how snapshots fare.
+// snapshotting holds the test settings for snapshots.
 type snapshotting struct {
 	mu       sync.Mutex
 	takes    time.Duration
-	failures map[string]string // by volume, of the next one
+	failures map[string]string // by volume, for its next snapshot
 }
 
-// Snapshots of one volume at once: https://docs.aws.amazon.com/general/latest/gr/ebs-service.html
+// EBS allows this many concurrent snapshots of a volume:
+// https://docs.aws.amazon.com/general/latest/gr/ebs-service.html
 const concurrentSnapshots = 5
 
-// SetSnapshotTime says how long snapshots take from now on; no time unless set.
+// SetSnapshotTime sets how long further snapshots take. The default is no time.
 func (s *Service) SetSnapshotTime(takes time.Duration) {
 	s.snapshots.mu.Lock()
 	defer s.snapshots.mu.Unlock()
 	s.snapshots.takes = takes
 }
 
-// FailSnapshot has the next snapshot of a volume end in the state error, for a reason.
+// FailSnapshot makes the next snapshot of a volume end in the state error with a reason.
 func (s *Service) FailSnapshot(volumeID, reason string) {
 	s.snapshots.mu.Lock()
 	defer s.snapshots.mu.Unlock()
@@ -51,8 +52,8 @@ func (s *Service) FailSnapshot(volumeID, reason string) {
 	s.snapshots.failures[volumeID] = reason
 }
 
-// fate takes from what was set how the next snapshot of a volume fares.
-func (s *snapshotting) fate(volumeID string) (takes time.Duration, failure string) {
+// nextResult consumes the settings for the next snapshot of a volume.
+func (s *snapshotting) nextResult(volumeID string) (takes time.Duration, failure string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	failure = s.failures[volumeID]
@@ -60,7 +61,7 @@ func (s *snapshotting) fate(volumeID string) (takes time.Duration, failure strin
 	return s.takes, failure
 }
 
-// snapshotState is a snapshot's state by the clock.
+// snapshotState returns a snapshot's current state.
 func (s *Service) snapshotState(snap *snapshot) types.SnapshotState {
 	switch {
 	case s.env.Clock.Now().Before(snap.done):
@@ -72,7 +73,7 @@ func (s *Service) snapshotState(snap *snapshot) types.SnapshotState {
 	}
 }
 
-// addSnapshot begins a snapshot of a volume: its data is copied at once. The caller holds the lock.
+// addSnapshot starts a snapshot of a volume. It copies the data at once. The caller holds the lock.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-creating-snapshot.html
 func (s *Service) addSnapshot(r *region, v *volume, description string, tags map[string]string) (*snapshot, error) {
 	pending := 0
@@ -88,7 +89,7 @@ func (s *Service) addSnapshot(r *region, v *volume, description string, tags map
 		id: newID("snap"), volume: v.id, description: description, key: v.key, size: v.size, encrypted: v.encrypted, started: s.env.Clock.Now(),
 	}
 	var takes time.Duration
-	takes, snap.failure = s.snapshots.fate(v.id)
+	takes, snap.failure = s.snapshots.nextResult(v.id)
 	snap.done = snap.started.Add(takes)
 	if err := s.options.Host.CopyVolume(v.id, snap.id); err != nil {
 		return nil, wire.Errorf("InternalError", "copying %s: %v", v.id, err).WithStatus(500)
@@ -115,7 +116,7 @@ func (s *Service) describeSnapshot(r *region, snap *snapshot) types.Snapshot {
 	return d
 }
 
-// progress is how much of a snapshot is done, by the time that it takes.
+// progress returns the progress of a snapshot, from the time that it takes.
 func (s *Service) progress(snap *snapshot) string {
 	const whole = 100
 	done := whole
@@ -160,11 +161,11 @@ func (s *Service) createSnapshot(ctx context.Context, in *ec2.CreateSnapshotInpu
 	if err != nil {
 		return nil, err
 	}
-	out.State, out.Progress, out.CompletionTime, out.StateMessage = types.SnapshotStatePending, aws.String(""), nil, nil // as EC2 answers
+	out.State, out.Progress, out.CompletionTime, out.StateMessage = types.SnapshotStatePending, aws.String(""), nil, nil // as in EC2
 	return out, nil
 }
 
-// snapshot finds a snapshot. The caller holds the lock.
+// snapshot returns a snapshot. The caller holds the lock.
 func (r *region) snapshot(id string) (*snapshot, error) {
 	if err := checkID("InvalidSnapshotID", "snap-", id); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (r *region) snapshot(id string) (*snapshot, error) {
 	return snap, nil
 }
 
-// deleteSnapshot deletes a snapshot, whatever its state.
+// deleteSnapshot deletes a snapshot in any state.
 func (s *Service) deleteSnapshot(ctx context.Context, in *ec2.DeleteSnapshotInput) (*ec2.DeleteSnapshotOutput, error) {
 	if in.SnapshotId == nil {
 		return nil, missing("snapshotId")
@@ -194,7 +195,7 @@ func (s *Service) deleteSnapshot(ctx context.Context, in *ec2.DeleteSnapshotInpu
 	return nil, nil
 }
 
-// snapshotFields are what snapshots are filtered by, besides tags:
+// snapshotFields are the filters of snapshots besides tags:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeSnapshots.html
 func (s *Service) snapshotFields(r *region) vpc.Fields[*snapshot] {
 	return vpc.Fields[*snapshot]{
@@ -211,8 +212,7 @@ func (s *Service) snapshotFields(r *region) vpc.Fields[*snapshot] {
 	}
 }
 
-// describeSnapshots describes the caller's snapshots: those of public images are
-// not kept.
+// describeSnapshots describes the caller's snapshots. Snapshots of public images are not stored.
 func (s *Service) describeSnapshots(ctx context.Context, in *ec2.DescribeSnapshotsInput) (*ec2.DescribeSnapshotsOutput, error) {
 	r := s.here(ctx)
 	defer r.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *Service) describeSnapshots(ctx context.Context, in *ec2.DescribeSnapsho
 	return out, nil
 }
 
-// ownedBy reports whether owners, if any are named, name an account.
+// ownedBy reports whether an account is among the owners, or no owners are given.
 func ownedBy(owners []string, account string) bool {
 	return len(owners) == 0 || slices.Contains(owners, account) || slices.Contains(owners, "self")
 }

@@ -47,7 +47,7 @@ func (w *suite) snapshots(filters ...types.Filter) []types.Snapshot {
 	return found
 }
 
-// TestSnapshotsTakeTime are pending until their time is over, and of no use until then; they may fail.
+// A snapshot is pending until its time is over, cannot be used until then, and may fail.
 func TestSnapshotsTakeTime(t *testing.T) {
 	w := startWith(t, testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), nil)
 	w.service.SetSnapshotTime(time.Minute)
@@ -76,7 +76,7 @@ func TestSnapshotsTakeTime(t *testing.T) {
 	wiretest.WantCode(t, err, "ConcurrentSnapshotLimitExceeded")
 }
 
-// TestSnapshotsAreFound by their tags, page by page, and not when they are deleted.
+// Snapshots are found by their tags, page by page, until they are deleted.
 func TestSnapshotsAreFound(t *testing.T) {
 	w := start(t)
 	volume := w.volume(region + "a")

@@ -28,8 +28,8 @@ type templateVersion struct {
 	data                 *types.ResponseLaunchTemplateData
 }
 
-// recast turns one of the SDK's structures into another whose members are called
-// the same: a request's launch data into an answer's.
+// recast converts one of the SDK's structures to another with the same member names, such as a
+// request's launch data to a response's.
 func recast[T any](from any) (*T, error) {
 	text, err := json.Marshal(from)
 	if err != nil {
@@ -49,7 +49,7 @@ func noTemplate(idOrName string) *wire.Error {
 	return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", idOrName)
 }
 
-// template finds a launch template by id or name. The caller holds the lock.
+// template returns a launch template by ID or name. The caller holds the lock.
 func (r *region) template(id, name *string) (*launchTemplate, error) {
 	switch {
 	case id != nil && name != nil:
@@ -74,7 +74,7 @@ func (r *region) template(id, name *string) (*launchTemplate, error) {
 	}
 }
 
-// version finds a version by its number, $Latest or $Default; "" is the default.
+// version returns a version by its number, $Latest or $Default; "" is the default.
 func (t *launchTemplate) version(text string) (*templateVersion, error) {
 	number := t.standard
 	switch text {
@@ -95,8 +95,8 @@ func (t *launchTemplate) version(text string) (*templateVersion, error) {
 	return v, nil
 }
 
-// LaunchTemplate resolves a version of a launch template, named by its id or its
-// name: a number, $Latest or $Default. It errs as AWS does.
+// LaunchTemplate resolves a version (a number, $Latest or $Default) of a launch template, by the
+// template's ID or name. It returns the errors of AWS.
 func (s *Service) LaunchTemplate(account, regionName, idOrName, version string) (TemplateVersion, error) {
 	r := s.locked(place.Place{Account: account, Region: regionName})
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Service) LaunchTemplate(account, regionName, idOrName, version string) 
 
 var templateName = lazyregexp.New(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
-// addTemplate makes a launch template with its first version. The caller holds the lock.
+// addTemplate creates a launch template with its first version. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html
 func (s *Service) addTemplate(r *region, name, creator, description string, data *types.RequestLaunchTemplateData, tags map[string]string) (*launchTemplate, error) {
 	if !templateName.MatchString(name) {
@@ -157,7 +157,7 @@ func (s *Service) addVersion(t *launchTemplate, creator, description string, dat
 	return v, nil
 }
 
-// checkTemplateData errs on what EC2 refuses already when the template is made.
+// checkTemplateData returns the errors that EC2 reports when a template is created.
 func checkTemplateData(d *types.ResponseLaunchTemplateData) error {
 	if d.UserData != nil {
 		if _, err := decodeUserData(*d.UserData); err != nil {

@@ -174,7 +174,7 @@ func (s *Service) describeLaunchTemplates(ctx context.Context, in *ec2.DescribeL
 	return out, nil
 }
 
-// versionsOf are the versions that a request describes, newest first.
+// versionsOf returns the versions that a request selects, newest first.
 func versionsOf(t *launchTemplate, in *ec2.DescribeLaunchTemplateVersionsInput) ([]*templateVersion, error) {
 	var list []*templateVersion
 	if len(in.Versions) > 0 {
@@ -213,7 +213,7 @@ func (s *Service) describeLaunchTemplateVersions(ctx context.Context, in *ec2.De
 	}
 	var templates []*launchTemplate
 	if in.LaunchTemplateId == nil && in.LaunchTemplateName == nil {
-		// Without a template only $Latest and $Default of all are described.
+		// Without a template, a request can select only $Latest and $Default of all templates.
 		if len(in.Versions) == 0 {
 			return nil, missing("LaunchTemplateId or LaunchTemplateName")
 		}
@@ -240,7 +240,7 @@ func (s *Service) describeLaunchTemplateVersions(ctx context.Context, in *ec2.De
 	return page(out, in)
 }
 
-// page cuts the versions to a page; the token is how many were there before.
+// page returns a page of the versions; the token is the number of versions before it.
 func page(out *ec2.DescribeLaunchTemplateVersionsOutput, in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	start := 0
 	if in.NextToken != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// template makes a launch template of m6i.large and returns its id.
+// template creates a launch template for m6i.large and returns its ID.
 func (w *suite) template(name string) string {
 	w.t.Helper()
 	out, err := w.CreateLaunchTemplate(w.t.Context(), &awsec2.CreateLaunchTemplateInput{
@@ -34,7 +34,7 @@ func (w *suite) template(name string) string {
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/manage-launch-template-versions.html
-func TestVersionsOfALaunchTemplate(t *testing.T) {
+func TestLaunchTemplateVersions(t *testing.T) {
 	w := start(t)
 	ctx := t.Context()
 	id := w.template("nodes")
@@ -77,7 +77,7 @@ func TestVersionsOfALaunchTemplate(t *testing.T) {
 	wantWire(t, err, "InvalidLaunchTemplateName.NotFoundException")
 }
 
-func TestARequestGoesOverItsLaunchTemplate(t *testing.T) {
+func TestRequestOverridesLaunchTemplate(t *testing.T) {
 	w := start(t)
 	w.template("nodes")
 	i := w.launch(&awsec2.RunInstancesInput{
@@ -98,7 +98,7 @@ func TestARequestGoesOverItsLaunchTemplate(t *testing.T) {
 	}
 }
 
-func TestAutoScalingLaunchesFromATemplate(t *testing.T) {
+func TestAutoScalingLaunchesFromTemplate(t *testing.T) {
 	w := start(t)
 	id := w.template("nodes")
 	q := ec2.LaunchRequest{

@@ -29,15 +29,15 @@ type volume struct {
 	initializingRate int32
 }
 
-// attachment is where a volume is attached.
+// attachment is the attachment of a volume to an instance.
 type attachment struct {
 	instance, device string
 	state            types.VolumeAttachmentState
 	at               time.Time
-	deleteToo        bool // when the instance is terminated
+	deleteToo        bool // delete the volume with the instance
 }
 
-// newVolume is what a volume is to be.
+// newVolume holds the parameters of a new volume.
 type newVolume struct {
 	zone             string
 	size, iops       *int32
@@ -48,12 +48,12 @@ type newVolume struct {
 	multiAttach      *bool
 	initializingRate *int32
 	tags             map[string]string
-	// image says that the snapshot is a public image's, which is not kept.
+	// image says that the snapshot belongs to a public image and is not stored.
 	image bool
 }
 
-// limits are what volumes of a type may have: GiB, IOPS and MiB/s. Zero IOPS
-// cannot be chosen.
+// limits are the limits of a volume type in GiB, IOPS and MiB/s. Zero IOPS means that they cannot
+// be set.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVolume.html
 type limits struct {
 	least, most                  int32
@@ -71,8 +71,8 @@ var volumeLimits = map[types.VolumeType]limits{
 	types.VolumeTypeStandard: {least: 1, most: 1024},
 }
 
-// settle completes size, IOPS and throughput and holds them against the limits.
-func (v *volume) settle(iops, throughput *int32) error {
+// complete sets the defaults of size, IOPS and throughput and checks them against the limits.
+func (v *volume) complete(iops, throughput *int32) error {
 	l, ok := volumeLimits[v.kind]
 	switch {
 	case !ok:
@@ -103,13 +103,13 @@ func (v *volume) settle(iops, throughput *int32) error {
 			return invalid("Volume throughput of %d is not in the range of %d to %d MiB/s for volume type %s.", v.throughput, l.leastThrough, l.mostThroughput, v.kind)
 		}
 	}
-	if v.kind == types.VolumeTypeGp2 { // three of each GiB, within bounds
+	if v.kind == types.VolumeTypeGp2 { // three per GiB, within bounds
 		v.iops = min(max(3*v.size, 100), 16000)
 	}
 	return nil
 }
 
-// addVolume makes a volume. The caller holds the lock.
+// addVolume creates a volume. The caller holds the lock.
 func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 	v := &volume{
 		id: newID("vol"), zone: n.zone, size: aws.ToInt32(n.size), kind: cmp.Or(n.kind, types.VolumeTypeGp2), encrypted: aws.ToBool(n.encrypted),
@@ -135,7 +135,7 @@ func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 		v.encrypted = v.encrypted || snap.encrypted
 		v.key, from = snap.key, snap.id
 	}
-	if err := v.settle(n.iops, n.throughput); err != nil {
+	if err := v.complete(n.iops, n.throughput); err != nil {
 		return nil, err
 	}
 	if err := s.encrypt(r, v, n.key); err != nil {
@@ -151,11 +151,11 @@ func (s *Service) addVolume(r *region, n newVolume) (*volume, error) {
 	return v, nil
 }
 
-// invalidKey is the code for a key that cannot be used, and keyState the detail
-// that says that there is one.
+// invalidKey is the error code for a key that cannot be used; keyState is the error detail that
+// says that the key exists.
 const invalidKey, keyState = "InvalidKmsKeyId", "KeyState"
 
-// encrypt finds the key of an encrypted volume.
+// encrypt sets the key of an encrypted volume.
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption.html
 func (s *Service) encrypt(r *region, v *volume, key *string) error {
 	if !v.encrypted {
@@ -177,7 +177,7 @@ func (s *Service) encrypt(r *region, v *volume, key *string) error {
 	}
 	arn, err := s.options.Ciphers.KeyARN(r.Account, r.Region, id)
 	if err != nil {
-		// EC2 makes the volume and loses it soon after; refusing says why.
+		// EC2 creates the volume and loses it soon afterwards; an error states the reason.
 		refusal := wire.Errorf(invalidKey, "The specified KMS key %s cannot be used: %v", id, err)
 		if e, ok := errors.AsType[*wire.Error](err); ok && e.Code != "NotFoundException" {
 			refusal.Detail = map[string]string{keyState: e.Code}
@@ -188,7 +188,7 @@ func (s *Service) encrypt(r *region, v *volume, key *string) error {
 	return nil
 }
 
-// volume finds a volume. The caller holds the lock.
+// volume returns a volume. The caller holds the lock.
 func (r *region) volume(id string) (*volume, error) {
 	if err := checkID("InvalidVolumeID", "vol-", id); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (r *region) volume(id string) (*volume, error) {
 	return v, nil
 }
 
-// removeVolume deletes a volume that is not attached. The caller holds the lock.
+// removeVolume deletes a detached volume. The caller holds the lock.
 func (s *Service) removeVolume(r *region, v *volume) error {
 	if v.attachment != nil {
 		return wire.Errorf("VolumeInUse", "Volume %s is currently attached to %s", v.id, v.attachment.instance)
@@ -245,7 +245,7 @@ func (s *Service) attach(r *region, v *volume, i *instance, device string) error
 	return nil
 }
 
-// plug makes a volume show up in a machine.
+// plug attaches a volume's device to a machine.
 func (s *Service) plug(r *region, v *volume, i *instance) {
 	r.mu.Lock()
 	a := v.attachment
@@ -266,7 +266,7 @@ func (s *Service) plug(r *region, v *volume, i *instance) {
 	}
 }
 
-// plugIn notes where a volume is attached. The caller holds the lock.
+// plugIn records the attachment of a volume. The caller holds the lock.
 func (r *region) plugIn(v *volume, a *attachment) {
 	v.attachment, v.state = a, types.VolumeStateInUse
 	if r.plugged[a.instance] == nil {
@@ -275,7 +275,7 @@ func (r *region) plugIn(v *volume, a *attachment) {
 	r.plugged[a.instance][v] = struct{}{}
 }
 
-// unplug notes that a volume is free. The caller holds the lock.
+// unplug records that a volume is detached. The caller holds the lock.
 func (r *region) unplug(v *volume) {
 	if v.attachment == nil {
 		return

@@ -59,7 +59,7 @@ func (s *Service) createVolume(ctx context.Context, in *ec2.CreateVolumeInput) (
 	if err != nil {
 		return nil, err
 	}
-	out.State = types.VolumeStateCreating // as EC2 answers; it is available when one looks
+	out.State = types.VolumeStateCreating // EC2 responds with this state; the next request sees the volume available
 	return out, nil
 }
 
@@ -204,7 +204,7 @@ func (s *Service) describeVolumeAttribute(ctx context.Context, in *ec2.DescribeV
 	}, nil
 }
 
-// changeVolume changes size, type and speed. The caller holds the lock.
+// changeVolume changes size, type and performance. The caller holds the lock.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifyVolume.html
 func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, iops, throughput *int32) error {
 	changed := *v
@@ -217,7 +217,7 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 	if kind != "" {
 		changed.kind = kind
 	}
-	if changed.kind == v.kind { // what is not named stays
+	if changed.kind == v.kind { // parameters that are not set stay
 		if l := volumeLimits[v.kind]; iops == nil && l.mostIOPS > 0 {
 			iops = aws.Int32(v.iops)
 		}
@@ -225,7 +225,7 @@ func (s *Service) changeVolume(v *volume, size *int32, kind types.VolumeType, io
 			throughput = aws.Int32(v.throughput)
 		}
 	}
-	if err := changed.settle(iops, throughput); err != nil {
+	if err := changed.complete(iops, throughput); err != nil {
 		return err
 	}
 	now := s.env.Clock.Now()

@@ -56,9 +56,9 @@ func (w *suite) volumeUntil(id string, state types.VolumeState, attachment types
 	return found
 }
 
-// What a volume may do when:
+// AWS documents the states of a volume:
 // https://docs.aws.amazon.com/ebs/latest/userguide/ebs-describing-volumes.html
-func TestAVolumeGoesFromInstanceToInstance(t *testing.T) {
+func TestVolumeMovesBetweenInstances(t *testing.T) {
 	w := start(t)
 	one, two := *w.launch(w.request()).InstanceId, *w.launch(w.request()).InstanceId
 	in := w.request()
@@ -77,7 +77,7 @@ func TestAVolumeGoesFromInstanceToInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.volumeUntil(id, types.VolumeStateInUse, types.VolumeAttachmentStateAttached)
-	if !w.host.heard("attach " + one + " " + id + " /dev/sdf") {
+	if !w.host.called("attach " + one + " " + id + " /dev/sdf") {
 		t.Errorf("the host heard %v", w.host.calls)
 	}
 	wiretest.WantCode(t, w.attach(id, two, "/dev/sdf"), "VolumeInUse")
@@ -99,19 +99,19 @@ func TestAVolumeGoesFromInstanceToInstance(t *testing.T) {
 	if _, err := w.DeleteVolume(t.Context(), &awsec2.DeleteVolumeInput{VolumeId: &id}); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("its data to go", func() bool { return w.host.heard("delete " + id) })
+	w.eventually("its data to go", func() bool { return w.host.called("delete " + id) })
 	root := w.until(one, types.InstanceStateNameRunning).BlockDeviceMappings[0]
 	wiretest.WantCode(t, w.detach(*root.Ebs.VolumeId), "OperationNotPermitted")
 }
 
-func TestASnapshotBecomesAVolume(t *testing.T) {
+func TestVolumeIsCreatedFromSnapshot(t *testing.T) {
 	w := start(t)
 	id := w.volume(region + "a")
 	snap, err := w.CreateSnapshot(t.Context(), &awsec2.CreateSnapshotInput{VolumeId: &id, Description: aws.String("before")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !w.host.heard("copy " + id + " " + *snap.SnapshotId) {
+	if !w.host.called("copy " + id + " " + *snap.SnapshotId) {
 		t.Errorf("the host heard %v", w.host.calls)
 	}
 	_, err = w.CreateVolume(t.Context(), &awsec2.CreateVolumeInput{AvailabilityZone: aws.String(region + "b"), SnapshotId: snap.SnapshotId, Size: aws.Int32(5)})
@@ -120,7 +120,7 @@ func TestASnapshotBecomesAVolume(t *testing.T) {
 	if err != nil || *restored.Size != 10 || !*restored.Encrypted {
 		t.Fatalf("restored %+v %v", restored, err)
 	}
-	if !w.host.heard("copy " + *snap.SnapshotId + " " + *restored.VolumeId) {
+	if !w.host.called("copy " + *snap.SnapshotId + " " + *restored.VolumeId) {
 		t.Errorf("the host heard %v", w.host.calls)
 	}
 	if _, err := w.DeleteSnapshot(t.Context(), &awsec2.DeleteSnapshotInput{SnapshotId: snap.SnapshotId}); err != nil {
@@ -130,9 +130,9 @@ func TestASnapshotBecomesAVolume(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidSnapshot.NotFound")
 }
 
-// The limits of volume types:
+// AWS documents the limits of volume types:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVolume.html
-func TestVolumesThatAreRefused(t *testing.T) {
+func TestInvalidVolumesAreRefused(t *testing.T) {
 	w := start(t)
 	zone := aws.String(region + "a")
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestVolumesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAVolumeGrows(t *testing.T) {
+func TestVolumeCanGrow(t *testing.T) {
 	w := start(t)
 	id := w.volume(region + "a")
 	_, err := w.ModifyVolume(t.Context(), &awsec2.ModifyVolumeInput{VolumeId: &id, Size: aws.Int32(5)})

@@ -1,10 +1,9 @@
-// Package ec2names knows how EC2 calls the members of its requests and answers.
+// Package ec2names knows the wire names of the members of EC2's requests and responses.
 //
-// EC2's protocol has its own names: the SDK's Vpcs is vpcSet in an answer, its
-// VpcIds is VpcId.1 in a request, and a structure that is sent both ways may
-// have a name for each. [Names] holds those that do not follow from the Go name
-// by the rule of the protocol; its table is made by the program in generate from
-// the SDK's own source, so a new version of the SDK needs only go generate.
+// EC2's protocol has its own names: the SDK's Vpcs is vpcSet in a response, its VpcIds is VpcId.1
+// in a request, and a structure that is sent both ways may have one name for each. [Names] holds
+// the names that do not follow from the Go name by the rule of the protocol. The program in
+// generate derives the table from the SDK's source; after an update of the SDK, run go generate.
 //
 // https://smithy.io/2.0/aws/protocols/aws-ec2-query-protocol.html
 package ec2names

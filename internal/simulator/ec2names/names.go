@@ -11,12 +11,12 @@ import (
 //go:embed names.txt
 var table string
 
-// Names returns the exceptions to the naming rule, by type and field, as
-// [wire.Service.Names] has them. The map is shared: callers do not change it.
+// Names returns the exceptions to the naming rule, by type and field, as [wire.Service.Names] holds
+// them. The map is shared: callers must not change it.
 func Names() map[string]wire.Name { return names() }
 
-// Each line of the table is a type and then, for each field that is an
-// exception, "Field=answer[/request][:item]".
+// Each line of the table is a type and then, for each field that is an exception,
+// "Field=answer[/request][:item]".
 var names = sync.OnceValue(func() map[string]wire.Name {
 	m := map[string]wire.Name{}
 	for line := range strings.Lines(table) {

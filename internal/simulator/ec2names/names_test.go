@@ -16,8 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// fill sets every member of a value, as deep as it goes, so that a name that is
-// wrong shows as a member that is lost.
+// fill sets every member of a value recursively, so that a wrong name shows as a lost member.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -94,7 +93,7 @@ func roundTrip[I, O any](t *testing.T, operation string, call func(*ec2.Client, 
 	})
 }
 
-// The operations that a cluster needs, whose types are the deepest there are.
+// The operations that a cluster needs have the deepest types.
 func TestRoundTrips(t *testing.T) {
 	roundTrip(t, "RunInstances", (*ec2.Client).RunInstances)
 	roundTrip(t, "DescribeInstances", (*ec2.Client).DescribeInstances)

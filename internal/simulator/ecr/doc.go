@@ -1,7 +1,5 @@
-// Package ecr is Amazon Elastic Container Registry in the simulator: the
-// repositories of each account and region with their images, and the
-// CloudFormation type AWS::ECR::Repository.
+// Package ecr simulates Amazon Elastic Container Registry: the repositories of each account and
+// region with their images, and the CloudFormation type AWS::ECR::Repository.
 //
-// It serves ECR's own API, through which images can be put and read; it is not
-// a registry that docker can push to.
+// It serves ECR's own API, which can put and read images; docker cannot push to it.
 package ecr

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ecr/types"
 )
 
-// manifest is what ECR reads of an image manifest or index.
+// manifest holds the fields of an image manifest or index that ECR reads.
 type manifest struct {
 	MediaType string
 	Config    *descriptor
@@ -53,7 +53,7 @@ func (r *Registry) putImage(ctx context.Context, in *ecr.PutImageInput) (*ecr.Pu
 	return &ecr.PutImageOutput{Image: new(found.image(made, in.ImageTag))}, nil
 }
 
-// newImage reads a manifest and returns its image, which may be there already.
+// newImage parses a manifest and returns its image, which may exist already.
 func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 	text := deref(in.ImageManifest)
 	var m manifest
@@ -99,7 +99,7 @@ func (p *repository) newImage(in *ecr.PutImageInput) (*image, error) {
 	return made, nil
 }
 
-// tagImage gives an image a tag, taking it from another if tags may move.
+// tagImage tags an image and, if tags are mutable, removes the tag from another image.
 func (p *repository) tagImage(made *image, tag string) error {
 	exists := p.byDigest(made.digest) != nil
 	if exists && (tag == "" || slices.Contains(made.tags, tag)) {
@@ -119,7 +119,7 @@ func (p *repository) tagImage(made *image, tag string) error {
 	return nil
 }
 
-// immutable reports whether a tag stays with its image:
+// immutable reports whether a tag cannot move to another image:
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-tag-mutability.html
 func (p *repository) immutable(tag string) bool {
 	excluded := slices.ContainsFunc(p.exclusions, func(f types.ImageTagMutabilityExclusionFilter) bool {
@@ -145,7 +145,7 @@ func (p *repository) byTag(tag string) *image {
 	return p.images[i]
 }
 
-// lookUp finds the image of an identifier, or says why there is none.
+// lookUp returns the image with an identifier, or the reason why there is none.
 func (p *repository) lookUp(id types.ImageIdentifier) (*image, *types.ImageFailure) {
 	fail := func(code types.ImageFailureCode, reason string) (*image, *types.ImageFailure) {
 		return nil, &types.ImageFailure{FailureCode: code, FailureReason: &reason, ImageId: &id}
@@ -291,8 +291,8 @@ func (r *Registry) batchDeleteImage(ctx context.Context, in *ecr.BatchDeleteImag
 	return out, nil
 }
 
-// deleteImage removes a tag, and the image when it was the last one or when the
-// image is named by its digest:
+// deleteImage removes a tag. It deletes the image with its last tag, or if the digest identifies
+// the image:
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_BatchDeleteImage.html
 func (p *repository) deleteImage(m *image, id types.ImageIdentifier) []types.ImageIdentifier {
 	gone := m.tags

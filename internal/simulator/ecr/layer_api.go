@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// partSize is what clients are told to upload at once.
+// partSize is the size of the parts that clients upload.
 const partSize = 10 << 20
 
 func (r *Registry) batchCheckLayerAvailability(ctx context.Context, in *ecr.BatchCheckLayerAvailabilityInput) (*ecr.BatchCheckLayerAvailabilityOutput, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 )
 
-// checkPolicy refuses text that is no JSON object.
+// checkPolicy rejects text that is not a JSON object.
 func checkPolicy(parameter, text string) error {
 	var document map[string]any
 	if json.Unmarshal([]byte(text), &document) != nil {
@@ -16,7 +16,7 @@ func checkPolicy(parameter, text string) error {
 	return nil
 }
 
-// checkLifecycle refuses a lifecycle policy without rules:
+// checkLifecycle rejects a lifecycle policy without rules:
 // https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html
 func checkLifecycle(text string) error {
 	var document struct {

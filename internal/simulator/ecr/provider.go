@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// repositoryProvider makes AWS::ECR::Repository.
+// repositoryProvider implements AWS::ECR::Repository.
 type repositoryProvider struct{ registry *Registry }
 
 // repositoryProperties are the properties of AWS::ECR::Repository:
@@ -35,11 +35,10 @@ type repositoryProperties struct {
 	Tags                 []types.Tag
 }
 
-// flexibleBool is also read from a string, which CloudFormation takes for a
-// boolean.
+// flexibleBool also accepts a string, which CloudFormation accepts as a boolean.
 type flexibleBool bool
 
-// UnmarshalJSON reads true and "true".
+// UnmarshalJSON accepts true and "true".
 func (b *flexibleBool) UnmarshalJSON(data []byte) error {
 	*b = flexibleBool(strings.EqualFold(strings.Trim(string(data), `"`), "true"))
 	return nil
@@ -76,7 +75,7 @@ func (p *repositoryProperties) policy() string {
 	return string(p.RepositoryPolicyText)
 }
 
-// Create makes a repository.
+// Create creates a repository.
 func (p *repositoryProvider) Create(_ context.Context, req resource.Request) (resource.Result, error) {
 	want, err := readProperties(req.Properties)
 	if err != nil {
@@ -95,15 +94,14 @@ func (p *repositoryProvider) Create(_ context.Context, req resource.Request) (re
 	if err != nil {
 		return resource.Result{}, refused(err)
 	}
-	if err := made.settle(want, req.Tags); err != nil {
+	if err := made.apply(want, req.Tags); err != nil {
 		delete(r.repositories, made.id)
 		return resource.Result{}, refused(err)
 	}
 	return r.result(made), nil
 }
 
-// generatedName is the stack's name and the logical id in lower case with a
-// random end:
+// generatedName returns the stack's name and the logical ID in lower case with a random suffix:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecr-repository.html#cfn-ecr-repository-repositoryname
 func generatedName(req resource.Request) string {
 	stem := req.StackName + "-" + req.LogicalID
@@ -114,8 +112,8 @@ func (r *Registry) result(p *repository) resource.Result {
 	return resource.Result{PhysicalID: p.id.name, Attributes: map[string]any{"Arn": r.arn(p.id), "RepositoryUri": p.id.uri()}}
 }
 
-// settle applies all properties that may change.
-func (p *repository) settle(want *repositoryProperties, stackTags map[string]string) error {
+// apply applies all properties that can change.
+func (p *repository) apply(want *repositoryProperties, stackTags map[string]string) error {
 	mutability := want.ImageTagMutability
 	if mutability == "" {
 		mutability = types.ImageTagMutabilityMutable
@@ -166,13 +164,13 @@ func (p *repositoryProvider) Update(_ context.Context, req resource.Request) (re
 	if err != nil {
 		return resource.Result{}, err
 	}
-	if err := found.settle(want, req.Tags); err != nil {
+	if err := found.apply(want, req.Tags); err != nil {
 		return resource.Result{}, refused(err)
 	}
 	return r.result(found), nil
 }
 
-// Delete removes a repository; one with images only if EmptyOnDelete says so.
+// Delete deletes a repository. It deletes one with images only if EmptyOnDelete is set.
 func (p *repositoryProvider) Delete(_ context.Context, req resource.Request) error {
 	want, err := readProperties(req.Properties)
 	if err != nil {
@@ -229,7 +227,7 @@ func (p *repositoryProvider) Read(_ context.Context, req resource.Request) (map[
 	return out, nil
 }
 
-// refused turns ECR's error into a resource handler's.
+// refused converts ECR's error to a resource handler's.
 func refused(err error) error {
 	return property.Refusal(err, map[string]string{
 		"RepositoryAlreadyExistsException": resource.AlreadyExists,

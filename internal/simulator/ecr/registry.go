@@ -16,8 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Registry is the ECR of every account and region. It is safe for concurrent
-// use.
+// Registry is the ECR of every account and region. It is safe for concurrent use.
 type Registry struct {
 	env *resource.Env
 
@@ -25,7 +24,7 @@ type Registry struct {
 	repositories map[repositoryID]*repository
 }
 
-// repositoryID is what a repository's name is unique in.
+// repositoryID identifies a repository.
 type repositoryID struct{ account, region, name string }
 
 // repository is one repository with its images.
@@ -53,10 +52,10 @@ type image struct {
 	pulled                      *time.Time
 }
 
-// upload is a layer that is on its way.
+// upload is an incomplete upload of a layer.
 type upload struct{ data []byte }
 
-// New returns an ECR without repositories.
+// New returns a Registry without repositories.
 func New(env *resource.Env) *Registry {
 	return &Registry{env: env, repositories: map[repositoryID]*repository{}}
 }
@@ -66,7 +65,7 @@ func (r *Registry) Service() *wire.Service {
 	return &wire.Service{
 		Name: "ecr", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AmazonEC2ContainerRegistry_V20150921",
 		APIVersion: "2015-09-21", LowerCamel: true,
-		// Tags keep their capitals:
+		// Tags are capitalized:
 		// https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_Tag.html
 		Names: map[string]wire.Name{"Tag.Key": {Wire: "Key"}, "Tag.Value": {Wire: "Value"}},
 		Operations: map[string]wire.Operation{
@@ -102,12 +101,12 @@ func (r *Registry) Service() *wire.Service {
 	}
 }
 
-// Providers returns what CloudFormation needs to make repositories.
+// Providers returns the providers of ECR's CloudFormation types.
 func (r *Registry) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{"AWS::ECR::Repository": &repositoryProvider{r}}
 }
 
-// refuse returns an error of ECR's; all are the sender's fault.
+// refuse returns one of ECR's errors, which are all client errors.
 func refuse(code, format string, args ...any) error {
 	return &wire.Error{Code: code, Message: fmt.Sprintf(format, args...), Status: http.StatusBadRequest}
 }
@@ -116,8 +115,8 @@ func invalid(parameter, constraint string) error {
 	return refuse("InvalidParameterException", "Invalid parameter at '%s' failed to satisfy constraint: '%s'", parameter, constraint)
 }
 
-// idOf returns the identity of a repository of the caller's region, in the
-// registry given or the caller's own.
+// idOf returns the ID of a repository in the caller's region, in the given registry or the caller's
+// own.
 func idOf(ctx context.Context, registry, name *string) repositoryID {
 	call := wire.CallFrom(ctx)
 	id := repositoryID{account: call.Account, region: call.Region, name: deref(name)}
@@ -127,7 +126,7 @@ func idOf(ctx context.Context, registry, name *string) repositoryID {
 	return id
 }
 
-// find returns a repository; a lock must be held.
+// find returns a repository. The caller holds a lock.
 func (r *Registry) find(ctx context.Context, registry, name *string) (*repository, error) {
 	id := idOf(ctx, registry, name)
 	if found := r.repositories[id]; found != nil {
@@ -157,7 +156,7 @@ func (r *Registry) arn(id repositoryID) string {
 	return fmt.Sprintf("arn:%s:ecr:%s:%s:repository/%s", partition, id.region, id.account, id.name)
 }
 
-// host is the registry's address, to which a repository's URI belongs.
+// host returns the registry's host name in a repository's URI.
 func (id repositoryID) host() string {
 	suffix := "amazonaws.com"
 	if strings.HasPrefix(id.region, "cn-") {

@@ -95,7 +95,7 @@ func TestAuthorizationToken(t *testing.T) {
 	}
 }
 
-// pushLayer uploads data as docker would and returns its digest.
+// pushLayer uploads data like docker and returns its digest.
 func pushLayer(t *testing.T, c *ecr.Client, repository, data string) string {
 	t.Helper()
 	up := must[*ecr.InitiateLayerUploadOutput](t)(c.InitiateLayerUpload(t.Context(), &ecr.InitiateLayerUploadInput{RepositoryName: &repository}))

@@ -17,8 +17,7 @@ import (
 
 const namePattern = `(?:[a-z0-9]+(?:[._-][a-z0-9]+)*/)*[a-z0-9]+(?:[._-][a-z0-9]+)*`
 
-// nameRule also takes the doubled separators that the schema of
-// AWS::ECR::Repository allows.
+// nameRule also accepts the doubled separators that the schema of AWS::ECR::Repository allows.
 var nameRule = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 
 // checkName applies the naming rule:
@@ -53,7 +52,7 @@ func (r *Registry) createRepository(ctx context.Context, in *ecr.CreateRepositor
 	return &ecr.CreateRepositoryOutput{Repository: new(r.describe(made))}, nil
 }
 
-// create makes a repository; the lock must be held.
+// create creates a repository. The caller holds the lock.
 func (r *Registry) create(id repositoryID, in *ecr.CreateRepositoryInput) (*repository, error) {
 	if err := checkName(id.name); err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (r *Registry) describeRepositories(ctx context.Context, in *ecr.DescribeRep
 	return out, err
 }
 
-// page cuts one page out of a list; the token is the position of the next.
+// page returns one page of a list; the token is the position of the next page.
 func page[T any](all []T, size *int32, token *string, usual int) (items []T, next *string, err error) {
 	start := 0
 	if deref(token) != "" {
@@ -146,7 +145,7 @@ func (r *Registry) deleteRepository(ctx context.Context, in *ecr.DeleteRepositor
 	return &ecr.DeleteRepositoryOutput{Repository: new(r.describe(found))}, nil
 }
 
-// delete removes a repository; the lock must be held.
+// delete deletes a repository. The caller holds the lock.
 func (r *Registry) delete(p *repository, force bool) error {
 	if len(p.images) > 0 && !force {
 		return refuse("RepositoryNotEmptyException", "The repository with name '%s' in registry with id '%s' cannot be deleted because it still contains images", p.id.name, p.id.account)
@@ -161,11 +160,11 @@ func (r *Registry) describeRegistry(ctx context.Context, _ *ecr.DescribeRegistry
 	}, nil
 }
 
-// getAuthorizationToken answers with a token of the shape that docker login
-// takes; it lasts twelve hours:
+// getAuthorizationToken returns a token in the form for docker login, which is valid for twelve
+// hours:
 // https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_GetAuthorizationToken.html
 func (r *Registry) getAuthorizationToken(ctx context.Context, in *ecr.GetAuthorizationTokenInput) (*ecr.GetAuthorizationTokenOutput, error) {
-	registries := in.RegistryIds // Older clients send it.
+	registries := in.RegistryIds // older clients send it
 	if len(registries) == 0 {
 		registries = []string{wire.CallFrom(ctx).Account}
 	}

@@ -59,7 +59,7 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	return &elb.CreateLoadBalancerOutput{DNSName: &b.dnsName}, nil
 }
 
-// check errs for what no classic load balancer can be.
+// check validates the parameters of a classic load balancer.
 // https://docs.aws.amazon.com/elasticloadbalancing/2012-06-01/APIReference/API_CreateLoadBalancer.html
 func (b *balancer) check(in *elb.CreateLoadBalancerInput) error {
 	strange := func(c rune) bool {
@@ -95,13 +95,13 @@ func dnsName(b *balancer, region string) string {
 	return name
 }
 
-// plug makes the interfaces of a load balancer in subnets. The caller holds the
-// lock. What fails leaves nothing.
+// plug creates the interfaces of a load balancer in subnets. If it fails, it leaves nothing behind.
+// The caller holds the lock.
 func (s *Service) plug(r *region, b *balancer, subnets []string) error {
 	made := map[string]subnet{}
 	undo := func() {
 		for _, n := range made {
-			_ = s.networks.DeleteInterface(r.Account, r.Region, n.interfaceID) // it was made a moment ago
+			_ = s.networks.DeleteInterface(r.Account, r.Region, n.interfaceID) // it was just created
 		}
 	}
 	for _, id := range subnets {
@@ -135,7 +135,7 @@ func (s *Service) deleteLoadBalancer(ctx context.Context, in *elb.DeleteLoadBala
 	defer r.mu.Unlock()
 	b, ok := r.balancers[deref(in.LoadBalancerName)]
 	if !ok {
-		return nil, nil // deleting what is not there succeeds
+		return nil, nil // deleting a missing load balancer succeeds
 	}
 	s.unplug(r, b, sortedKeys(b.subnets))
 	delete(r.balancers, b.name)
@@ -144,7 +144,7 @@ func (s *Service) deleteLoadBalancer(ctx context.Context, in *elb.DeleteLoadBala
 
 func (s *Service) unplug(r *region, b *balancer, subnets []string) {
 	for _, id := range subnets {
-		_ = s.networks.DeleteInterface(r.Account, r.Region, b.subnets[id].interfaceID) // one that is gone is no concern
+		_ = s.networks.DeleteInterface(r.Account, r.Region, b.subnets[id].interfaceID) // it may have been deleted already
 		delete(b.subnets, id)
 	}
 }

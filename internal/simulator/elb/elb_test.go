@@ -23,8 +23,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// What the cloud controller does for a Service of type LoadBalancer, and undoes.
-func TestTheLoadBalancerOfAService(t *testing.T) {
+// The test makes the calls of the cloud controller for a Service of type LoadBalancer.
+func TestLoadBalancerOfService(t *testing.T) {
 	ctx := t.Context()
 	env := &resource.Env{Clock: testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	keys := &wire.Keys{}
@@ -94,7 +94,7 @@ func TestTheLoadBalancerOfAService(t *testing.T) {
 
 	_, err = machines.DeleteSecurityGroup(ctx, &awsec2.DeleteSecurityGroupInput{GroupId: &groupID})
 	wiretest.WantCode(t, err, "DependencyViolation")
-	for range 2 { // the second finds nothing, which is no error
+	for range 2 { // deleting a deleted load balancer succeeds
 		_, err = c.DeleteLoadBalancer(ctx, &awselb.DeleteLoadBalancerInput{LoadBalancerName: aws.String("a1")})
 		must(t, instance, err)
 	}

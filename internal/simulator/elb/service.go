@@ -46,10 +46,10 @@ type balancer struct {
 	tags                         map[string]string
 }
 
-// subnet is where a load balancer has an interface.
+// subnet is a subnet with the load balancer's interface in it.
 type subnet struct{ zone, interfaceID string }
 
-// New returns the service without load balancers.
+// New returns a service without load balancers.
 func New(env *resource.Env, compute *ec2.Service, networks *vpc.Service) *Service {
 	s := &Service{env: env, compute: compute, networks: networks}
 	s.regions.New = func(p place.Place) *region { return &region{Place: p, balancers: map[string]*balancer{}} }
@@ -58,7 +58,7 @@ func New(env *resource.Env, compute *ec2.Service, networks *vpc.Service) *Servic
 
 func (s *Service) at(ctx context.Context) *region { return s.regions.At(place.Of(ctx)) }
 
-// pages is how many load balancers an answer has.
+// pages is the page size.
 var pages = listing.Size{Standard: 400, Most: 400}
 
 // find returns a load balancer by its name. The caller holds the lock.

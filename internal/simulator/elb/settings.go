@@ -63,8 +63,7 @@ func (s *Service) deleteListeners(ctx context.Context, in *elb.DeleteLoadBalance
 	})
 }
 
-// standardHealthCheck is that of a load balancer that was told nothing else: of
-// the first listener's instance port.
+// standardHealthCheck returns the default health check, of the first listener's instance port.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/classic/elb-healthchecks.html
 func standardHealthCheck(listeners []types.Listener) *types.HealthCheck {
 	port := int32(80)
@@ -91,8 +90,8 @@ func (s *Service) configureHealthCheck(ctx context.Context, in *elb.ConfigureHea
 	})
 }
 
-// standardAttributes are those of a new load balancer. All are kept, none is
-// acted on.
+// standardAttributes returns the attributes of a new load balancer. All are stored but have no
+// effect.
 func standardAttributes() *types.LoadBalancerAttributes {
 	return &types.LoadBalancerAttributes{
 		CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{}, AccessLog: &types.AccessLog{},

@@ -17,8 +17,8 @@ const (
 	stickiness         = "stickiness.enabled"
 )
 
-// balancerDefaults are the attributes of a new load balancer. All are kept; only
-// deletion protection is acted on.
+// balancerDefaults returns the attributes of a new load balancer. All are stored, but only deletion
+// protection has an effect.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_LoadBalancerAttribute.html
 func balancerDefaults(kind types.LoadBalancerTypeEnum) map[string]string {
 	attributes := map[string]string{
@@ -41,8 +41,8 @@ func balancerDefaults(kind types.LoadBalancerTypeEnum) map[string]string {
 	return attributes
 }
 
-// groupDefaults are the attributes of a new target group. All are kept; the
-// deregistration delay and its connection termination are acted on.
+// groupDefaults returns the attributes of a new target group. All are stored, but only the
+// deregistration delay and its connection termination have an effect.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html
 func groupDefaults(protocol types.ProtocolEnum, target types.TargetTypeEnum) map[string]string {
 	attributes := map[string]string{
@@ -73,43 +73,71 @@ func layer7(p types.ProtocolEnum) bool {
 	return p == types.ProtocolEnumHttp || p == types.ProtocolEnumHttps
 }
 
-func (s *Service) describeLoadBalancerAttributes(ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
-	r := s.at(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b, err := r.balancer(in.LoadBalancerArn)
-	if err != nil {
-		return nil, err
-	}
-	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: b.attributeList()}, nil
+// attribute is an attribute in a request or a response. The SDK has a type for each kind of resource.
+type attribute interface {
+	types.LoadBalancerAttribute | types.TargetGroupAttribute | types.ListenerAttribute
 }
 
-func (b *balancer) attributeList() []types.LoadBalancerAttribute {
-	var list []types.LoadBalancerAttribute
-	for _, key := range sortedKeys(b.attributes) {
-		value := b.attributes[key]
-		list = append(list, types.LoadBalancerAttribute{Key: &key, Value: &value})
+// attributeList returns attributes ordered by key.
+func attributeList[A attribute](attributes map[string]string) []A {
+	var list []A
+	for _, key := range sortedKeys(attributes) {
+		value := attributes[key]
+		list = append(list, A(types.LoadBalancerAttribute{Key: &key, Value: &value}))
 	}
 	return list
 }
 
-func (s *Service) modifyLoadBalancerAttributes(ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+// attributed is a resource with attributes.
+type attributed interface{ values() map[string]string }
+
+// describeAttributes returns the attributes of the resource that find returns for an ARN.
+func describeAttributes[A attribute, R attributed](ctx context.Context, s *Service, find func(*region, *string) (R, error), arn *string) ([]A, error) {
 	r := s.at(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, err := r.balancer(in.LoadBalancerArn)
+	x, err := find(r, arn)
+	if err != nil {
+		return nil, err
+	}
+	return attributeList[A](x.values()), nil
+}
+
+// modifyAttributes changes attributes of the resource that find returns for an ARN, and returns all
+// its attributes.
+func modifyAttributes[A attribute, R interface {
+	attributed
+	setAttributes(changed map[string]string) error
+}](ctx context.Context, s *Service, find func(*region, *string) (R, error), arn *string, list []A) ([]A, error) {
+	r := s.at(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x, err := find(r, arn)
 	if err != nil {
 		return nil, err
 	}
 	changed := map[string]string{}
-	for _, a := range in.Attributes {
-		changed[deref(a.Key)] = deref(a.Value)
+	for _, a := range list {
+		pair := types.LoadBalancerAttribute(a)
+		changed[deref(pair.Key)] = deref(pair.Value)
 	}
-	if err := b.setAttributes(changed); err != nil {
+	if err := x.setAttributes(changed); err != nil {
 		return nil, err
 	}
-	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: b.attributeList()}, nil
+	return attributeList[A](x.values()), nil
 }
+
+func (s *Service) describeLoadBalancerAttributes(ctx context.Context, in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+	list, err := describeAttributes[types.LoadBalancerAttribute](ctx, s, (*region).balancer, in.LoadBalancerArn)
+	return &elb.DescribeLoadBalancerAttributesOutput{Attributes: list}, err
+}
+
+func (s *Service) modifyLoadBalancerAttributes(ctx context.Context, in *elb.ModifyLoadBalancerAttributesInput) (*elb.ModifyLoadBalancerAttributesOutput, error) {
+	list, err := modifyAttributes(ctx, s, (*region).balancer, in.LoadBalancerArn, in.Attributes)
+	return &elb.ModifyLoadBalancerAttributesOutput{Attributes: list}, err
+}
+
+func (b *balancer) values() map[string]string { return b.attributes }
 
 func (b *balancer) setAttributes(changed map[string]string) error {
 	known := balancerDefaults(b.kind)
@@ -123,42 +151,16 @@ func (b *balancer) setAttributes(changed map[string]string) error {
 }
 
 func (s *Service) describeTargetGroupAttributes(ctx context.Context, in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {
-	r := s.at(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g, err := r.group(in.TargetGroupArn)
-	if err != nil {
-		return nil, err
-	}
-	return &elb.DescribeTargetGroupAttributesOutput{Attributes: g.attributeList()}, nil
-}
-
-func (g *targetGroup) attributeList() []types.TargetGroupAttribute {
-	var list []types.TargetGroupAttribute
-	for _, key := range sortedKeys(g.attributes) {
-		value := g.attributes[key]
-		list = append(list, types.TargetGroupAttribute{Key: &key, Value: &value})
-	}
-	return list
+	list, err := describeAttributes[types.TargetGroupAttribute](ctx, s, (*region).group, in.TargetGroupArn)
+	return &elb.DescribeTargetGroupAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyTargetGroupAttributes(ctx context.Context, in *elb.ModifyTargetGroupAttributesInput) (*elb.ModifyTargetGroupAttributesOutput, error) {
-	r := s.at(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g, err := r.group(in.TargetGroupArn)
-	if err != nil {
-		return nil, err
-	}
-	changed := map[string]string{}
-	for _, a := range in.Attributes {
-		changed[deref(a.Key)] = deref(a.Value)
-	}
-	if err := g.setAttributes(changed); err != nil {
-		return nil, err
-	}
-	return &elb.ModifyTargetGroupAttributesOutput{Attributes: g.attributeList()}, nil
+	list, err := modifyAttributes(ctx, s, (*region).group, in.TargetGroupArn, in.Attributes)
+	return &elb.ModifyTargetGroupAttributesOutput{Attributes: list}, err
 }
+
+func (g *targetGroup) values() map[string]string { return g.attributes }
 
 func (g *targetGroup) setAttributes(changed map[string]string) error {
 	known := groupDefaults(g.protocol, g.targetType)

@@ -34,12 +34,12 @@ type balancer struct {
 	securityGroups               []string
 	attributes, tags             map[string]string
 	listeners                    map[string]*listener
-	// address is where it listens; claim keeps others from the address.
+	// address is its listening address; claim reserves the address.
 	address netip.Addr
 	claim   net.Listener
 }
 
-// zone is a subnet of a load balancer, with its interface there.
+// zone is a subnet of a load balancer, with the interface in it.
 type zone struct{ subnet, name, interfaceID string }
 
 func randomHex() string {
@@ -61,7 +61,7 @@ func (s *Service) quota() int {
 	return maxBalancers
 }
 
-// wanted is what the creation of a load balancer asks for.
+// wanted holds the validated parameters of a new load balancer.
 type wanted struct {
 	name           string
 	kind           types.LoadBalancerTypeEnum
@@ -86,7 +86,7 @@ func (s *Service) createLoadBalancer(ctx context.Context, in *elb.CreateLoadBala
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{out}}, nil
 }
 
-// want checks a creation without looking at what exists.
+// want validates the parameters alone, without regard to existing resources.
 func want(in *elb.CreateLoadBalancerInput) (*wanted, error) {
 	w := &wanted{kind: in.Type, scheme: in.Scheme, subnets: slices.Clone(in.Subnets), securityGroups: slices.Clone(in.SecurityGroups)}
 	var err error
@@ -134,7 +134,8 @@ func (s *Service) locate(r *region, w *wanted) error {
 			return wire.Errorf("InvalidSubnet", "All subnets must belong to the same VPC: '%s'", w.vpcID)
 		case slices.ContainsFunc(w.zones, func(z zone) bool { return z.name == n.Zone }):
 			return wire.Errorf("InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
-		// Whether the subnets' routes lead to it, AWS does not ask: https://github.com/openshift/installer/issues/1110
+		// AWS does not check that the subnets' routes lead to it:
+		// https://github.com/openshift/installer/issues/1110
 		case w.scheme == types.LoadBalancerSchemeEnumInternetFacing && !n.InternetGateway:
 			return wire.Errorf("InvalidSubnet", "VPC %s has no internet gateway", n.VPCID)
 		}
@@ -149,7 +150,7 @@ func (s *Service) locate(r *region, w *wanted) error {
 	return nil
 }
 
-// create makes a load balancer, or returns the one of the same name and settings.
+// create creates a load balancer, or returns the one with the same name and settings.
 func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer, error) {
 	w, err := want(in)
 	if err != nil {
@@ -186,8 +187,7 @@ func (s *Service) create(r *region, in *elb.CreateLoadBalancerInput) (*balancer,
 	return b, nil
 }
 
-// reserve puts a load balancer into its region, or returns the one that is the
-// same.
+// reserve adds a load balancer to its region, or returns an existing equal one.
 func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,11 +207,11 @@ func (r *region) reserve(b *balancer, most int) (*balancer, error) {
 		return nil, wire.Errorf("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
 	}
 	r.balancers[b.arn] = b
-	return nil, nil //nolint:nilnil // no other and no error
+	return nil, nil //nolint:nilnil // no existing one and no error
 }
 
-// plug makes a load balancer's interface in a subnet: the account sees it but
-// cannot remove it, and it keeps subnet and security groups from being deleted.
+// plug creates a load balancer's interface in a subnet. The account sees it but cannot delete it,
+// and it blocks the deletion of its subnet and security groups.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/requester-managed-eni.html
 func (s *Service) plug(r *region, b *balancer, subnet string) (string, error) {
 	kind := compute.NetworkInterfaceTypeInterface
@@ -231,7 +231,7 @@ func (s *Service) plug(r *region, b *balancer, subnet string) (string, error) {
 
 func (s *Service) unplug(r *region, zones []zone) {
 	for _, z := range zones {
-		_ = s.options.Networks.DeleteInterface(r.Account, r.Region, z.interfaceID) // one that is gone is no concern
+		_ = s.options.Networks.DeleteInterface(r.Account, r.Region, z.interfaceID) // it may have been deleted already
 	}
 }
 
@@ -256,8 +256,8 @@ func (s *Service) active(b *balancer) bool {
 	return b.dnsName != "" && !s.now().Before(b.created.Add(s.options.Provisioning))
 }
 
-// hostedZone is the zone of load balancers' names, for alias records. The
-// simulator has one for each type, AWS one for each region as well.
+// hostedZone returns the hosted zone of load balancers' names, for alias records. The simulator has
+// one per type, AWS one per type and region.
 // https://docs.aws.amazon.com/general/latest/gr/elb.html
 func (b *balancer) hostedZone() string {
 	if b.kind == types.LoadBalancerTypeEnumNetwork {
@@ -278,8 +278,8 @@ func (s *Service) deleteLoadBalancer(ctx context.Context, in *elb.DeleteLoadBala
 	return nil, s.remove(s.at(ctx), deref(in.LoadBalancerArn))
 }
 
-// remove deletes a load balancer with its listeners. One that is gone is no
-// error.
+// remove deletes a load balancer with its listeners. It succeeds if the load balancer does not
+// exist.
 func (s *Service) remove(r *region, arn string) error {
 	r.mu.Lock()
 	b, ok := r.balancers[arn]
@@ -331,7 +331,7 @@ func (s *Service) describeLoadBalancers(ctx context.Context, in *elb.DescribeLoa
 	return out, nil
 }
 
-// pages is how many entries a Describe operation answers with.
+// pages is the page size of Describe operations.
 var pages = listing.Size{Standard: 400, Most: 400}
 
 func chosen(list []string, item string) bool { return len(list) == 0 || slices.Contains(list, item) }
@@ -341,7 +341,7 @@ func (s *Service) setSecurityGroups(ctx context.Context, in *elb.SetSecurityGrou
 	return &elb.SetSecurityGroupsOutput{SecurityGroupIds: in.SecurityGroups}, s.regroup(r, deref(in.LoadBalancerArn), in.SecurityGroups)
 }
 
-// regroup gives a load balancer other security groups.
+// regroup sets the security groups of a load balancer.
 func (s *Service) regroup(r *region, arn string, groups []string) error {
 	r.mu.Lock()
 	b, err := r.balancer(&arn)
@@ -386,7 +386,7 @@ func (s *Service) setSubnets(ctx context.Context, in *elb.SetSubnetsInput) (*elb
 	return &elb.SetSubnetsOutput{AvailabilityZones: s.describe(b).AvailabilityZones, IpAddressType: b.addressType}, nil
 }
 
-// move gives a load balancer other subnets: interfaces come and go with them.
+// move sets the subnets of a load balancer and creates and deletes its interfaces accordingly.
 func (s *Service) move(r *region, arn string, subnets []string) error {
 	r.mu.Lock()
 	b, err := r.balancer(&arn)

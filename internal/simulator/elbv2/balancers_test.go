@@ -17,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-func TestALoadBalancerAndWhatItKeeps(t *testing.T) {
+func TestLoadBalancerBlocksDeletionOfItsResources(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -74,7 +74,7 @@ func TestALoadBalancerAndWhatItKeeps(t *testing.T) {
 	}
 }
 
-func TestSubnetsAndSecurityGroupsOfALoadBalancer(t *testing.T) {
+func TestLoadBalancerSubnetsAndSecurityGroups(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	group, err := w.ec2.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{GroupName: aws.String("lb"), Description: aws.String("lb"), VpcId: &w.vpcID})
@@ -96,7 +96,7 @@ func TestSubnetsAndSecurityGroupsOfALoadBalancer(t *testing.T) {
 	wiretest.WantCode(t, err, "InvalidSecurityGroup")
 }
 
-func TestTheQuotaOfLoadBalancers(t *testing.T) {
+func TestLoadBalancerQuota(t *testing.T) {
 	w := startWith(t, elbv2.Options{Quotas: map[vpc.Quota]int{elbv2.LoadBalancers: 1}})
 	w.balancer("one")
 	_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{
@@ -105,11 +105,11 @@ func TestTheQuotaOfLoadBalancers(t *testing.T) {
 	wiretest.WantCode(t, err, "TooManyLoadBalancers")
 	limits, err := w.DescribeAccountLimits(t.Context(), &awselb.DescribeAccountLimitsInput{})
 	if l := must(t, limits, err).Limits[0]; *l.Max != "1" {
-		t.Errorf("the limit is told as %s", *l.Max)
+		t.Errorf("the limit is %s", *l.Max)
 	}
 }
 
-func TestRefusedLoadBalancersAndTargetGroups(t *testing.T) {
+func TestInvalidLoadBalancersAndTargetGroupsAreRefused(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	b := w.balancer("taken")
@@ -249,8 +249,8 @@ func TestListingByLoadBalancerAndPage(t *testing.T) {
 	}
 }
 
-// TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC: AWS asks for an internet gateway that is attached, not for a route to it.
-func TestALoadBalancerThatFacesTheInternetNeedsAGatewayOfItsVPC(t *testing.T) {
+// AWS requires an attached internet gateway, not a route to it.
+func TestInternetFacingLoadBalancerRequiresInternetGateway(t *testing.T) {
 	w := start(t, false)
 	create := func() error {
 		_, err := w.CreateLoadBalancer(t.Context(), &awselb.CreateLoadBalancerInput{

@@ -23,7 +23,7 @@ const (
 	handlerService = "ElasticLoadBalancingV2"
 )
 
-// Providers returns the CloudFormation types that Elastic Load Balancing backs.
+// Providers returns the providers of the CloudFormation types for Elastic Load Balancing.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		balancerType: balancerProvider{s}, groupType: groupProvider{s}, listenerType: listenerProvider{s},
@@ -37,7 +37,7 @@ func refusal(err error) error { return property.HandlerError(handlerService, err
 // pair is an attribute in a template.
 type pair struct{ Key, Value string }
 
-// over sets attributes over defaults.
+// over merges attributes over defaults.
 func over(defaults map[string]string, pairs []pair) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, defaults)
@@ -73,15 +73,15 @@ func texts(list []string) []any {
 	return out
 }
 
-// generated is a name of CloudFormation's for what has none: 32 characters at
-// most, and no hyphen at its end.
+// generated returns the name that CloudFormation generates: at most 32 characters, without a hyphen
+// at the end.
 func generated(r resource.Request) string {
 	return strings.Trim(property.Name(r, 32, ""), "-")
 }
 
 type balancerProvider struct{ s *Service }
 
-// balancerProperties are those of AWS::ElasticLoadBalancingV2::LoadBalancer.
+// balancerProperties are the properties of AWS::ElasticLoadBalancingV2::LoadBalancer.
 type balancerProperties struct {
 	Name, Type, Scheme, IpAddressType string //nolint:revive // the property's name
 	Subnets, SecurityGroups           []string
@@ -92,8 +92,8 @@ type balancerProperties struct {
 	Ipv4IpamPoolId                    string //nolint:revive // the property's name
 
 	EnablePrefixForIpv6SourceNat string
-	// EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic has no effect: there is
-	// no PrivateLink.
+	// EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic has no effect, because there is no
+	// PrivateLink.
 	EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic string
 }
 
@@ -116,7 +116,7 @@ func decodeBalancer(r resource.Request) (*balancerProperties, error) {
 	return p, nil
 }
 
-// Create makes a load balancer.
+// Create creates a load balancer.
 func (p balancerProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeBalancer(r)
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *balancer) result() resource.Result {
 	}}
 }
 
-// Stable reports whether a load balancer is active, or gone.
+// Stable reports whether a load balancer is active or, after a deletion, no longer exists.
 func (p balancerProvider) Stable(_ context.Context, r resource.Request) (bool, error) {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
@@ -204,7 +204,7 @@ func (p balancerProvider) Update(_ context.Context, r resource.Request) (resourc
 	return b.result(), nil
 }
 
-// Delete removes a load balancer.
+// Delete deletes a load balancer.
 func (p balancerProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()
@@ -248,7 +248,7 @@ func (p balancerProvider) Read(_ context.Context, r resource.Request) (map[strin
 
 type listenerProvider struct{ s *Service }
 
-// listenerProperties are those of AWS::ElasticLoadBalancingV2::Listener.
+// listenerProperties are the properties of AWS::ElasticLoadBalancingV2::Listener.
 type listenerProperties struct {
 	LoadBalancerArn, Protocol string
 	Port                      int32
@@ -279,7 +279,7 @@ func (p *listenerProperties) attributes() []types.ListenerAttribute {
 	return list
 }
 
-// Create makes a listener.
+// Create creates a listener.
 func (p listenerProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeListener(r)
 	if err != nil {
@@ -326,7 +326,7 @@ func (p listenerProvider) Update(_ context.Context, r resource.Request) (resourc
 	return resource.Result{PhysicalID: l.arn, Attributes: map[string]any{"ListenerArn": l.arn}}, nil
 }
 
-// Delete removes a listener.
+// Delete deletes a listener.
 func (p listenerProvider) Delete(_ context.Context, r resource.Request) error {
 	return refusal(p.s.removeListener(p.s.regions.At(place.OfResource(r)), r.PhysicalID))
 }

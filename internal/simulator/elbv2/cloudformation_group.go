@@ -13,7 +13,7 @@ import (
 
 type groupProvider struct{ s *Service }
 
-// groupProperties are those of AWS::ElasticLoadBalancingV2::TargetGroup.
+// groupProperties are the properties of AWS::ElasticLoadBalancingV2::TargetGroup.
 type groupProperties struct {
 	Name, Protocol, ProtocolVersion, TargetType, IpAddressType string //nolint:revive // the properties' names
 	VpcId                                                      string //nolint:revive // the property's name
@@ -48,7 +48,7 @@ func decodeGroup(r resource.Request) (*groupProperties, error) {
 	return p, nil
 }
 
-// Create makes a target group with its targets.
+// Create creates a target group with its targets.
 func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeGroup(r)
 	if err != nil {
@@ -109,8 +109,8 @@ func groupResult(g *targetGroup) resource.Result {
 	}}
 }
 
-// Update changes health checks, attributes, targets and tags; what is no longer
-// given goes back to its default.
+// Update changes health checks, attributes, targets and tags. Properties that were removed return
+// to their default.
 func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeGroup(r)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.R
 	return result, refusal(err)
 }
 
-// change changes all but the targets.
+// change changes everything but the targets.
 func (p groupProvider) change(reg *region, r resource.Request, props *groupProperties) (resource.Result, error) {
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
@@ -153,7 +153,7 @@ func (p groupProvider) change(reg *region, r resource.Request, props *groupPrope
 	return groupResult(g), nil
 }
 
-// missingTargets are those before that are not there now.
+// missingTargets returns the targets in before that are not in now.
 func missingTargets(before, now []types.TargetDescription) []types.TargetDescription {
 	var gone []types.TargetDescription
 	for _, b := range before {
@@ -168,7 +168,7 @@ func missingTargets(before, now []types.TargetDescription) []types.TargetDescrip
 	return gone
 }
 
-// Delete removes a target group.
+// Delete deletes a target group.
 func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()

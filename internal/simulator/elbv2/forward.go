@@ -17,16 +17,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// claimPort is bound on every load balancer's address for as long as it exists,
-// so that no other one takes the address, of another simulator either.
+// claimPort is bound on a load balancer's address as long as the load balancer exists, so that no
+// other one uses the address, not even in another simulator.
 const claimPort = 65535
 
-// dialTimeout is how long a load balancer tries one target.
+// dialTimeout is the timeout for connecting to one target.
 const dialTimeout = 5 * time.Second
 
-// address gives a load balancer its name, and if there are machines an address
-// of its own, which [Service.Resolve] answers the name with. The caller holds the
-// lock. A name keeps the case of the load balancer's.
+// address sets a load balancer's DNS name, which keeps the case of the load balancer's name. If
+// there are machines, it also sets the address that [Service.Resolve] returns for the name. The
+// caller holds the lock.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/network-load-balancers.html
 func (s *Service) address(r *region, b *balancer, id string) {
 	middle := ".elb." + r.Region
@@ -45,19 +45,19 @@ func (s *Service) address(r *region, b *balancer, id string) {
 	s.names.Store(strings.ToLower(b.dnsName), b.address)
 }
 
-// Resolve returns the address of the load balancer of a DNS name, in any case,
-// which is the same inside machines and on their host. Nothing comes back for
-// other names, and for those of load balancers that do not forward.
+// Resolve returns the address of the load balancer with a DNS name, case-insensitively. The address
+// is the same inside machines and on their host. It returns nothing for other names, and for load
+// balancers that do not forward.
 func (s *Service) Resolve(name string) []netip.Addr {
 	found, ok := s.names.Load(strings.ToLower(strings.TrimSuffix(name, ".")))
 	if !ok {
 		return nil
 	}
-	return []netip.Addr{found.(netip.Addr)} //nolint:forcetypeassert // nothing else is stored
+	return []netip.Addr{found.(netip.Addr)} //nolint:forcetypeassert // no other type is stored
 }
 
-// claimAddress finds a free loopback address. Where there is only 127.0.0.1, as
-// on macOS, load balancers share it and differ by their ports.
+// claimAddress finds a free loopback address. On systems that only have 127.0.0.1, such as macOS,
+// load balancers share it and must use different ports.
 func (s *Service) claimAddress() (netip.Addr, net.Listener) {
 	for range 32 {
 		var raw [3]byte
@@ -73,10 +73,10 @@ func (s *Service) claimAddress() (netip.Addr, net.Listener) {
 
 // listenTCP opens a socket.
 func listenTCP(at netip.AddrPort) (net.Listener, error) {
-	return net.Listen("tcp", at.String()) //nolint:noctx,wrapcheck // binding takes no time; the caller says what it is for
+	return net.Listen("tcp", at.String()) //nolint:noctx,wrapcheck // binding takes no time; the caller adds the context
 }
 
-// stop ends what a load balancer does. The caller holds the lock.
+// stop stops a load balancer. The caller holds the lock.
 func (b *balancer) stop() {
 	for _, l := range b.listeners {
 		l.close()
@@ -94,7 +94,7 @@ func (l *listener) close() {
 	}
 }
 
-// open begins to listen. The caller holds the lock.
+// open starts listening. The caller holds the lock.
 func (s *Service) open(r *region, l *listener) error {
 	if !l.balancer.address.IsValid() {
 		return nil
@@ -107,7 +107,7 @@ func (s *Service) open(r *region, l *listener) error {
 	f := &forwarder{s: s, r: r, conns: map[net.Conn]struct{}{}}
 	f.ctx, f.cancel = context.WithCancel(s.ctx)
 	b, arn := l.balancer, l.arn
-	f.group = func() string { // the listener may be changed; called under the lock
+	f.group = func() string { // called under the lock, because the listener may change
 		if now, ok := b.listeners[arn]; ok {
 			return now.group
 		}
@@ -123,12 +123,12 @@ func (s *Service) open(r *region, l *listener) error {
 	return nil
 }
 
-// forwarder hands the connections of one listener to targets.
+// forwarder forwards the connections of one listener to targets.
 type forwarder struct {
 	s      *Service
 	r      *region
 	group  func() string
-	ctx    context.Context //nolint:containedctx // the listener's life
+	ctx    context.Context //nolint:containedctx // ends with the listener
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
@@ -177,8 +177,7 @@ func (f *forwarder) stop() {
 	closeAll(f.conns)
 }
 
-// forward connects a client to the first target that answers, and ends with the
-// connection.
+// forward connects a client to the first target that accepts, and returns when the connection ends.
 func (f *forwarder) forward(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	for _, t := range f.turn() {
@@ -187,7 +186,7 @@ func (f *forwarder) forward(client net.Conn) {
 		cancel()
 		if err != nil {
 			f.r.mu.Lock()
-			f.s.doubt(t)
+			f.s.recheck(t)
 			f.r.mu.Unlock()
 			continue
 		}
@@ -198,8 +197,8 @@ func (f *forwarder) forward(client net.Conn) {
 	}
 }
 
-// turn lists the targets for a connection: the healthy ones in turn, or all of
-// them when none is.
+// turn returns the targets in the order to try for a connection: the healthy ones in turn, or all
+// if none is healthy.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 func (f *forwarder) turn() []*target {
 	f.r.mu.Lock()
@@ -229,8 +228,8 @@ func (f *forwarder) turn() []*target {
 	return append(append([]*target{}, healthy[first:]...), healthy[:first]...)
 }
 
-// track notes a connection of a target, for its deregistration; it closes when
-// the listener does.
+// track records a connection to a target, for its deregistration. The connection is closed with the
+// listener.
 func (f *forwarder) track(t *target, server net.Conn) {
 	f.r.mu.Lock()
 	t.conns[server] = struct{}{}
@@ -243,8 +242,7 @@ func (f *forwarder) track(t *target, server net.Conn) {
 	}
 }
 
-// untrack forgets a connection. The last one of a target that is being
-// deregistered ends that.
+// untrack removes a connection. The last one of a draining target completes its deregistration.
 func (f *forwarder) untrack(t *target, server net.Conn) {
 	_ = server.Close()
 	f.mu.Lock()
@@ -258,11 +256,11 @@ func (f *forwarder) untrack(t *target, server net.Conn) {
 	}
 	f.r.mu.Unlock()
 	if drained {
-		f.s.tell(t)
+		f.s.notify(t)
 	}
 }
 
-// join copies both ways until both ends have said all they had to.
+// join copies in both directions until both are closed.
 func join(a, b net.Conn) {
 	var wg sync.WaitGroup
 	wg.Go(func() { pour(a, b) })
@@ -270,7 +268,7 @@ func join(a, b net.Conn) {
 	wg.Wait()
 }
 
-// pour copies one way and then closes that half, so that the other may go on.
+// pour copies in one direction and then closes that half of the connection.
 func pour(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/elbv2"
 )
 
-func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
+func TestLoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	w := start(t, true)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -80,7 +80,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 
 	w.host.shut(one)
 	if _, id, err := w.visit(*b.DNSName, 6443); err != nil || id != two {
-		t.Errorf("with a dead target, before it is found out: %s, %v", id, err)
+		t.Errorf("with a dead target, before a check: %s, %v", id, err)
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
 	w.host.listen(t, one)
@@ -95,7 +95,7 @@ func TestALoadBalancerForwardsToHealthyTargets(t *testing.T) {
 	w.becomes(group, one, "unused Target.NotInUse")
 }
 
-func TestADeregisteredTargetKeepsItsConnections(t *testing.T) {
+func TestDeregisteredTargetKeepsItsConnections(t *testing.T) {
 	w := start(t, true)
 	ctx := t.Context()
 	b := w.balancer("api")
@@ -193,9 +193,10 @@ Outputs:
   Group: {Value: !Ref Targets}
 `
 
-// TestTheNameOfALoadBalancer: AWS keeps the case of the load balancer's name in DNSName, and DNS has none. CloudFormation makes names of both
-// cases of the stack's name, the logical ID and random characters.
-func TestTheNameOfALoadBalancer(t *testing.T) {
+// In AWS the DNSName keeps the case of the load balancer's name, although DNS is case-insensitive.
+// CloudFormation generates names in mixed case from the stack's name, the logical ID and random
+// characters.
+func TestLoadBalancerNameResolvesInAnyCase(t *testing.T) {
 	w := start(t, true)
 	b := w.balancer("demo-APILo-aB3dE5gH7iJ9")
 	name := *b.DNSName
@@ -215,7 +216,7 @@ func TestTheNameOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestAStackOfALoadBalancer(t *testing.T) {
+func TestLoadBalancerStack(t *testing.T) {
 	w := start(t, false)
 	ctx := t.Context()
 	parameters := func(path string) []cfntypes.Parameter {
@@ -264,7 +265,7 @@ func TestAStackOfALoadBalancer(t *testing.T) {
 	}
 }
 
-func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
+func TestHealthyTargetsAreCheckedLessOften(t *testing.T) {
 	const patience = 50 * time.Millisecond
 	h := newHost()
 	w := startWith(t, elbv2.Options{Host: h, Patience: patience})
@@ -277,7 +278,7 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 	w.register(group, one)
 	w.becomes(group, one, "healthy")
 
-	// Five checks are due at AWS's pace, shortened; then there is a pause.
+	// Five checks run at AWS's interval, shortened; then there is a pause.
 	before, longest := time.Now(), time.Duration(0)
 	for longest < 20*patience {
 		<-h.asked
@@ -288,7 +289,7 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 		}
 	}
 
-	// The target ends. Whoever wants to reach it is the first to know.
+	// The target stops. The next connection attempt triggers a check.
 	w.host.shut(one)
 	before = time.Now()
 	if _, _, err := w.visit(*b.DNSName, 6443); err == nil {
@@ -296,6 +297,6 @@ func TestHealthyTargetsAreAskedLessOften(t *testing.T) {
 	}
 	w.becomes(group, one, "unhealthy Target.FailedHealthChecks")
 	if passed := time.Since(before); passed > 25*patience {
-		t.Errorf("a target that refused a connection was found out after %s", passed)
+		t.Errorf("a target that refused a connection was detected after %s", passed)
 	}
 }

@@ -26,13 +26,13 @@ type targetGroup struct {
 	health              check
 	attributes, tags    map[string]string
 	targets             []*target
-	// listeners are those that forward to the group.
+	// listeners are the listeners that forward to the group.
 	listeners map[*listener]struct{}
-	// next is the target that is first in turn.
+	// next is the index of the next target.
 	next int
 }
 
-// check is how a target group checks health.
+// check holds the health check settings of a target group.
 type check struct {
 	enabled           bool
 	protocol          types.ProtocolEnum
@@ -41,7 +41,7 @@ type check struct {
 	healthy, sick     int32
 }
 
-// checkDefaults are those of the console's and the API's reference.
+// checkDefaults returns the documented defaults.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateTargetGroup.html
 func checkDefaults(protocol types.ProtocolEnum) check {
 	if layer7(protocol) {
@@ -53,7 +53,7 @@ func checkDefaults(protocol types.ProtocolEnum) check {
 	return check{enabled: true, protocol: types.ProtocolEnumTcp, port: "traffic-port", interval: 30, timeout: 10, healthy: 5, sick: 2}
 }
 
-// checkRequest is what a call says of health checks; nil and "" say nothing.
+// checkRequest holds the health check parameters of a call; nil and "" are not set.
 type checkRequest struct {
 	enabled                          *bool
 	protocol                         types.ProtocolEnum
@@ -62,7 +62,7 @@ type checkRequest struct {
 	interval, timeout, healthy, sick *int32
 }
 
-// apply sets what the request says over what was, and checks the outcome.
+// apply merges the request over the old settings and validates the result.
 func (q checkRequest) apply(c check) (check, error) {
 	if q.protocol != "" && q.protocol != c.protocol {
 		c.protocol = q.protocol
@@ -121,7 +121,7 @@ func (s *Service) createTargetGroup(ctx context.Context, in *elb.CreateTargetGro
 	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{describeGroup(g)}}, nil
 }
 
-// newGroup makes a target group, or returns the one of the same name and settings.
+// newGroup creates a target group, or returns the one with the same name and settings.
 func (s *Service) newGroup(r *region, in *elb.CreateTargetGroupInput) (*targetGroup, error) {
 	name, err := nameOf(in.Name, "target group")
 	if err != nil {
@@ -198,7 +198,7 @@ func (r *region) group(arn *string) (*targetGroup, error) {
 	return g, nil
 }
 
-// users lists the load balancers that forward to a target group, by their ARNs.
+// users returns the load balancers that forward to a target group, ordered by ARN.
 func (g *targetGroup) users() []*balancer {
 	var list []*balancer
 	for l := range g.listeners {
@@ -277,7 +277,7 @@ func (s *Service) deleteTargetGroup(ctx context.Context, in *elb.DeleteTargetGro
 	return nil, s.removeGroup(s.at(ctx), deref(in.TargetGroupArn))
 }
 
-// removeGroup deletes a target group. One that is gone is no error.
+// removeGroup deletes a target group. It succeeds if the group does not exist.
 func (s *Service) removeGroup(r *region, arn string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -295,7 +295,7 @@ func (s *Service) removeGroup(r *region, arn string) error {
 	return nil
 }
 
-// delay is how long a deregistration may take.
+// delay returns the maximum time of a deregistration.
 func (g *targetGroup) delay(patience time.Duration) time.Duration {
 	n, err := strconv.Atoi(g.attributes[deregistrationTime])
 	if err != nil {

@@ -63,7 +63,7 @@ func (h *host) Dial(ctx context.Context, id string, _ int) (net.Conn, error) {
 	if l != nil {
 		select {
 		case h.asked <- struct{}{}:
-		default: // Few tests listen.
+		default: // few tests listen
 		}
 	}
 	if l == nil {
@@ -83,8 +83,8 @@ func (h *host) Serve(at netip.AddrPort, serve func(net.Conn)) func() {
 	}
 }
 
-// listen makes an instance answer connections: it says its id, then echoes, and
-// goes on when the client has ended its half.
+// listen makes an instance accept connections: it sends its ID, then echoes, and continues after
+// the client has closed its half.
 func (h *host) listen(t *testing.T, id string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -121,8 +121,8 @@ func (h *host) shut(id string) {
 	delete(h.open, id)
 }
 
-// suite is Elastic Load Balancing with EC2 and CloudFormation, in an account with
-// a VPC of three subnets.
+// suite is Elastic Load Balancing with EC2 and CloudFormation, in an account with a VPC of three
+// subnets.
 type suite struct {
 	*awselb.Client
 
@@ -261,7 +261,7 @@ func (w *suite) eventually(what string, holds func() bool) {
 	patience.UntilTrue(w.t, what, holds)
 }
 
-// interfaces lists the descriptions of the VPC's network interfaces.
+// interfaces returns the descriptions of the VPC's network interfaces.
 func (w *suite) interfaces() []string {
 	w.t.Helper()
 	out, err := w.ec2.DescribeNetworkInterfaces(w.t.Context(), &awsec2.DescribeNetworkInterfacesInput{})
@@ -275,8 +275,8 @@ func (w *suite) interfaces() []string {
 	return list
 }
 
-// visit connects to a load balancer and returns the connection and who answered.
-// visit connects to the load balancer of a name.
+// visit connects to the load balancer with a name and returns the connection and the ID of the
+// target.
 func (w *suite) visit(name string, port int32) (net.Conn, string, error) {
 	addresses := w.balancers.Resolve(name)
 	if len(addresses) != 1 {

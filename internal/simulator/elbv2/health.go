@@ -16,9 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// refresh brings the health of the targets of some groups in line with what the
-// groups are used for: targets of groups that are in use are checked, at once and
-// then every interval. It is called without the lock after anything changed.
+// refresh updates the health checks of the groups' targets after a change: targets of groups that
+// are in use are checked at once and then periodically. It must be called without the lock.
 func (s *Service) refresh(r *region, groups ...string) {
 	r.mu.Lock()
 	var targets []*target
@@ -36,17 +35,17 @@ func (s *Service) refresh(r *region, groups ...string) {
 			state = compute.InstanceStateNameTerminated
 		}
 		r.mu.Lock()
-		changed := s.settle(t, state)
+		changed := s.updateState(t, state)
 		r.mu.Unlock()
 		if changed {
-			s.tell(t)
+			s.notify(t)
 		}
 	}
 }
 
-// settle moves a target between "unused" and being checked. The caller holds the
-// lock. It reports whether the target's state changed.
-func (s *Service) settle(t *target, instance compute.InstanceStateName) bool {
+// updateState moves a target between "unused" and being checked. It reports whether the target's
+// state changed. The caller holds the lock.
+func (s *Service) updateState(t *target, instance compute.InstanceStateName) bool {
 	before := t.state
 	users := t.group.users()
 	switch {
@@ -79,8 +78,8 @@ func covers(users []*balancer, name string) bool {
 	return false
 }
 
-// observe starts the checks of a target. Without machines there is nothing to
-// check: what runs is healthy.
+// observe starts the checks of a target. Without machines there is nothing to check: a running
+// instance is healthy.
 func (s *Service) observe(t *target) {
 	if !s.forwards() || !t.group.health.enabled {
 		t.set(types.TargetHealthStateEnumHealthy, "", "")
@@ -91,7 +90,7 @@ func (s *Service) observe(t *target) {
 	s.schedule(t, 0)
 }
 
-// schedule has a target checked after some time. The caller holds the lock.
+// schedule checks a target after a delay. The caller holds the lock.
 func (s *Service) schedule(t *target, after time.Duration) {
 	epoch := t.epoch
 	run := func() { s.begin(func() { s.probing(t, epoch) }) }
@@ -105,7 +104,7 @@ func (s *Service) schedule(t *target, after time.Duration) {
 	t.timer = s.env.Clock.AfterFunc(after, run)
 }
 
-// probe checks a target once and says when to do so again.
+// probe checks a target once and schedules the next check.
 func (s *Service) probe(t *target, epoch int) {
 	r := t.group.region
 	r.mu.Lock()
@@ -129,15 +128,14 @@ func (s *Service) probe(t *target, epoch int) {
 	changed := t.state != before
 	r.mu.Unlock()
 	if changed {
-		s.tell(t)
+		s.notify(t)
 	}
 }
 
-// until is how long it is to a target's next check. Patience shortens the way to being
-// healthy and to being unhealthy. A target that stays healthy is asked [steady] times
-// less often, be it less often than AWS asks: the targets of a thousand clusters would
-// be asked hundreds of times a second. An instance that ends is known of at once, and
-// whoever forwards a connection in vain has its target asked at once.
+// until returns the time until a target's next check. Patience shortens the time to become healthy
+// or unhealthy. A target that stays healthy is checked [steady] times less often than in AWS,
+// because the targets of a thousand clusters would otherwise be checked hundreds of times a second.
+// The end of an instance and a failed connection each trigger a check at once.
 func (s *Service) until(t *target, c check) time.Duration {
 	if s.options.Patience > 0 && t.state == types.TargetHealthStateEnumHealthy && t.good >= c.healthy {
 		return steady * s.options.Patience
@@ -145,23 +143,23 @@ func (s *Service) until(t *target, c check) time.Duration {
 	return bounded(time.Duration(c.interval)*time.Second, s.options.Patience)
 }
 
-// steady is how much more rarely targets are asked that stay healthy.
+// steady is the factor by which the interval of checks of healthy targets is longer.
 const steady = 30
 
-// leastTimeout is what a target has at least to answer in: it shares the processors with
-// the simulator and much else, and being slow for it is no sign of anything.
+// leastTimeout is the minimum timeout of a check. A target shares the processors with the
+// simulator, so a slow response is not a sign of failure.
 const leastTimeout = 20 * time.Second
 
-// doubt has a healthy target checked at once. The caller holds the lock.
-func (s *Service) doubt(t *target) {
+// recheck checks a healthy target at once. The caller holds the lock.
+func (s *Service) recheck(t *target) {
 	if t.timer == nil || t.state != types.TargetHealthStateEnumHealthy || !t.timer.Stop() {
-		return // It is being checked, or not at all.
+		return // it is being checked, or has no checks
 	}
 	s.schedule(t, 0)
 }
 
-// judge counts a check's outcome. The first success makes a new target healthy,
-// as for application load balancers; from there on the thresholds count.
+// judge counts a check's result. The first success makes a new target healthy, as for application
+// load balancers; afterwards the thresholds apply.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string) {
 	if reason == "" {
@@ -173,12 +171,12 @@ func (t *target) judge(c check, reason types.TargetHealthReasonEnum, text string
 	}
 	t.good, t.bad = 0, t.bad+1
 	if t.bad >= c.sick {
-		closeAll(t.conns) // as target_health_state.unhealthy.connection_termination.enabled has it
+		closeAll(t.conns) // like target_health_state.unhealthy.connection_termination.enabled
 		t.set(types.TargetHealthStateEnumUnhealthy, reason, text)
 	}
 }
 
-// ask makes one health check; no reason means that it passed.
+// ask runs one health check; an empty reason means that it passed.
 func (s *Service) ask(c check, machine string, port int, sessions tls.ClientSessionCache) (reason types.TargetHealthReasonEnum, text string) {
 	ctx, cancel := context.WithTimeout(s.ctx, max(time.Duration(c.timeout)*time.Second, leastTimeout))
 	defer cancel()
@@ -210,12 +208,12 @@ func failed(err error) (reason types.TargetHealthReasonEnum, text string) {
 	return types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed"
 }
 
-// get asks for the path of a health check and returns the status.
+// get requests the path of a health check and returns the status.
 func get(ctx context.Context, conn net.Conn, c check, sessions tls.ClientSessionCache, host string) (int, error) {
 	scheme := "http"
 	if c.protocol == types.ProtocolEnumHttps {
 		scheme = "https"
-		// Taking up the last session, with the cheapest of the curves, makes a check cost a fifth.
+		// Resuming the last session with the cheapest curve reduces the cost of a check to a fifth.
 		//nolint:gosec // load balancers do not verify the certificates of targets:
 		// https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html
 		conn = tls.Client(conn, &tls.Config{
@@ -228,8 +226,8 @@ func get(ctx context.Context, conn net.Conn, c check, sessions tls.ClientSession
 	}
 	req.Header.Set("User-Agent", "ELB-HealthChecker/2.0")
 	req.Close = true
-	// A server writes session tickets before it reads the request. Where nothing is kept between the two, as with a pipe, it does not
-	// come to that until somebody reads.
+	// A server writes session tickets before it reads the request. On an unbuffered connection,
+	// such as a pipe, that write blocks until the client reads.
 	sent := make(chan error, 1)
 	go func() { sent <- req.Write(conn) }()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), req)
@@ -241,8 +239,7 @@ func get(ctx context.Context, conn net.Conn, c check, sessions tls.ClientSession
 	return answer.StatusCode, <-sent
 }
 
-// matches reports whether a status is among the codes of a matcher: "200",
-// "200,301", "200-399".
+// matches reports whether a status is among the codes of a matcher: "200", "200,301", "200-399".
 func matches(codes string, code int) bool {
 	for part := range strings.SplitSeq(codes, ",") {
 		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")

@@ -58,7 +58,7 @@ func (s *Service) createListener(ctx context.Context, in *elb.CreateListenerInpu
 	return &elb.CreateListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
-// newListener makes a listener and begins to forward.
+// newListener creates a listener and starts to forward.
 func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener, error) {
 	tags, err := tagsOf(in.Tags)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Service) newListener(r *region, in *elb.CreateListenerInput) (*listener
 	return l, nil
 }
 
-// check errs for a listener that its load balancer cannot have.
+// check returns an error if the load balancer cannot have the listener.
 func (l *listener) check(r *region, certificates bool) error {
 	g, err := r.group(&l.group)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *listener) check(r *region, certificates bool) error {
 	return nil
 }
 
-// forget takes a listener off its target group. The caller holds the lock.
+// forget removes a listener from its target group. The caller holds the lock.
 func (l *listener) forget(r *region) {
 	if g, ok := r.groups[l.group]; ok {
 		delete(g.listeners, l)
@@ -197,7 +197,7 @@ func (s *Service) modifyListener(ctx context.Context, in *elb.ModifyListenerInpu
 	return &elb.ModifyListenerOutput{Listeners: []types.Listener{l.describe()}}, nil
 }
 
-// changeListener changes what is given of a listener.
+// changeListener changes the given parameters of a listener.
 func (s *Service) changeListener(r *region, in *elb.ModifyListenerInput) (*listener, error) {
 	r.mu.Lock()
 	l, err := r.listener(in.ListenerArn)
@@ -234,7 +234,7 @@ func (s *Service) changeListener(r *region, in *elb.ModifyListenerInput) (*liste
 	return l, err
 }
 
-// checkNext checks what a listener is to become, beside the load balancer's others.
+// checkNext validates the new settings of a listener against the load balancer's other listeners.
 func checkNext(r *region, l, next *listener, certificates bool) error {
 	delete(l.balancer.listeners, l.arn)
 	defer func() { l.balancer.listeners[l.arn] = l }()
@@ -260,16 +260,8 @@ func (s *Service) removeListener(r *region, arn string) error {
 	return nil
 }
 
-// attributeList is a listener's attributes. The idle timeout is kept, and not
-// acted on.
-func (l *listener) attributeList() []types.ListenerAttribute {
-	var list []types.ListenerAttribute
-	for _, key := range sortedKeys(l.attributes) {
-		value := l.attributes[key]
-		list = append(list, types.ListenerAttribute{Key: &key, Value: &value})
-	}
-	return list
-}
+// values returns a listener's attributes. The idle timeout is stored but has no effect.
+func (l *listener) values() map[string]string { return l.attributes }
 
 func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 	for _, a := range list {
@@ -282,14 +274,8 @@ func (l *listener) setAttributes(list []types.ListenerAttribute) error {
 }
 
 func (s *Service) describeListenerAttributes(ctx context.Context, in *elb.DescribeListenerAttributesInput) (*elb.DescribeListenerAttributesOutput, error) {
-	r := s.at(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l, err := r.listener(in.ListenerArn)
-	if err != nil {
-		return nil, err
-	}
-	return &elb.DescribeListenerAttributesOutput{Attributes: l.attributeList()}, nil
+	list, err := describeAttributes[types.ListenerAttribute](ctx, s, (*region).listener, in.ListenerArn)
+	return &elb.DescribeListenerAttributesOutput{Attributes: list}, err
 }
 
 func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyListenerAttributesInput) (*elb.ModifyListenerAttributesOutput, error) {
@@ -303,10 +289,10 @@ func (s *Service) modifyListenerAttributes(ctx context.Context, in *elb.ModifyLi
 	if err := l.setAttributes(in.Attributes); err != nil {
 		return nil, err
 	}
-	return &elb.ModifyListenerAttributesOutput{Attributes: l.attributeList()}, nil
+	return &elb.ModifyListenerAttributesOutput{Attributes: attributeList[types.ListenerAttribute](l.attributes)}, nil
 }
 
-// tagsByARN returns the tags of whatever an ARN names.
+// tagsByARN returns the tags of the resource with an ARN.
 func (r *region) tagsByARN(arn string) (map[string]string, error) {
 	if b, ok := r.balancers[arn]; ok {
 		return b.tags, nil

@@ -21,26 +21,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Options are what load balancers work with.
+// Options are the dependencies and settings of load balancers.
 type Options struct {
-	// Compute has the instances that are targets.
+	// Compute provides the instances that are targets.
 	Compute *ec2.Service
-	// Networks has the subnets and security groups.
+	// Networks provides the subnets and security groups.
 	Networks *vpc.Service
-	// Host runs the machines; [machine.Absent] unless set: nothing is forwarded then.
+	// Host runs the machines. The default, [machine.Absent], forwards no connections.
 	Host machine.Host
-	// Patience is the longest that the service waits where AWS waits: between health
-	// checks, and for a deregistration. AWS's own times, which users set on their
-	// target groups, unless set.
+	// Patience is the longest that the service waits between health checks and for a
+	// deregistration. The default is AWS's times, which users set on their target groups.
 	Patience time.Duration
-	// Quotas are how many load balancers ([LoadBalancers]) an account may have in a
-	// region where that is not AWS's own standard.
+	// Quotas limit the load balancers ([LoadBalancers]) of an account in a region. The default is
+	// AWS's.
 	Quotas map[vpc.Quota]int
-	// Provisioning is how long a load balancer is "provisioning"; no time unless
-	// set.
+	// Provisioning is how long a load balancer is "provisioning". The default is no time.
 	Provisioning time.Duration
-	// Listen opens what load balancers listen on; sockets of the loopback network
-	// unless set.
+	// Listen opens the listeners of load balancers. The default opens sockets on the loopback
+	// network.
 	Listen func(at netip.AddrPort) (net.Listener, error)
 }
 
@@ -52,14 +50,13 @@ type Service struct {
 	// names are the addresses of load balancers, by DNS name in lower case.
 	names sync.Map
 
-	// ctx ends what is forwarded and checked when the service closes; life guards
-	// its end, so that no work begins afterwards.
-	ctx    context.Context //nolint:containedctx // it is the service's life
+	// ctx ends forwarding and checks when the service closes; life guards its end, so that no work
+	// starts afterwards.
+	ctx    context.Context //nolint:containedctx // the service's lifetime
 	cancel context.CancelFunc
 	life   sync.Mutex
 	work   sync.WaitGroup
-	// probing and forwarding outlive the calls that begin them: they have the
-	// service's context, not a call's.
+	// probing and forwarding outlive the calls that start them, so they use the service's context.
 	probing    func(t *target, epoch int)
 	forwarding func(f *forwarder, client net.Conn)
 
@@ -78,7 +75,7 @@ type region struct {
 	machines map[string][]*target
 }
 
-// New returns the service without load balancers.
+// New returns a service without load balancers.
 func New(env *resource.Env, options Options) *Service {
 	if options.Host == nil {
 		options.Host = machine.Absent{}
@@ -143,16 +140,16 @@ func (r *region) arn(s *Service, resource string) string {
 	return r.ARN(s.partition(), "elasticloadbalancing", resource)
 }
 
-// Watch calls fn with the id of an instance whenever its health in a target group
-// changed. It is to be called before the first registration.
+// Watch calls fn with the ID of an instance whenever its health in a target group changes. Call
+// Watch before the first registration.
 func (s *Service) Watch(fn func(instanceID string)) {
 	s.watchMu.Lock()
 	defer s.watchMu.Unlock()
 	s.watchers = append(s.watchers, fn)
 }
 
-// tell tells the watchers. It is called without locks.
-func (s *Service) tell(t *target) {
+// notify notifies the watchers. It must be called without locks.
+func (s *Service) notify(t *target) {
 	s.watchMu.Lock()
 	watchers := slices.Clone(s.watchers)
 	s.watchMu.Unlock()
@@ -161,7 +158,7 @@ func (s *Service) tell(t *target) {
 	}
 }
 
-// Exists reports whether there is a target group.
+// Exists reports whether a target group exists.
 func (s *Service) Exists(account, region, targetGroup string) bool {
 	r := s.regions.At(place.Place{Account: account, Region: region})
 	r.mu.Lock()
@@ -170,21 +167,21 @@ func (s *Service) Exists(account, region, targetGroup string) bool {
 	return ok
 }
 
-// Register adds an instance to a target group, on the group's port. It errs when
-// there is no such target group or the instance cannot be a target of it.
+// Register adds an instance to a target group, on the group's port. It returns an error if the
+// target group does not exist or the instance cannot be one of its targets.
 func (s *Service) Register(account, region, targetGroup, instanceID string) error {
 	r := s.regions.At(place.Place{Account: account, Region: region})
 	return s.register(r, targetGroup, []types.TargetDescription{{Id: &instanceID}})
 }
 
-// Deregister takes an instance out of a target group, on every port.
+// Deregister removes an instance from a target group, on every port.
 func (s *Service) Deregister(account, region, targetGroup, instanceID string) error {
 	r := s.regions.At(place.Place{Account: account, Region: region})
 	return s.deregister(r, targetGroup, []types.TargetDescription{{Id: &instanceID}})
 }
 
-// Health returns how an instance fares in a target group, the worst of its ports;
-// "unused" when it is not registered.
+// Health returns the health of an instance in a target group, the worst of its ports; "unused" if
+// it is not registered.
 func (s *Service) Health(account, region, targetGroup, instanceID string) types.TargetHealthStateEnum {
 	r := s.regions.At(place.Place{Account: account, Region: region})
 	r.mu.Lock()
@@ -202,7 +199,7 @@ func (s *Service) Health(account, region, targetGroup, instanceID string) types.
 	return state
 }
 
-// rank orders health states from the least to the most noteworthy.
+// rank orders health states by precedence, lowest first.
 func rank(state types.TargetHealthStateEnum) int {
 	return slices.Index([]types.TargetHealthStateEnum{
 		types.TargetHealthStateEnumUnused, types.TargetHealthStateEnumHealthy, types.TargetHealthStateEnumInitial,
@@ -238,7 +235,7 @@ func deref[T any](p *T) T {
 	return *p
 }
 
-// tagsOf turns tags into a map. It errs when there are too many.
+// tagsOf converts tags to a map. It returns an error if there are too many.
 func tagsOf(list []types.Tag) (map[string]string, error) {
 	tags := make(map[string]string, len(list))
 	for _, t := range list {
@@ -253,10 +250,10 @@ func tagsOf(list []types.Tag) (map[string]string, error) {
 	return tags, nil
 }
 
-// sortedKeys returns the keys of a map in order.
+// sortedKeys returns the sorted keys of a map.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// nameOf checks the name of a load balancer or a target group.
+// nameOf validates the name of a load balancer or a target group.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateLoadBalancer.html
 func nameOf(name *string, what string) (string, error) {
 	n := deref(name)

@@ -22,21 +22,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// target is a port of an instance or an address in a target group. Its region's
-// lock guards it.
+// target is a port of an instance or an address in a target group. Its region's lock guards it.
 type target struct {
 	group *targetGroup
-	// id is the instance or the address, machine the instance behind either.
+	// id is the instance or the address; machine is the instance behind either.
 	id, machine string
 	port        int32
 	zone        string
 	state       types.TargetHealthStateEnum
 	reason      types.TargetHealthReasonEnum
 	description string
-	// good and bad count checks of one outcome in a row.
+	// good and bad count consecutive checks with the same result.
 	good, bad int32
 	timer     clock.Timer
-	// epoch tells checks that were begun before a target was stopped.
+	// epoch identifies checks that started before the target was stopped.
 	epoch int
 	conns map[net.Conn]struct{}
 	// sessions is the TLS session of the last check.
@@ -101,8 +100,8 @@ func (s *Service) register(r *region, arn string, wanted []types.TargetDescripti
 	return nil
 }
 
-// add puts a target into its group. One that is being deregistered stays after
-// all.
+// add adds a target to its group. If the group has the target already and drains it, the
+// deregistration is cancelled.
 func (g *targetGroup) add(t *target) {
 	i := slices.IndexFunc(g.targets, func(other *target) bool { return other.key() == t.key() })
 	switch {
@@ -115,7 +114,7 @@ func (g *targetGroup) add(t *target) {
 	}
 }
 
-// newTarget checks that there is such a target.
+// newTarget checks that the target exists.
 func (s *Service) newTarget(r *region, kind types.TargetTypeEnum, vpcID string, w types.TargetDescription) (*target, error) {
 	id := deref(w.Id)
 	t := &target{id: id, machine: id, port: deref(w.Port), state: types.TargetHealthStateEnumUnused, conns: map[net.Conn]struct{}{}}
@@ -147,8 +146,8 @@ func (s *Service) deregisterTargets(ctx context.Context, in *elb.DeregisterTarge
 	return nil, s.deregister(s.at(ctx), deref(in.TargetGroupArn), in.Targets)
 }
 
-// deregister takes targets out of a group: those without connections at once,
-// others when these have ended or the delay is over.
+// deregister removes targets from a group: those without connections at once, the others when their
+// connections have ended or the delay is over.
 // https://docs.aws.amazon.com/elasticloadbalancing/latest/application/edit-target-group-attributes.html#deregistration-delay
 func (s *Service) deregister(r *region, arn string, leaving []types.TargetDescription) error {
 	r.mu.Lock()
@@ -168,12 +167,12 @@ func (s *Service) deregister(r *region, arn string, leaving []types.TargetDescri
 	}
 	r.mu.Unlock()
 	for _, t := range drained {
-		s.tell(t)
+		s.notify(t)
 	}
 	return nil
 }
 
-// drain begins the deregistration of a target. The caller holds the lock.
+// drain starts the deregistration of a target. The caller holds the lock.
 func (s *Service) drain(t *target) {
 	if t.state == types.TargetHealthStateEnumDraining {
 		return
@@ -197,7 +196,7 @@ func (s *Service) drain(t *target) {
 			}
 			r.mu.Unlock()
 			if over {
-				s.tell(t)
+				s.notify(t)
 			}
 		})
 	})
@@ -219,20 +218,20 @@ func closeAll(conns map[net.Conn]struct{}) {
 	}
 }
 
-// instanceChanged looks at the targets on an instance whose state changed: a
-// terminated one leaves its target groups by itself.
+// instanceChanged updates the targets on an instance whose state changed. A terminated instance is
+// removed from its target groups.
 func (s *Service) instanceChanged(i ec2.Instance) {
 	s.begin(func() {
 		r := s.regions.At(place.Place{Account: i.Account, Region: i.Region})
 		affected := r.affected(i)
 		for _, t := range affected {
 			s.refresh(r, t.group.arn)
-			s.tell(t)
+			s.notify(t)
 		}
 	})
 }
 
-// affected lists the targets on an instance, and drops them if it is gone.
+// affected returns the targets on an instance, and removes them if the instance is terminated.
 func (r *region) affected(i ec2.Instance) []*target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,7 +295,7 @@ func (t *target) checkPort() int {
 	return int(t.port)
 }
 
-// stateText is what health says of an instance that does not run.
+// stateText returns the health description of an instance that is not running.
 func stateText(state compute.InstanceStateName) string {
 	return fmt.Sprintf("Target is in the %s state", strings.ToLower(string(state)))
 }

@@ -29,7 +29,7 @@ func (s *Service) createEventBus(ctx context.Context, in *eventbridge.CreateEven
 	}, nil
 }
 
-// makeBus makes a bus. The caller holds the lock.
+// makeBus creates a bus. The caller holds the lock.
 func (s *Service) makeBus(r *region, name string) (*bus, error) {
 	if !validName.MatchString(name) || len(name) > 256 || name == defaultBus {
 		return nil, validation("Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [/\\.\\-_A-Za-z0-9]+", name)
@@ -49,8 +49,7 @@ func (s *Service) deleteEventBus(ctx context.Context, in *eventbridge.DeleteEven
 	return nil, r.removeBus(aws.ToString(in.Name))
 }
 
-// removeBus deletes a bus; one that is gone is a success. The caller holds the
-// lock.
+// removeBus deletes a bus. It succeeds if the bus does not exist. The caller holds the lock.
 func (r *region) removeBus(name string) error {
 	if name == defaultBus {
 		return validation("Cannot delete event bus default.")

@@ -19,14 +19,14 @@ const (
 	busType  = "AWS::Events::EventBus"
 )
 
-// Providers returns the CloudFormation types that EventBridge backs.
+// Providers returns the providers of the CloudFormation types for EventBridge.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{ruleType: ruleProvider{s}, busType: busProvider{s}}
 }
 
 func handled(err error) error { return property.HandlerError("EventBridge", err) }
 
-// ruleProperties are those of AWS::Events::Rule.
+// ruleProperties are the properties of AWS::Events::Rule.
 type ruleProperties struct {
 	Name, Description, EventBusName, RoleArn, ScheduleExpression, State string
 	EventPattern                                                        property.Document
@@ -34,8 +34,8 @@ type ruleProperties struct {
 	Targets                                                             []targetProperties
 }
 
-// targetProperties are those of a target that the simulator acts on; the others
-// are kept by CloudFormation only.
+// targetProperties are the properties of a target that have an effect; only CloudFormation stores
+// the others.
 type targetProperties struct {
 	ID               string `cfn:"Id"`
 	Arn, RoleArn     string
@@ -68,7 +68,7 @@ func (p *targetProperties) target() types.Target {
 
 type ruleProvider struct{ s *Service }
 
-// Create makes a rule with its targets.
+// Create creates a rule with its targets.
 func (p ruleProvider) Create(_ context.Context, r resource.Request) (result resource.Result, err error) {
 	var props ruleProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -114,7 +114,7 @@ func (p ruleProvider) apply(reg *region, b *bus, r resource.Request, props *rule
 	return made, nil
 }
 
-// ruleResult names the rule; one on another bus than the default is called
+// ruleResult returns the physical ID of a rule. For a rule on another bus than the default it is
 // bus|rule.
 func ruleResult(made *rule) resource.Result {
 	id := made.name
@@ -124,7 +124,7 @@ func ruleResult(made *rule) resource.Result {
 	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Arn": made.arn}}
 }
 
-// find runs fn on the rule that a physical id names.
+// find runs fn on the rule with a physical ID.
 func (p ruleProvider) find(r resource.Request, fn func(*region, *rule) error) error {
 	busName, name, custom := strings.Cut(r.PhysicalID, "|")
 	if !custom {
@@ -151,7 +151,7 @@ func (p ruleProvider) Update(_ context.Context, r resource.Request) (result reso
 	return result, handled(err)
 }
 
-// Delete removes a rule with its targets.
+// Delete deletes a rule with its targets.
 func (p ruleProvider) Delete(_ context.Context, r resource.Request) error {
 	return p.find(r, func(_ *region, found *rule) error {
 		delete(found.bus.rules, found.name)
@@ -210,7 +210,7 @@ func targetMap(t types.Target) map[string]any {
 	return m
 }
 
-// busProperties are those of AWS::Events::EventBus that the simulator acts on.
+// busProperties are the properties of AWS::Events::EventBus that have an effect.
 type busProperties struct {
 	Name, Description string
 	Policy            property.Document
@@ -233,7 +233,7 @@ func busResult(b *bus) resource.Result {
 
 type busProvider struct{ s *Service }
 
-// Create makes a bus.
+// Create creates a bus.
 func (p busProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props busProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -265,7 +265,7 @@ func (p busProvider) Update(_ context.Context, r resource.Request) (result resou
 	return result, handled(err)
 }
 
-// Delete removes a bus.
+// Delete deletes a bus.
 func (p busProvider) Delete(_ context.Context, r resource.Request) error {
 	return handled(p.s.withBus(place.OfResource(r), &r.PhysicalID, func(reg *region, b *bus) error {
 		return reg.removeBus(b.name)

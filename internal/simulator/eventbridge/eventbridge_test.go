@@ -42,7 +42,7 @@ func start(t *testing.T) *rig {
 	return &rig{awsevents.NewFromConfig(config), t, awssqs.NewFromConfig(config), service, clk, faults, 0}
 }
 
-// rule makes a rule with a queue of the same name as its target.
+// rule creates a rule whose target is a queue with the same name.
 func (r *rig) rule(name, pattern string, change func(*types.Target)) (queue *string) {
 	r.t.Helper()
 	made, err := r.sqs.CreateQueue(r.t.Context(), &awssqs.CreateQueueInput{QueueName: &name})
@@ -83,7 +83,7 @@ func (r *rig) stackEvent(status string) {
 const stackPattern = `{"source":["aws.cloudformation"],"detail":{"status-details":{"status":[{"suffix":"_COMPLETE"}]}}}`
 
 // https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
-func TestServicesEventsReachQueues(t *testing.T) {
+func TestServiceEventsReachQueues(t *testing.T) {
 	r := start(t)
 	queue := r.rule("stacks", stackPattern, nil)
 	r.stackEvent("CREATE_IN_PROGRESS")
@@ -141,7 +141,7 @@ func TestPutEventsAndInputs(t *testing.T) {
 	}
 }
 
-func TestFaultsLoseDoubleAndDelay(t *testing.T) {
+func TestFaultsLoseDuplicateAndDelayEvents(t *testing.T) {
 	r := start(t)
 	queue := r.rule("stacks", stackPattern, nil)
 	deliver := fault.Rule{Service: "events", Operation: eventbridge.OpDeliver, ResourceType: "AWS::Events::Rule", Name: "stacks", Times: 1}
@@ -162,8 +162,8 @@ func TestFaultsLoseDoubleAndDelay(t *testing.T) {
 		remove()
 	}
 	r.clock.Step(time.Minute)
-	r.wait = 20 // until there is one: the clock stands still
-	// The late one comes, and the two doubles are visible again.
+	r.wait = 20 // wait for a message, because the clock stands still
+	// The late one arrives, and the two duplicates are visible again.
 	for got := 0; got < 3; {
 		got += len(r.bodies(queue))
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// OpDeliver is the operation under which faults know the delivery of an event.
+// OpDeliver is the operation name of a delivery for faults.
 const OpDeliver = "Deliver"
 
-// event is an event as targets receive it.
+// event is an event in the form that targets receive.
 // https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
 type event struct {
 	Version    string          `json:"version"`
@@ -54,8 +54,8 @@ func (s *Service) Publish(ctx context.Context, account, region, source, detailTy
 	}, 0)
 }
 
-// awaited reports whether a rule of the default bus may match an event of which so much
-// is known. Of what AWS's services tell, most is for nobody, and need not be encoded.
+// awaited reports whether a rule of the default bus may match an event with the known fields. No
+// rule matches most of the events of AWS's services, which then need not be encoded.
 func (r *region) awaited(known map[string]any) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -76,10 +76,10 @@ func orEmpty(list []string) []string {
 
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// maxHops bounds how often an event goes from bus to bus.
+// maxHops is the maximum number of buses that an event passes through.
 const maxHops = 2
 
-// emit hands an event to the targets of a bus's rules that match it.
+// emit passes an event to the targets of the matching rules of a bus.
 func (s *Service) emit(ctx context.Context, r *region, busName string, e *event, hops int) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Service) emit(ctx context.Context, r *region, busName string, e *event,
 	}
 }
 
-// delivery is one event on its way to one target.
+// delivery is a delivery of one event to one target.
 type delivery struct {
 	rule, ruleARN string
 	target        *types.Target
@@ -123,7 +123,7 @@ type delivery struct {
 	hops          int
 }
 
-// schedule delivers as the faults say: now, late, twice or not at all.
+// schedule delivers as the faults specify: now, late, twice or not at all.
 func (s *Service) schedule(ctx context.Context, r *region, d *delivery) {
 	effect := s.faults.Decide(fault.CallInfo{
 		Account: r.Account, Region: r.Region, Service: "events", Operation: OpDeliver,
@@ -136,7 +136,7 @@ func (s *Service) schedule(ctx context.Context, r *region, d *delivery) {
 			times = 2
 		}
 	}
-	ctx = context.WithoutCancel(ctx) // the event goes its way when its source's call is over
+	ctx = context.WithoutCancel(ctx) // the delivery outlives the call of the event's source
 	run := func() {
 		for range times {
 			s.deliver(ctx, d)
@@ -146,7 +146,7 @@ func (s *Service) schedule(ctx context.Context, r *region, d *delivery) {
 		run()
 		return
 	}
-	// A stepped clock calls back while it is locked, and deliveries ask the time.
+	// A stepped clock holds its lock during the callback, and deliveries read the time.
 	s.env.Clock.AfterFunc(effect.Latency, func() { go run() })
 }
 
@@ -180,7 +180,7 @@ func (s *Service) deliver(ctx context.Context, d *delivery) {
 	}
 }
 
-// input is what the target is to receive.
+// input returns the input of the target.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-transform-target-input.html
 func (d *delivery) input() string {
 	switch t := d.target; {
@@ -231,8 +231,7 @@ func encode(v any) string {
 	return strings.TrimSuffix(buf.String(), "\n")
 }
 
-// transform fills the template. A value within quotes is put in as plain text,
-// any other as JSON.
+// transform fills the template. It inserts a value in quotes as plain text, and any other as JSON.
 func (d *delivery) transform(t *types.InputTransformer) string {
 	values := map[string]any{
 		"aws.events.rule-arn":             d.ruleARN,
@@ -323,7 +322,7 @@ func (s *Service) putEvent(ctx context.Context, entry *types.PutEventsRequestEnt
 	}
 	var to *region
 	var name string
-	// A bus that is not there takes the event and drops it, as AWS's does.
+	// As in AWS, an event for a bus that does not exist is accepted and dropped.
 	if s.withBus(where, entry.EventBusName, func(r *region, b *bus) error {
 		to, name = r, b.name
 		return nil

@@ -14,19 +14,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// maxTargets is how many targets a rule may have.
+// maxTargets is the maximum number of targets of a rule.
 // https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html
 const maxTargets = 5
 
 var schedule = regexp.MustCompile(`^(rate\(\d+ (minute|minutes|hour|hours|day|days)\)|cron\([^)]+\))$`)
 
-// specification is what a rule is to be.
+// specification holds the parameters of a rule.
 type specification struct {
 	name, description, pattern, schedule, roleARN string
 	state                                         types.RuleState
 }
 
-// put makes a rule or changes it. The caller holds the lock.
+// put creates or changes a rule. The caller holds the lock.
 func (s *Service) put(r *region, b *bus, spec specification) (*rule, error) {
 	if !validName.MatchString(spec.name) || len(spec.name) > 64 {
 		return nil, validation("1 validation error detected: Value '%s' at 'name' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\.\\-_A-Za-z0-9]+", spec.name)
@@ -79,7 +79,7 @@ func (s *Service) putRule(ctx context.Context, in *eventbridge.PutRuleInput) (ou
 		if err != nil {
 			return err
 		}
-		if !existed { // tags of an existing rule are not changed by PutRule
+		if !existed { // PutRule does not change the tags of an existing rule
 			made.tags = tagMap(in.Tags)
 		}
 		out = &eventbridge.PutRuleOutput{RuleArn: &made.arn}
@@ -94,7 +94,7 @@ func (s *Service) deleteRule(ctx context.Context, in *eventbridge.DeleteRuleInpu
 		if ok && len(found.targets) > 0 {
 			return validation("Rule can't be deleted since it has targets.")
 		}
-		delete(b.rules, aws.ToString(in.Name)) // one that is gone is a success
+		delete(b.rules, aws.ToString(in.Name)) // deleting a deleted rule succeeds
 		return nil
 	})
 }
@@ -170,7 +170,7 @@ func (s *Service) putTargets(ctx context.Context, in *eventbridge.PutTargetsInpu
 		})
 }
 
-// setTargets adds targets; one of the same id is replaced.
+// setTargets adds targets or replaces those with the same ID.
 func (r *rule) setTargets(targets []types.Target) error {
 	next := slices.Clone(r.targets)
 	for _, t := range targets {

@@ -50,7 +50,7 @@ type bus struct {
 	rules                          map[string]*rule
 }
 
-// rule is one rule with its targets in the order of their ids.
+// rule is one rule with its targets ordered by ID.
 type rule struct {
 	name, arn, description, schedule, roleARN, text string
 	bus                                             *bus
@@ -63,7 +63,7 @@ type rule struct {
 
 const defaultBus = "default"
 
-// New returns the service with a default bus everywhere.
+// New returns a service with a default bus in every account and region.
 func New(env *resource.Env, queues *sqs.Service, topics *sns.Service, faults *fault.Injector) *Service {
 	s := &Service{env: env, queues: queues, topics: topics, faults: faults}
 	s.regions.New = func(p place.Place) *region {
@@ -94,7 +94,7 @@ func (s *Service) Service() *wire.Service {
 	lower := func(name string) wire.Name { return wire.Name{Wire: name} }
 	return &wire.Service{
 		Name: "events", Protocols: []wire.Protocol{wire.JSON11}, TargetPrefix: "AWSEvents", APIVersion: "2015-10-07",
-		// Structures taken over from ECS and Batch, with their names.
+		// These structures come from ECS and Batch, with their names.
 		Names: map[string]wire.Name{
 			"NetworkConfiguration.AwsvpcConfiguration":      lower("awsvpcConfiguration"),
 			"CapacityProviderStrategyItem.CapacityProvider": lower("capacityProvider"),
@@ -208,5 +208,5 @@ func withPrefix[V any](m map[string]V, prefix *string) []string {
 	})
 }
 
-// pageSize is how many entries a list answers with.
+// pageSize is the size of a page.
 var pageSize = listing.Size{Standard: 100, Most: 100}

@@ -1,12 +1,11 @@
-// Package fault makes the simulator misbehave the way AWS does.
+// Package fault makes the simulator fail in the ways that AWS fails.
 //
-// An [Injector] holds rules: which calls go wrong, how often and how. The wire
-// layer asks it about every API call, the CloudFormation engine about every
-// resource it touches. Without rules it only counts.
+// An [Injector] holds rules that say which calls fail, how often and how. The wire layer asks it
+// about every API call, and the CloudFormation engine about every operation on a resource. Without
+// rules it only counts calls.
 //
-// A rule can throttle, answer with a server error, take long, hang up before or
-// after the effect took place, or deny access with AWS's own sentence. Skip and
-// Times say which of the matching calls it applies to, so that a test can fail
-// exactly the third one. [Injector.OnCall] runs a hook before and after each
-// call, for tests that stop the operator at any of them.
+// A rule can throttle a call, return a server error, add latency, close the connection before or
+// after the call takes effect, or deny access with AWS's own message. Skip and Times select among
+// the matching calls, so that a test can fail exactly the third one. [Injector.OnCall] runs a hook
+// before and after each call, for tests that stop the operator at any of them.
 package fault

@@ -10,58 +10,58 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Phase says when a hook runs.
+// Phase is when a hook runs.
 type Phase string
 
 const (
-	// Before is ahead of any effect.
+	// Before is ahead of any effect of the call.
 	Before Phase = "Before"
-	// After is once the effect took place, ahead of the answer.
+	// After is between the effect of the call and its answer.
 	After Phase = "After"
 )
 
-// CallInfo is what an [Injector] knows about a call.
+// CallInfo describes a call to an [Injector].
 type CallInfo struct {
-	// Account, Region, Service and Operation say what was called where.
+	// Account, Region, Service and Operation identify the operation and where it is called.
 	Account, Region, Service, Operation string
-	// ResourceType is set for a resource that CloudFormation handles.
+	// ResourceType is set for operations of CloudFormation on a resource.
 	ResourceType string
-	// Name is what the call is about; for resources the logical id.
+	// Name is the name of what the call acts on; for resources, the logical ID.
 	Name string
-	// PhysicalID is the resource's physical id, where it has one.
+	// PhysicalID is the resource's physical ID, if it has one.
 	PhysicalID string
-	// Phase says whether the effect took place yet; set for hooks.
+	// Phase is before or after the effect; set only for hooks.
 	Phase Phase
-	// N counts the API calls since the injector was made, from 1; set for hooks.
+	// N is the number of the API call since the injector was created, from 1; set only for hooks.
 	N int
 }
 
-// Failure is the AWS error that a call is to end with.
+// Failure is the AWS error that a call returns.
 type Failure struct {
-	// Code, Message and Status are the error's.
+	// Code, Message and Status are the fields of the error.
 	Code, Message string
 	Status        int
 }
 
-// Effect is what is to happen to a call. The zero value lets it pass.
+// Effect is the result of the rules for a call. The zero value lets the call pass.
 type Effect struct {
-	// Latency is to be waited before anything else.
+	// Latency is the time to wait before anything else.
 	Latency time.Duration
-	// Failure is the error to answer with, nil for none.
+	// Failure is the error to return, or nil.
 	Failure *Failure
 	// HangUp closes the connection without an answer.
 	HangUp bool
-	// AfterEffect says that the call does its work before it fails.
+	// AfterEffect makes the call take effect before it fails.
 	AfterEffect bool
-	// Deny answers with AccessDenied for the call's action.
+	// Deny returns AccessDenied for the call's action.
 	Deny bool
 }
 
-// Fails reports whether the call is not to end well.
+// Fails reports whether the call fails.
 func (e Effect) Fails() bool { return e.Failure != nil || e.HangUp || e.Deny }
 
-// Injector decides which calls go wrong, counts them, and runs hooks. The zero
-// value is ready for use, and so is a nil pointer, which does nothing.
+// Injector decides which calls fail, counts them, and runs hooks. The zero value is ready for use.
+// A nil pointer does nothing.
 type Injector struct {
 	mu    sync.Mutex
 	rules []*armed
@@ -82,8 +82,8 @@ type armed struct {
 // New returns an injector without rules.
 func New() *Injector { return &Injector{} }
 
-// Add arms a rule and returns how to take it back. Rules are tried in the order
-// in which they were added; latencies add up and the first failure wins.
+// Add adds a rule and returns a function that removes it. Rules apply in the order in which they
+// were added: latencies add up, and the first failure wins.
 func (i *Injector) Add(r Rule) (remove func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -104,8 +104,8 @@ func (i *Injector) Add(r Rule) (remove func()) {
 	}
 }
 
-// OnCall adds a hook that runs before and after the effect of every API call,
-// on the goroutine that serves it, and returns how to remove it.
+// OnCall adds a hook that runs before and after the effect of every API call, on the goroutine that
+// serves the call. It returns a function that removes the hook.
 func (i *Injector) OnCall(hook func(CallInfo)) (remove func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -126,7 +126,7 @@ func (i *Injector) OnCall(hook func(CallInfo)) (remove func()) {
 	}
 }
 
-// Calls returns how many API calls were made by "service/operation".
+// Calls returns the number of API calls by "service/operation".
 func (i *Injector) Calls() map[string]int {
 	if i == nil {
 		return nil
@@ -136,8 +136,8 @@ func (i *Injector) Calls() map[string]int {
 	return maps.Clone(i.calls)
 }
 
-// NeedsName reports whether a rule or a hook looks at the name of what a call
-// is about, so that callers need not find it out otherwise.
+// NeedsName reports whether a rule or a hook reads the name of what a call acts on. If not, callers
+// need not determine it.
 func (i *Injector) NeedsName() bool {
 	if i == nil {
 		return false
@@ -147,8 +147,8 @@ func (i *Injector) NeedsName() bool {
 	return i.named > 0 || len(i.hooks) > 0
 }
 
-// Begin counts an API call, runs the hooks ahead of it and says what is to
-// happen to it. The returned function runs the hooks after the effect.
+// Begin counts an API call, runs the hooks before it and returns the effect of the rules. The
+// returned function runs the hooks after the effect.
 func (i *Injector) Begin(c CallInfo) (effect Effect, after func()) {
 	if i == nil {
 		return Effect{}, func() {}
@@ -166,8 +166,8 @@ func (i *Injector) Begin(c CallInfo) (effect Effect, after func()) {
 	return i.Decide(c), func() { runHooks(hooks, c, After) }
 }
 
-// Decide says what is to happen to a call without counting it or running hooks.
-// The CloudFormation engine asks it about each resource.
+// Decide returns the effect of the rules on a call. It neither counts the call nor runs hooks. The
+// CloudFormation engine calls it for each resource.
 func (i *Injector) Decide(c CallInfo) Effect {
 	if i == nil {
 		return Effect{}
@@ -225,8 +225,7 @@ func Wait(ctx context.Context, clk clock.Clock, d time.Duration) error {
 	}
 }
 
-// DenialMessage is the sentence with which AWS denies an action that no
-// identity-based policy allows; see
+// DenialMessage is AWS's message for an action that no identity-based policy allows; see
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 func DenialMessage(principal, action, resource string) string {
 	message := "User: " + principal + " is not authorized to perform: " + action

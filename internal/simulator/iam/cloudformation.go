@@ -16,7 +16,7 @@ const (
 	profileType       = "AWS::IAM::InstanceProfile"
 )
 
-// Providers returns the CloudFormation types that IAM backs.
+// Providers returns the providers of the CloudFormation types for IAM.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		roleType:          entityProvider{s, "role", roleType},
@@ -29,7 +29,7 @@ func (s *Service) Providers() map[string]resource.Provider {
 
 func handled(err error) error { return property.HandlerError("Iam", err) }
 
-// decoded is a document as CloudFormation reads it back.
+// decoded returns a document in the form that CloudFormation reads.
 func decoded(document string) any {
 	var tree any
 	if json.Unmarshal([]byte(document), &tree) != nil {
@@ -38,7 +38,7 @@ func decoded(document string) any {
 	return tree
 }
 
-// texts is a list as CloudFormation reads it back.
+// texts returns a list in the form that CloudFormation reads.
 func texts(list []string) []any {
 	out := make([]any, len(list))
 	for i, text := range list {
@@ -47,7 +47,7 @@ func texts(list []string) []any {
 	return out
 }
 
-// applied is what a policy of AWS::IAM::Policy or ManagedPolicy is put on.
+// applied are the targets of an AWS::IAM::Policy or ManagedPolicy.
 type applied struct{ Roles, Users, Groups []string }
 
 // each runs fn on every role and user. The caller holds the lock.
@@ -69,7 +69,7 @@ func (p *applied) each(a *account, fn func(*entity) error) error {
 	return nil
 }
 
-// present runs fn on those of the roles and users that are still there.
+// present runs fn on the roles and users that still exist.
 func (p *applied) present(a *account, fn func(*entity)) {
 	for kind, names := range map[string][]string{"role": p.Roles, "user": p.Users} {
 		for _, name := range names {
@@ -80,7 +80,7 @@ func (p *applied) present(a *account, fn func(*entity)) {
 	}
 }
 
-// inlineProperties are those of AWS::IAM::Policy.
+// inlineProperties are the properties of AWS::IAM::Policy.
 type inlineProperties struct {
 	PolicyName     string
 	PolicyDocument property.Document
@@ -114,7 +114,7 @@ func (p policyProvider) drop(a *account, properties map[string]any) error {
 	return nil
 }
 
-// entityProperties are those of AWS::IAM::Role and AWS::IAM::User.
+// entityProperties are the properties of AWS::IAM::Role and AWS::IAM::User.
 type entityProperties struct {
 	RoleName, UserName, Path, Description, PermissionsBoundary string
 	AssumeRolePolicyDocument                                   property.Document
@@ -128,7 +128,7 @@ type entityProperties struct {
 	Tags         []property.Tag
 }
 
-// entityProvider makes roles and users.
+// entityProvider implements roles and users.
 type entityProvider struct {
 	s               *Service
 	kind, typeNamed string
@@ -142,7 +142,7 @@ func (p entityProvider) result(e *entity) resource.Result {
 	return resource.Result{PhysicalID: e.name, Attributes: attributes}
 }
 
-// apply puts what may change on an entity.
+// apply applies the changeable properties to an entity.
 func (p entityProvider) apply(a *account, e *entity, r resource.Request, props *entityProperties) error {
 	if len(props.Groups) > 0 {
 		return resource.Errorf(resource.InvalidRequest, "The simulator has no IAM groups.")
@@ -160,7 +160,7 @@ func (p entityProvider) apply(a *account, e *entity, r resource.Request, props *
 		return err
 	}
 	for _, arn := range previous.ManagedPolicyArns {
-		_ = a.detach(e, arn) // someone else may have
+		_ = a.detach(e, arn) // it may have been detached already
 	}
 	for _, inline := range previous.Policies {
 		delete(e.inline, inline.PolicyName)

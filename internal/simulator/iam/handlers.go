@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// Create makes a role or user with its policies.
+// Create creates a role or user with its policies.
 func (p entityProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props entityProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -63,8 +63,8 @@ func (p entityProvider) Update(_ context.Context, r resource.Request) (result re
 	return result, err
 }
 
-// Delete removes a role or user with the policies that CloudFormation put on it;
-// others that hang on it refuse the deletion, as in AWS.
+// Delete deletes a role or user with the policies that CloudFormation attached. As in AWS, it fails
+// if others are attached.
 func (p entityProvider) Delete(_ context.Context, r resource.Request) error {
 	var props entityProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -72,7 +72,7 @@ func (p entityProvider) Delete(_ context.Context, r resource.Request) error {
 	}
 	return p.live(r, func(a *account, e *entity) error {
 		for _, arn := range props.ManagedPolicyArns {
-			_ = a.detach(e, arn) // someone else may have
+			_ = a.detach(e, arn) // it may have been detached already
 		}
 		for _, inline := range props.Policies {
 			delete(e.inline, inline.PolicyName)
@@ -109,7 +109,7 @@ func (p entityProvider) Read(_ context.Context, r resource.Request) (props map[s
 	return props, err
 }
 
-// Create puts an inline policy on roles and users.
+// Create adds an inline policy to roles and users.
 func (p policyProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	a, unlock := p.s.lock(r.Account)
 	defer unlock()
@@ -117,7 +117,7 @@ func (p policyProvider) Create(_ context.Context, r resource.Request) (resource.
 	return resource.Result{PhysicalID: id, Attributes: map[string]any{"Id": id}}, p.put(a, r.Properties)
 }
 
-// Update moves an inline policy to what the properties say.
+// Update changes an inline policy and its targets.
 func (p policyProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	a, unlock := p.s.lock(r.Account)
 	defer unlock()
@@ -128,14 +128,14 @@ func (p policyProvider) Update(_ context.Context, r resource.Request) (resource.
 	return result, p.put(a, r.Properties)
 }
 
-// Delete takes an inline policy off.
+// Delete removes an inline policy.
 func (p policyProvider) Delete(_ context.Context, r resource.Request) error {
 	a, unlock := p.s.lock(r.Account)
 	defer unlock()
 	return p.drop(a, r.Properties)
 }
 
-// Read returns the policy and where it still is.
+// Read returns the policy and the targets that still have it.
 func (p policyProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	a, unlock := p.s.lock(r.Account)
 	defer unlock()
@@ -162,7 +162,7 @@ func (p policyProvider) Read(_ context.Context, r resource.Request) (map[string]
 	return live, nil
 }
 
-// managedProperties are those of AWS::IAM::ManagedPolicy.
+// managedProperties are the properties of AWS::IAM::ManagedPolicy.
 type managedProperties struct {
 	ManagedPolicyName, Path, Description string
 	PolicyDocument                       property.Document
@@ -180,7 +180,7 @@ func (managedPolicyProvider) result(p *policy) resource.Result {
 	}}
 }
 
-// Create makes a managed policy and attaches it.
+// Create creates a managed policy and attaches it.
 func (p managedPolicyProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props managedProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -199,7 +199,7 @@ func (p managedPolicyProvider) Create(_ context.Context, r resource.Request) (re
 	return p.result(made), handled(err)
 }
 
-// Update makes a new version of the policy and attaches it as the properties say.
+// Update creates a new version of the policy and updates its attachments.
 func (p managedPolicyProvider) Update(_ context.Context, r resource.Request) (result resource.Result, err error) {
 	var props, previous managedProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -215,7 +215,7 @@ func (p managedPolicyProvider) Update(_ context.Context, r resource.Request) (re
 		return result, property.Missing(managedPolicyType, r.PhysicalID)
 	}
 	if *found.current().Document != string(props.PolicyDocument) {
-		// CloudFormation makes room for the new version.
+		// CloudFormation deletes the oldest version to make room.
 		if len(found.versions) >= 5 {
 			found.versions = found.versions[1:]
 		}
@@ -223,12 +223,12 @@ func (p managedPolicyProvider) Update(_ context.Context, r resource.Request) (re
 			return result, handled(err)
 		}
 	}
-	previous.on().present(a, func(e *entity) { _ = a.detach(e, found.arn) }) // someone else may have
+	previous.on().present(a, func(e *entity) { _ = a.detach(e, found.arn) }) // it may have been detached already
 	err = props.on().each(a, func(e *entity) error { return a.attach(e, found.arn) })
 	return p.result(found), handled(err)
 }
 
-// Delete detaches and removes the policy.
+// Delete detaches and deletes the policy.
 func (p managedPolicyProvider) Delete(_ context.Context, r resource.Request) error {
 	var props managedProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -239,7 +239,7 @@ func (p managedPolicyProvider) Delete(_ context.Context, r resource.Request) err
 	if _, ok := a.policies[r.PhysicalID]; !ok {
 		return property.Missing(managedPolicyType, r.PhysicalID)
 	}
-	props.on().present(a, func(e *entity) { _ = a.detach(e, r.PhysicalID) }) // someone else may have
+	props.on().present(a, func(e *entity) { _ = a.detach(e, r.PhysicalID) }) // it may have been detached already
 	if a.attachments(r.PhysicalID) > 0 {
 		return handled(conflict("Cannot delete a policy attached to entities."))
 	}
@@ -275,7 +275,7 @@ func (p managedPolicyProvider) Read(_ context.Context, r resource.Request) (map[
 	return live, nil
 }
 
-// profileProperties are those of AWS::IAM::InstanceProfile.
+// profileProperties are the properties of AWS::IAM::InstanceProfile.
 type profileProperties struct {
 	InstanceProfileName, Path string
 	Roles                     []string
@@ -296,7 +296,7 @@ func (profileProvider) apply(a *account, made *profile, roles []string) error {
 	return nil
 }
 
-// Create makes an instance profile with its role.
+// Create creates an instance profile with its role.
 func (p profileProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props profileProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -342,7 +342,7 @@ func (p profileProvider) Update(_ context.Context, r resource.Request) (result r
 	return result, err
 }
 
-// Delete removes an instance profile.
+// Delete deletes an instance profile.
 func (p profileProvider) Delete(_ context.Context, r resource.Request) error {
 	return p.live(r, func(a *account, found *profile) error {
 		delete(a.profiles, found.name)

@@ -74,7 +74,7 @@ func TestRoles(t *testing.T) {
 	wiretest.WantCode(t, err, "MalformedPolicyDocument")
 }
 
-func TestAUsersKeyCallsAsTheUser(t *testing.T) {
+func TestUserKeyAuthenticatesAsUser(t *testing.T) {
 	c, config := start(t)
 	if _, err := c.CreateUser(t.Context(), &awsiam.CreateUserInput{UserName: aws.String("ann")}); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (s *Service) addVersion(p *policy, document string, isDefault bool) (*types
 	return &p.versions[len(p.versions)-1], nil
 }
 
-// addPolicy makes a managed policy. The caller holds the lock.
+// addPolicy creates a managed policy. The caller holds the lock.
 func (s *Service) addPolicy(a *account, p policy, document string) (*policy, error) {
 	p.path = cmp.Or(p.path, "/")
 	if err := checkName("policyName", p.name, p.path, 128); err != nil {
@@ -142,7 +142,7 @@ func (s *Service) listPolicies(ctx context.Context, in *iam.ListPoliciesInput) (
 	out := &iam.ListPoliciesOutput{Policies: []types.Policy{}, Marker: next, IsTruncated: next != nil}
 	for _, arn := range arns {
 		p := a.policies[arn].describe(a)
-		p.Tags, p.Description = nil, nil // not in lists, says the API reference
+		p.Tags, p.Description = nil, nil // lists omit them, according to the API reference
 		out.Policies = append(out.Policies, *p)
 	}
 	return out, nil

@@ -24,7 +24,7 @@ func (p *profile) describe() *types.InstanceProfile {
 	return d
 }
 
-// addProfile makes an instance profile. The caller holds the lock.
+// addProfile creates an instance profile. The caller holds the lock.
 func (s *Service) addProfile(a *account, p profile) (*profile, error) {
 	p.path = cmp.Or(p.path, "/")
 	if err := checkName("instanceProfileName", p.name, p.path, 128); err != nil {
@@ -77,7 +77,7 @@ func (s *Service) deleteInstanceProfile(ctx context.Context, in *iam.DeleteInsta
 	})
 }
 
-// setRole puts the one role into a profile. The caller holds the lock.
+// setRole sets the only role of a profile. The caller holds the lock.
 func (a *account) setRole(p *profile, name *string) error {
 	e, err := a.entity("role", name)
 	if err != nil {
@@ -186,14 +186,14 @@ func (s *Service) listProviders(ctx context.Context, _ *iam.ListOpenIDConnectPro
 
 // InstanceProfile is an instance profile with its role, as EC2 sees it.
 type InstanceProfile struct {
-	// Name, ARN and ID are the profile's.
+	// Name, ARN and ID identify the profile.
 	Name, ARN, ID string
-	// RoleName, RoleARN and RoleID are its role's, empty if it has none.
+	// RoleName, RoleARN and RoleID identify its role; empty if it has none.
 	RoleName, RoleARN, RoleID string
 }
 
-// InstanceProfile finds an instance profile of an account by its name or ARN, for
-// EC2. It reports false when there is none.
+// InstanceProfile returns an instance profile of an account by its name or ARN, for EC2. It reports
+// false if the profile does not exist.
 func (s *Service) InstanceProfile(accountID, nameOrARN string) (InstanceProfile, bool) {
 	name := nameOrARN
 	byARN := strings.HasPrefix(nameOrARN, "arn:")

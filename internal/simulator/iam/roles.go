@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// encoded is a document as IAM answers with it: percent-encoded.
+// encoded returns a document in IAM's form, which is percent-encoded.
 func encoded(document string) *string {
 	return aws.String(strings.ReplaceAll(url.QueryEscape(document), "+", "%20"))
 }
@@ -99,13 +99,13 @@ func (s *Service) listRoles(ctx context.Context, in *iam.ListRolesInput) (*iam.L
 	out := &iam.ListRolesOutput{Roles: []types.Role{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		r := a.roles[name].role()
-		r.Tags, r.RoleLastUsed, r.PermissionsBoundary = nil, nil, nil // not in lists, says the API reference
+		r.Tags, r.RoleLastUsed, r.PermissionsBoundary = nil, nil, nil // lists omit them, according to the API reference
 		out.Roles = append(out.Roles, *r)
 	}
 	return out, nil
 }
 
-// below returns the names of those whose path has the prefix.
+// below returns the names of the entities whose path has the prefix.
 func below(all map[string]*entity, prefix *string) []string {
 	var names []string
 	for name, e := range all {
@@ -140,7 +140,7 @@ func (s *Service) listRoleTags(ctx context.Context, in *iam.ListRoleTagsInput) (
 	return out, err
 }
 
-// put keeps an inline policy.
+// put stores an inline policy.
 func (e *entity) put(name, document *string) error {
 	if err := checkDocument(aws.ToString(document)); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (s *Service) detachRolePolicy(ctx context.Context, in *iam.DetachRolePolicy
 	return nil, s.onRole(ctx, in.RoleName, func(a *account, e *entity) error { return a.detach(e, aws.ToString(in.PolicyArn)) })
 }
 
-// attachments are an entity's managed policies.
+// attachments returns an entity's managed policies.
 func (e *entity) attachments(marker *string, most *int32) (list []types.AttachedPolicy, next *string) {
 	arns, next := pageSize.Page(append([]string{}, e.attached...), marker, most)
 	list = []types.AttachedPolicy{}

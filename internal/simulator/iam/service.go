@@ -28,7 +28,7 @@ type Service struct {
 	accounts place.Store[account]
 }
 
-// account holds what IAM has for one account, in all regions.
+// account holds the IAM resources of one account.
 type account struct {
 	id string
 
@@ -78,7 +78,7 @@ type provider struct {
 	tags                 map[string]string
 }
 
-// New returns the service; users' access keys are issued to keys.
+// New returns the service. It issues users' access keys to keys.
 func New(env *resource.Env, keys *wire.Keys) *Service {
 	s := &Service{env: env, keys: keys}
 	s.accounts.New = func(p place.Place) *account {
@@ -92,7 +92,7 @@ func New(env *resource.Env, keys *wire.Keys) *Service {
 
 func (s *Service) partition() string { return cmp.Or(s.env.Partition, "aws") }
 
-// locked returns the caller's account, locked, and how to unlock it.
+// locked returns the caller's account, locked, and a function that unlocks it.
 func (s *Service) locked(ctx context.Context) (*account, func()) {
 	return s.lock(wire.CallFrom(ctx).Account)
 }
@@ -128,7 +128,7 @@ var (
 	validPath = lazyregexp.New(`^/([!-~]+/)?$`)
 )
 
-// checkName holds a name and a path against IAM's rules.
+// checkName validates a name and a path by IAM's rules.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 func checkName(member, name, path string, limit int) error {
 	if !validName.MatchString(name) {
@@ -143,7 +143,7 @@ func checkName(member, name, path string, limit int) error {
 	return nil
 }
 
-// checkDocument holds a policy against IAM's grammar as far as JSON goes.
+// checkDocument validates that a policy is JSON; it does not check IAM's grammar.
 func checkDocument(document string) error {
 	var p struct {
 		Statement any `json:"Statement"`
@@ -173,7 +173,7 @@ func (a *account) entity(kind string, name *string) (*entity, error) {
 	return e, nil
 }
 
-// add makes a role or user. The caller holds the lock.
+// add creates a role or user. The caller holds the lock.
 func (s *Service) add(a *account, e entity) (*entity, error) {
 	e.path = cmp.Or(e.path, "/")
 	if err := checkName(e.kind+"Name", e.name, e.path, 64); err != nil {
@@ -199,7 +199,7 @@ func (s *Service) add(a *account, e entity) (*entity, error) {
 	return &e, nil
 }
 
-// remove deletes a role or user that nothing hangs on. The caller holds the lock.
+// remove deletes a role or user without dependents. The caller holds the lock.
 func (a *account) remove(e *entity) error {
 	switch {
 	case len(e.attached) > 0:
@@ -255,5 +255,5 @@ func tagList(tags map[string]string) []types.Tag {
 
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }
 
-// pageSize is how many entries a list answers with.
+// pageSize is the size of a page.
 var pageSize = listing.Size{Standard: 100, Most: 1000}

@@ -68,7 +68,7 @@ func (s *Service) listUsers(ctx context.Context, in *iam.ListUsersInput) (*iam.L
 	out := &iam.ListUsersOutput{Users: []types.User{}, Marker: next, IsTruncated: next != nil}
 	for _, name := range names {
 		u := a.users[name].user()
-		u.Tags, u.PermissionsBoundary = nil, nil // not in lists, says the API reference
+		u.Tags, u.PermissionsBoundary = nil, nil // lists omit them, according to the API reference
 		out.Users = append(out.Users, *u)
 	}
 	return out, nil

@@ -17,7 +17,7 @@ const (
 	aliasType = "AWS::KMS::Alias"
 )
 
-// Providers returns the CloudFormation types that KMS backs.
+// Providers returns the providers of the CloudFormation types for KMS.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{keyType: keyProvider{s}, aliasType: aliasProvider{s}}
 }
@@ -53,7 +53,7 @@ func keyResult(k *key) resource.Result {
 
 type keyProvider struct{ s *Service }
 
-// Create makes a key.
+// Create creates a key.
 func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	var props keyProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -70,8 +70,7 @@ func (p keyProvider) Create(_ context.Context, r resource.Request) (resource.Res
 	return keyResult(k), nil
 }
 
-// live runs fn on the key unless it is about to be deleted, which to
-// CloudFormation means gone.
+// live runs fn on the key. For CloudFormation a key whose deletion is scheduled does not exist.
 func (p keyProvider) live(r resource.Request, fn func(*key) error) error {
 	return handled(p.s.withKeyAt(place.OfResource(r), r.PhysicalID, func(_ *region, k *key) error {
 		if k.state == types.KeyStatePendingDeletion {
@@ -134,7 +133,7 @@ func decodeAlias(r resource.Request) (p aliasProperties, err error) {
 
 type aliasProvider struct{ s *Service }
 
-// Create makes an alias.
+// Create creates an alias.
 func (p aliasProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeAlias(r)
 	if err != nil {
@@ -163,7 +162,7 @@ func (p aliasProvider) Update(_ context.Context, r resource.Request) (resource.R
 	return resource.Result{PhysicalID: r.PhysicalID, Attributes: map[string]any{}}, handled(err)
 }
 
-// Delete removes an alias.
+// Delete deletes an alias.
 func (p aliasProvider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()

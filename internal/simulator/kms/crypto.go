@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// A ciphertext is a version, the key's id, a nonce and what AES-GCM makes.
+// A ciphertext consists of a version, the key's ID, a nonce and the output of AES-GCM.
 const (
 	blobVersion  = 1
 	maxPlaintext = 4096
@@ -43,7 +43,7 @@ func (k *key) aead() (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// authenticated is the encryption context in one order.
+// authenticated returns the encryption context in a canonical order.
 func authenticated(values map[string]string) []byte {
 	var data []byte
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -77,7 +77,7 @@ func invalidCiphertext() error {
 	return &wire.Error{Code: "InvalidCiphertextException", Status: 400}
 }
 
-// keyOf reads the id of the key from a ciphertext.
+// keyOf returns the ID of the key of a ciphertext.
 func keyOf(blob []byte) (string, error) {
 	if len(blob) < 1+16+12+16 || blob[0] != blobVersion {
 		return "", invalidCiphertext()
@@ -116,8 +116,7 @@ func (s *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (out *kms.E
 	return out, err
 }
 
-// unseal decrypts with the key that the ciphertext names, which must be the one
-// that was asked for, if any.
+// unseal decrypts with the ciphertext's key, which must be the requested key, if any.
 func (s *Service) unseal(ctx context.Context, blob []byte, asked *string, values map[string]string) (plaintext []byte, arn string, err error) {
 	id, err := keyOf(blob)
 	if err != nil {

@@ -24,7 +24,7 @@ func tagMap(tags []types.Tag) map[string]string {
 	return m
 }
 
-// checkKind refuses the kinds of keys that the simulator does not have.
+// checkKind rejects unsupported kinds of keys.
 func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.OriginType) error {
 	if spec != "" && spec != types.KeySpecSymmetricDefault || usage != "" && usage != types.KeyUsageTypeEncryptDecrypt ||
 		origin != "" && origin != types.OriginTypeAwsKms {
@@ -36,7 +36,7 @@ func checkKind(spec types.KeySpec, usage types.KeyUsageType, origin types.Origin
 func (s *Service) createKey(ctx context.Context, in *kms.CreateKeyInput) (*kms.CreateKeyOutput, error) {
 	spec := in.KeySpec
 	if spec == "" {
-		spec = types.KeySpec(in.CustomerMasterKeySpec) // as older clients send it
+		spec = types.KeySpec(in.CustomerMasterKeySpec) // older clients send this member
 	}
 	if err := checkKind(spec, in.KeyUsage, in.Origin); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *Service) listKeys(ctx context.Context, in *kms.ListKeysInput) (*kms.Lis
 	return out, nil
 }
 
-// setState moves a key between Enabled and Disabled.
+// setState enables or disables a key.
 func (s *Service) setState(ctx context.Context, id *string, state types.KeyState) error {
 	return s.withKey(ctx, id, func(_ *region, k *key) error {
 		if k.state == types.KeyStatePendingDeletion {
@@ -95,7 +95,7 @@ func (s *Service) disableKey(ctx context.Context, in *kms.DisableKeyInput) (*kms
 	return nil, s.setState(ctx, in.KeyId, types.KeyStateDisabled)
 }
 
-// schedule marks a key for deletion.
+// schedule schedules a key's deletion.
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html
 func (s *Service) schedule(k *key, days int32) error {
 	if days < 7 || days > 30 {
@@ -220,7 +220,7 @@ func (s *Service) listResourceTags(ctx context.Context, in *kms.ListResourceTags
 	})
 }
 
-// addAlias makes an alias of a key. The caller holds the lock.
+// addAlias creates an alias of a key. The caller holds the lock.
 func (s *Service) addAlias(r *region, name string, k *key) error {
 	if !strings.HasPrefix(name, "alias/") || strings.HasPrefix(name, "alias/aws/") || name == "alias/" {
 		return wire.Errorf("InvalidAliasNameException", "Alias must start with the prefix \"alias/\". Please see https://docs.aws.amazon.com/kms/latest/developerguide/kms-alias.html")

@@ -52,7 +52,7 @@ type alias struct {
 	created, updated  time.Time
 }
 
-// New returns the service without keys.
+// New returns a service without keys.
 func New(env *resource.Env) *Service {
 	s := &Service{env: env}
 	s.regions.New = func(p place.Place) *region {
@@ -111,7 +111,7 @@ func validation(format string, args ...any) *wire.Error {
 	return wire.Errorf("ValidationException", format, args...)
 }
 
-// make makes a key with fresh material. The caller holds the lock.
+// make creates a key with new material. The caller holds the lock.
 func (s *Service) make(r *region, manager types.KeyManagerType) *key {
 	k := &key{
 		id: uuid.NewString(), account: r.Account, manager: manager, state: types.KeyStateEnabled,
@@ -125,7 +125,7 @@ func (s *Service) make(r *region, manager types.KeyManagerType) *key {
 	return k
 }
 
-// sweep forgets keys whose deletion is due.
+// sweep deletes keys whose deletion is due.
 func (s *Service) sweep(r *region) {
 	now := s.env.Clock.Now()
 	for id, k := range r.keys {
@@ -137,7 +137,7 @@ func (s *Service) sweep(r *region) {
 	}
 }
 
-// locate takes a key id apart: where it is, and its id or alias.
+// locate splits a key ID into its account and region, and its ID or alias.
 func locate(at place.Place, id string) (place.Place, string) {
 	parts := strings.SplitN(id, ":", 6)
 	if len(parts) != 6 || parts[2] != "kms" {
@@ -166,7 +166,7 @@ func (s *Service) withKeyAt(at place.Place, id string, fn func(*region, *key) er
 		switch {
 		case ok:
 			name = a.target
-		case strings.HasPrefix(name, "alias/aws/"): // made by AWS when first used
+		case strings.HasPrefix(name, "alias/aws/"): // AWS creates it on first use
 			k := s.make(r, types.KeyManagerTypeAws)
 			s.makeAlias(r, name, k.id)
 			name = k.id
@@ -181,7 +181,7 @@ func (s *Service) withKeyAt(at place.Place, id string, fn func(*region, *key) er
 	return fn(r, k)
 }
 
-// usable errs for a key that is disabled or about to be deleted.
+// usable returns an error for a key that is disabled or whose deletion is scheduled.
 func (k *key) usable() error {
 	switch k.state {
 	case types.KeyStateDisabled:
@@ -193,8 +193,8 @@ func (k *key) usable() error {
 	}
 }
 
-// KeyARN returns the ARN of a key that can be used, by its id, ARN or alias, for
-// other simulated services. It errs as KMS does when there is none.
+// KeyARN returns the ARN of a usable key by its ID, ARN or alias, for other simulated services. It
+// returns the errors of KMS.
 func (s *Service) KeyARN(account, regionName, id string) (arn string, err error) {
 	err = s.withKeyAt(place.Place{Account: account, Region: regionName}, id, func(_ *region, k *key) error {
 		arn = k.arn
@@ -220,5 +220,5 @@ func (s *Service) makeAlias(r *region, name, target string) {
 	r.aliases[name] = &alias{name: name, arn: r.ARN(s.partition(), "kms", name), target: target, created: now, updated: now}
 }
 
-// pageSize is how many entries a list answers with.
+// pageSize is the size of a page.
 var pageSize = listing.Size{Standard: 100, Most: 1000}

@@ -1,3 +1,3 @@
-// Package listing cuts what a list operation finds to pages, as the simulated
-// services do whose tokens are the last name of the page before.
+// Package listing splits the results of list operations into pages, for services whose page token
+// is the last name of the previous page.
 package listing

@@ -2,12 +2,12 @@ package listing
 
 import "slices"
 
-// Size is how many entries a page of an operation has: Standard unless the caller
-// asks for another number, of which at most Most count.
+// Size is the size of a page of an operation: Standard unless the caller asks for another number,
+// and never more than Most.
 type Size struct{ Standard, Most int }
 
-// Page sorts names and returns those of one page, with the token of the next one
-// if there is more. The token is the last name of the page before.
+// Page sorts names and returns one page, with the token of the next page if there is one. The token
+// is the last name of the previous page.
 func (s Size) Page(names []string, token *string, asked *int32) (page []string, next *string) {
 	slices.Sort(names)
 	if token != nil && *token != "" {

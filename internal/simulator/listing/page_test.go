@@ -21,8 +21,8 @@ func TestPages(t *testing.T) {
 		{"the caller asks for fewer", "a b c d", "", 1, "a", "a"},
 		{"the caller asks for more than the most", "a b c d", "", 9, "a b c", "c"},
 		{"the next page begins after its token", "a b c d", "b", 0, "c d", ""},
-		{"the token's own name is gone meanwhile", "a c d", "b", 0, "c d", ""},
-		{"all is gone meanwhile", "a", "b", 0, "", ""},
+		{"the token's own name was deleted", "a c d", "b", 0, "c d", ""},
+		{"all names were deleted", "a", "b", 0, "", ""},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			page, next := size.Page(strings.Fields(tc.names), &tc.token, &tc.asked)

@@ -7,61 +7,63 @@ import (
 	"net/netip"
 )
 
-// Spec is an instance that is to boot.
+// Spec describes an instance to boot.
 type Spec struct {
-	// InstanceID, Account, Region and Zone say which instance it is, and where.
+	// InstanceID, Account, Region and Zone identify the instance and its location.
 	InstanceID, Account, Region, Zone string
-	// VPCID and SubnetID are its network; VPCRange is the VPC's CIDR block.
+	// VPCID and SubnetID are its network; VPCRange is the CIDR block of the VPC.
 	VPCID, SubnetID string
 	VPCRange        netip.Prefix
-	// PrivateIP is its address in the subnet, PrivateDNSName the name of that.
+	// PrivateIP is its address in the subnet, PrivateDNSName the DNS name of that address.
 	PrivateIP      netip.Addr
 	PrivateDNSName string
-	// InstanceType, ImageID and Architecture (amd64, arm64) are what it is made of.
+	// InstanceType, ImageID and Architecture (amd64 or arm64) are the instance's hardware and
+	// image.
 	InstanceType, ImageID, Architecture string
-	// UserData is what the instance finds in its metadata, decoded.
+	// UserData is the decoded user data in the instance's metadata.
 	UserData []byte
-	// Metadata serves the instance metadata service, as at 169.254.169.254.
+	// Metadata serves the instance metadata service that an instance reaches at 169.254.169.254.
 	Metadata http.Handler
 }
 
-// Services are what a machine reaches.
+// Services are the services that a machine reaches.
 type Services struct {
 	// AWS serves every API call.
 	AWS http.Handler
-	// Resolve answers a name for a machine of a VPC, as the VPC's resolver does;
-	// nothing for a name that no zone of the VPC has.
+	// Resolve returns the addresses of a name as the resolver of a VPC does. It returns nothing for
+	// a name that no zone of the VPC has.
 	Resolve func(vpcID, name string) []netip.Addr
 }
 
 // Host runs machines. Its methods may be called by many goroutines at once.
 type Host interface { //nolint:interfacebloat // a machine has a power switch, disks and a network: what runs it does all of it
-	// Connect tells the host what its machines reach, before the first boots.
+	// Connect sets the services that machines reach. It is called before the first Boot.
 	Connect(services Services)
-	// Boot starts a machine and returns at once; what the machine does from
-	// there on is its own affair. It errs when the machine cannot be made.
+	// Boot starts a machine and returns at once. It returns an error if the machine cannot be
+	// created; what happens in the machine afterwards is not reported.
 	Boot(spec Spec) error
-	// Terminate ends a machine, as if its power were cut, and returns when it is
-	// gone. A machine that is unknown is gone.
+	// Terminate ends a machine, as if its power were cut, and returns when it has ended. It ignores
+	// unknown machines.
 	Terminate(instanceID string)
-	// Attach makes a volume show up in a machine, as /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol…;
-	// Detach takes it away.
+	// Attach shows a volume to a machine as /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol…;
+	// Detach removes it.
 	Attach(instanceID, volumeID, device string) error
 	Detach(instanceID, volumeID string)
-	// DeleteVolume forgets a volume's data. CopyVolume gives a new volume or snapshot the
-	// data of a volume or snapshot.
+	// DeleteVolume deletes a volume's data. CopyVolume copies the data of a volume or snapshot to a
+	// new volume or snapshot.
 	DeleteVolume(volumeID string)
 	CopyVolume(fromID, toID string) error
 	// Dial connects to a port of a machine, for load balancers.
 	Dial(ctx context.Context, instanceID string, port int) (net.Conn, error)
-	// Serve makes an address reachable from within machines: serve gets each connection. It is how load
-	// balancers, which listen on loopback, are reached. The function it returns ends that.
+	// Serve makes an address reachable from within machines and calls serve with each connection.
+	// Machines reach load balancers, which listen on loopback, through it. The returned function
+	// stops it.
 	Serve(address netip.AddrPort, serve func(net.Conn)) (stop func())
-	// Close ends all machines and removes what they left.
+	// Close ends all machines and removes their files.
 	Close()
 }
 
-// Absent is a host without machines: instances are only entries in a table.
+// Absent is a host that runs no machines: instances exist only in the simulated API.
 type Absent struct{}
 
 var _ Host = Absent{}
@@ -87,7 +89,7 @@ func (Absent) DeleteVolume(string) {}
 // CopyVolume does nothing.
 func (Absent) CopyVolume(string, string) error { return nil }
 
-// Dial is refused: nothing listens.
+// Dial returns an error, because nothing listens.
 func (Absent) Dial(context.Context, string, int) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: net.ErrClosed}
 }

@@ -1,5 +1,6 @@
-// Package nameserver answers DNS questions about simulated names: those that machines ask the resolver of their VPC, and those that
-// programs of the host ask the simulator. It takes a function that finds the addresses of a name and must not know AWS.
+// Package nameserver answers DNS queries for simulated names: queries that machines send to the
+// resolver of their VPC, and queries that programs on the host send to the simulator. It takes a
+// function that returns the addresses of a name. It must not depend on AWS.
 package nameserver
 
 import (
@@ -10,14 +11,16 @@ import (
 	"github.com/miekg/dns"
 )
 
-// ttl is short, in seconds: a replaced etcd member has a new address soon.
+// ttl, in seconds, is short because a replaced etcd member soon has a new address.
 const ttl = 5
 
-// Lookup finds the addresses of a name, which is in lower case and without a final dot; nothing for one that does not exist.
+// Lookup returns the addresses of a name, which is in lower case and has no final dot. It returns
+// nothing for a name that does not exist.
 type Lookup func(name string) []netip.Addr
 
-// Answer answers a question: with addresses, with "no such name", or with nothing where a name has no address of the kind that was asked
-// for. Names are compared without case, and an answer repeats the question's case: https://www.rfc-editor.org/rfc/rfc4343
+// Answer answers a query with addresses, with NXDOMAIN, or with no records if the name has no
+// address of the requested type. Names are compared case-insensitively, and an answer repeats the
+// query's case: https://www.rfc-editor.org/rfc/rfc4343
 func Answer(question *dns.Msg, lookup Lookup) *dns.Msg {
 	reply := new(dns.Msg)
 	reply.SetReply(question)
@@ -42,10 +45,10 @@ func Answer(question *dns.Msg, lookup Lookup) *dns.Msg {
 	return reply
 }
 
-// Serve answers the questions that arrive at a UDP socket until stop, which closes it.
+// Serve answers the queries that arrive at a UDP socket. The returned stop closes the socket.
 func Serve(socket net.PacketConn, lookup Lookup) (stop func()) {
 	server := &dns.Server{PacketConn: socket, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
-		_ = w.WriteMsg(Answer(question, lookup)) // Clients ask again.
+		_ = w.WriteMsg(Answer(question, lookup)) // Clients retry.
 	})}
 	go func() { _ = server.ActivateAndServe() }()
 	return func() { _ = socket.Close() }

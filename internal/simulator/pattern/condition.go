@@ -43,7 +43,7 @@ func parseOperator(name string, argument any) (condition, error) {
 	}
 }
 
-// parseText reads the operators on strings.
+// parseText parses the operators on strings.
 func parseText(name string, argument any) (condition, error) {
 	fold := false
 	if object, ok := argument.(map[string]any); ok && (name == "prefix" || name == "suffix") {
@@ -220,7 +220,7 @@ func parseCIDR(argument any) (condition, error) {
 	}, nil
 }
 
-// wildcard matches * as any run of characters; \* is a star.
+// wildcard matches * to any sequence of characters; \* is a literal asterisk.
 func wildcard(pattern, s string) bool {
 	parts, escaped := []string{""}, false
 	for _, c := range pattern {

@@ -11,8 +11,8 @@ import (
 // Pattern is a parsed event pattern.
 type Pattern struct{ root group }
 
-// group is what one object of a pattern asks for: every field matches, and of
-// each $or at least one alternative does.
+// group is one object of a pattern: every field must match, and at least one alternative of each
+// $or.
 type group struct {
 	fields map[string]field
 	ors    [][]group
@@ -24,8 +24,8 @@ type field struct {
 	conditions []condition
 }
 
-// Parse reads a pattern. It errs on what AWS refuses as an invalid pattern:
-// values that are not lists, unknown operators, empty objects.
+// Parse parses a pattern. It returns an error for patterns that AWS rejects as invalid: values that
+// are not lists, unknown operators, empty objects.
 func Parse(text string) (*Pattern, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
@@ -108,12 +108,12 @@ func parseField(name string, value any) (field, error) {
 	}
 }
 
-// Match reports whether a document, in the shape encoding/json gives it,
-// matches.
+// Match reports whether a document matches. The document has the types that encoding/json decodes
+// to.
 func (p *Pattern) Match(document map[string]any) bool { return p.root.match(document) }
 
-// MayMatch reports whether a document may match of which only some fields are
-// known, all of them at its top: none of those speaks against it.
+// MayMatch reports whether a document of which only some top-level fields are known can match: it
+// returns false if a known field does not match.
 func (p *Pattern) MayMatch(known map[string]any) bool {
 	for name, value := range known {
 		if f, ok := p.root.fields[name]; ok && !f.match(value, true) {
@@ -123,7 +123,7 @@ func (p *Pattern) MayMatch(known map[string]any) bool {
 	return true
 }
 
-// MatchJSON reports whether a JSON object matches; text that is none does not.
+// MatchJSON reports whether a JSON object matches. Text that is not a JSON object does not match.
 func (p *Pattern) MatchJSON(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -155,7 +155,7 @@ func (f field) match(value any, present bool) bool {
 		values = []any{value}
 	}
 	_, isObject := value.(map[string]any)
-	present = present && !isObject // exists works on leaves only
+	present = present && !isObject // exists applies only to leaves
 	for _, c := range f.conditions {
 		if !present || isList && len(values) == 0 {
 			if c(nil, false) {
@@ -170,7 +170,7 @@ func (f field) match(value any, present bool) bool {
 	return false
 }
 
-// matchNested matches an object, or any object of a list.
+// matchNested matches an object, or any object in a list.
 func (f field) matchNested(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -178,7 +178,7 @@ func (f field) matchNested(value any) bool {
 	case []any:
 		return slices.ContainsFunc(v, f.matchNested)
 	default:
-		// The object is not there: only "exists": false can hold below it.
+		// The object is absent: only "exists": false can hold below it.
 		return f.nested.match(nil)
 	}
 }

@@ -93,7 +93,7 @@ func TestMayMatch(t *testing.T) {
 		"nothing is known":                 {nil, true},
 		"what is known fits":               {map[string]any{"source": "aws.ec2", "detail-type": "EC2 Instance State-change Notification"}, true},
 		"one field fits, the other cannot": {map[string]any{"source": "aws.ec2", "detail-type": "EBS Volume Notification"}, false},
-		"nobody asks for the field":        {map[string]any{"region": "eu-central-1"}, true},
+		"a field without a condition":      {map[string]any{"region": "eu-central-1"}, true},
 		"the nested part speaks against":   {map[string]any{"detail": map[string]any{"state": "pending"}}, false},
 	} {
 		if p.MayMatch(c.known) != c.may {

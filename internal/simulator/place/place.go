@@ -1,4 +1,4 @@
-// Package place keeps what the simulator holds apart by account and region.
+// Package place stores the simulator's state separately for each account and region.
 package place
 
 import (
@@ -14,31 +14,30 @@ import (
 // Place is an account and a region.
 type Place struct{ Account, Region string }
 
-// Of returns where a call takes place.
+// Of returns the account and region of a call.
 func Of(ctx context.Context) Place {
 	c := wire.CallFrom(ctx)
 	return Place{Account: c.Account, Region: c.Region}
 }
 
-// OfResource returns where a resource of a stack is.
+// OfResource returns the account and region of a stack's resource.
 func OfResource(r resource.Request) Place { return Place{Account: r.Account, Region: r.Region} }
 
-// ARN returns the ARN of a resource of a service in this place.
+// ARN returns the ARN of a service's resource in this account and region.
 func (p Place) ARN(partition, service, resource string) string {
 	return "arn:" + partition + ":" + service + ":" + p.Region + ":" + p.Account + ":" + resource
 }
 
-// Store holds one T for each place, made when first asked for. The zero value
-// with New set is ready for use.
+// Store holds one T for each account and region, created on first use. Set New before use.
 type Store[T any] struct {
-	// New makes the T of a place.
+	// New creates the T of an account and region.
 	New func(Place) *T
 
 	mu sync.RWMutex
 	at map[Place]*T
 }
 
-// At returns the T of a place.
+// At returns the T of an account and region.
 func (s *Store[T]) At(p Place) *T {
 	s.mu.RLock()
 	t, ok := s.at[p]
@@ -59,7 +58,7 @@ func (s *Store[T]) At(p Place) *T {
 	return t
 }
 
-// All returns every place's T so far, in order of account and region.
+// All returns every T so far, ordered by account and region.
 func (s *Store[T]) All() []*T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

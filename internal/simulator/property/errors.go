@@ -8,9 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// HandlerError turns a service's own error into what a CloudFormation resource
-// handler reports for it; nil stays nil. The sentence names service, status and
-// code as handlers do.
+// HandlerError converts a service's error into the error that a CloudFormation resource handler
+// reports for it; nil stays nil. Like a handler's, the message names service, status and code.
 func HandlerError(service string, err error) error {
 	if err == nil {
 		return nil
@@ -29,9 +28,8 @@ func HandlerError(service string, err error) error {
 	return resource.Errorf(handlerCode(e), "%s (Service: %s, Status Code: %d, Error Code: %s)", e.Message, service, status, e.Code)
 }
 
-// Refusal turns a service's own error into a CloudFormation resource handler's
-// with the service's sentence alone. codes are the handler's codes of the
-// service's; any other is an InvalidRequest.
+// Refusal converts a service's error into a CloudFormation handler's error with only the service's
+// message. codes maps the service's codes to handler codes; any other code becomes InvalidRequest.
 func Refusal(err error, codes map[string]string) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok {
@@ -66,12 +64,12 @@ func handlerCode(e *wire.Error) string {
 	}
 }
 
-// Exists is the error for a resource that is to be made but is there already.
+// Exists is the error for creating a resource that already exists.
 func Exists(resourceType, id string) error {
 	return resource.Errorf(resource.AlreadyExists, "Resource of type '%s' with identifier '%s' already exists.", resourceType, id)
 }
 
-// Missing is the error for a resource that is gone.
+// Missing is the error for a resource that does not exist.
 func Missing(resourceType, id string) error {
 	return resource.Errorf(resource.NotFound, "Resource of type '%s' with identifier '%s' was not found.", resourceType, id)
 }

@@ -1,6 +1,6 @@
-// Package property reads the resolved properties of CloudFormation resources
-// into Go structures, as CloudFormation itself reads them: a number may come as
-// a string, a policy as an object or as its text.
+// Package property decodes the resolved properties of CloudFormation resources into Go structures
+// as leniently as CloudFormation does: a number may be a string, and a policy may be an object or
+// its JSON text.
 package property
 
 import (
@@ -24,9 +24,9 @@ var documentType = reflect.TypeFor[Document]()
 // Tag is an element of a list of tags.
 type Tag struct{ Key, Value string }
 
-// Decode reads properties into v, a pointer to a structure whose fields are
-// called like the properties. Properties without a field are passed over. A
-// value of the wrong type is an InvalidRequest error.
+// Decode decodes properties into v, a pointer to a structure whose fields are named like the
+// properties. It ignores properties without a field. A value of the wrong type is an InvalidRequest
+// error.
 func Decode(properties map[string]any, v any) error {
 	if err := decode(properties, reflect.ValueOf(v).Elem(), ""); err != nil {
 		return resource.Errorf(resource.InvalidRequest, "Properties validation failed: %s", err)
@@ -93,7 +93,7 @@ func decodeStruct(from any, v reflect.Value, path string) error {
 func decodeSlice(from any, v reflect.Value, path string) error {
 	list, ok := from.([]any)
 	if !ok {
-		// CloudFormation takes a single value where a list of one is meant.
+		// CloudFormation accepts a single value for a list of one.
 		list = []any{from}
 	}
 	result := reflect.MakeSlice(v.Type(), len(list), len(list))
@@ -159,8 +159,8 @@ func wrong(path, want string) error {
 	return fmt.Errorf("%s: expected %s", path, want)
 }
 
-// Text returns a scalar as the text that CloudFormation would make of it. It
-// reports false for lists and objects.
+// Text returns a scalar as the text that CloudFormation converts it to. It reports false for lists
+// and objects.
 func Text(value any) (string, bool) {
 	switch t := value.(type) {
 	case string:
@@ -192,8 +192,8 @@ func Tags(stack map[string]string, own []Tag) map[string]string {
 	return tags
 }
 
-// TagList is the inverse of [Tags], sorted, for reading a resource: CloudFormation
-// leaves its own aws: tags out.
+// TagList is the inverse of [Tags], for reading a resource. The list is sorted and omits aws: tags,
+// as CloudFormation does.
 func TagList(tags map[string]string) []any {
 	list := []any{}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -204,8 +204,8 @@ func TagList(tags map[string]string) []any {
 	return list
 }
 
-// OwnTags lists, sorted, the tags that are a resource's own, without those that
-// CloudFormation put there from the stack; nil if there are none.
+// OwnTags returns the sorted tags of a resource without those that CloudFormation added from the
+// stack, or nil if there are none.
 func OwnTags(tags, stack map[string]string) []any {
 	var list []any
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -219,9 +219,8 @@ func OwnTags(tags, stack map[string]string) []any {
 
 const nameAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Name makes a physical name as CloudFormation does for a resource that has
-// none: stack, logical id and twelve random characters, cut to max, ending in
-// the suffix (".fifo").
+// Name generates a physical name as CloudFormation does for a resource without one: stack, logical
+// ID and twelve random characters, cut to limit, with the suffix (".fifo").
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func Name(r resource.Request, limit int, suffix string) string {
 	random := make([]byte, 12)

@@ -59,7 +59,7 @@ func TestDecode(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
-func TestNamesFitAndTellWhereTheyComeFrom(t *testing.T) {
+func TestNamesFitAndContainTheirSource(t *testing.T) {
 	form := regexp.MustCompile(`^[a-z]+-[a-z]+-[0-9A-Za-z]{12}\.fifo$`)
 	rapid.Check(t, func(t *rapid.T) {
 		r := resource.Request{

@@ -7,59 +7,57 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Env is what every simulated service is built from.
+// Env is the shared environment of all simulated services.
 type Env struct {
-	// Clock tells the time to everything in the simulator, so that tests can
-	// step it.
+	// Clock is the only clock of the simulator, so that tests can step it.
 	Clock clock.WithTickerAndDelayedExecution
-	// Partition is the ARN partition, "aws" unless set otherwise.
+	// Partition is the ARN partition. The default is "aws".
 	Partition string
 }
 
-// Request asks a provider to do something to one resource.
+// Request is a request to a provider about one resource.
 type Request struct {
-	// Account and Region say where.
+	// Account and Region locate the resource.
 	Account, Region string
-	// StackID, StackName and LogicalID say for which resource of which stack.
+	// StackID, StackName and LogicalID identify the resource in its stack.
 	StackID, StackName, LogicalID string
 	// Token is unique for this operation on this resource.
 	Token string
 	// PhysicalID names the existing resource for update, delete and read.
 	PhysicalID string
-	// Properties are the resource's properties with all intrinsics resolved,
-	// in the shape that encoding/json would give: map[string]any, []any,
-	// string, bool, float64 or json.Number.
+	// Properties are the resource's properties with all intrinsic functions resolved, in the types
+	// that encoding/json decodes to: map[string]any, []any, string, bool, float64 or json.Number.
 	Properties map[string]any
-	// Previous are the properties of the last successful operation; for updates.
+	// Previous are the properties of the last successful operation; set for updates.
 	Previous map[string]any
-	// Tags are the stack's tags and aws:cloudformation:* tags, to be merged
-	// under the resource's own.
+	// Tags are the stack's tags and its aws:cloudformation:* tags. The resource's own tags take
+	// precedence over them.
 	Tags map[string]string
 }
 
-// Result is what a provider made.
+// Result is the result of a create or update.
 type Result struct {
-	// PhysicalID is what Ref returns.
+	// PhysicalID is the value that Ref returns.
 	PhysicalID string
-	// Attributes are what GetAtt returns, by attribute name; nested ones by
-	// their dotted name ("Endpoint.Address").
+	// Attributes are the values that GetAtt returns, by attribute name; nested ones by dotted name
+	// ("Endpoint.Address").
 	Attributes map[string]any
 }
 
-// Provider makes, changes and removes the resources of one CloudFormation type.
-// Errors are of type [*Error].
+// Provider creates, updates, deletes and reads the resources of one CloudFormation type. Errors are
+// of type [*Error].
 type Provider interface {
-	// Create makes the resource. An existing one of the same name is an
-	// AlreadyExists error.
+	// Create creates the resource. It returns an AlreadyExists error if one of the same name
+	// exists.
 	Create(ctx context.Context, r Request) (Result, error)
-	// Update changes the resource in place. Create-only properties do not
-	// reach it: the engine replaces the resource instead.
+	// Update changes the resource in place. Changes of create-only properties never get here,
+	// because the engine replaces the resource.
 	Update(ctx context.Context, r Request) (Result, error)
-	// Delete removes the resource; a resource that is gone is a NotFound
-	// error, which the engine takes for success.
+	// Delete deletes the resource. It returns a NotFound error if the resource does not exist,
+	// which the engine treats as success.
 	Delete(ctx context.Context, r Request) error
-	// Read returns the resource's live properties, for drift detection and
-	// import; NotFound when it is gone.
+	// Read returns the resource's live properties, for drift detection and import. It returns a
+	// NotFound error if the resource does not exist.
 	Read(ctx context.Context, r Request) (map[string]any, error)
 }
 
@@ -81,11 +79,11 @@ const (
 	UnauthorizedTagged = "UnauthorizedTaggingOperation"
 )
 
-// Error is why a provider refused.
+// Error is a provider's error.
 type Error struct {
 	// Code is one of the handler error codes.
 	Code string
-	// Message is the service's own sentence.
+	// Message is the service's own message.
 	Message string
 }
 

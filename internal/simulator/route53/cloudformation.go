@@ -20,7 +20,7 @@ const (
 	groupType  = "AWS::Route53::RecordSetGroup"
 )
 
-// Providers returns the CloudFormation types that Route 53 backs.
+// Providers returns the providers of the CloudFormation types for Route 53.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{zoneType: zoneProvider{s}, recordType: recordProvider{s}, groupType: groupProvider{s}}
 }
@@ -63,7 +63,7 @@ func zoneResult(z *zone) resource.Result {
 
 type zoneProvider struct{ s *Service }
 
-// Create makes a zone, private if the template names VPCs.
+// Create creates a zone, which is private if the template names VPCs.
 func (p zoneProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeZone(r)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p zoneProvider) Update(_ context.Context, r resource.Request) (resource.Re
 	return zoneResult(z), nil
 }
 
-// Delete removes an empty zone.
+// Delete deletes an empty zone.
 func (p zoneProvider) Delete(_ context.Context, r resource.Request) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -131,7 +131,7 @@ func (p zoneProvider) Read(_ context.Context, r resource.Request) (map[string]an
 	}
 	properties := map[string]any{"Name": strings.TrimSuffix(z.name, ".")}
 	if name, _ := r.Properties["Name"].(string); fqdn(name) == z.name {
-		properties["Name"] = name // as the template spells it
+		properties["Name"] = name // in the template's spelling
 	}
 	if z.comment != "" {
 		properties["HostedZoneConfig"] = map[string]any{"Comment": z.comment}
@@ -149,7 +149,7 @@ func (p zoneProvider) Read(_ context.Context, r resource.Request) (map[string]an
 	return properties, nil
 }
 
-// recordProperties are those of a record set, alone and in a group.
+// recordProperties are the properties of a record set, alone or in a group.
 type recordProperties struct {
 	HostedZoneId, HostedZoneName, Name, Type, TTL string //nolint:revive // the properties' names
 	ResourceRecords                               []string
@@ -191,8 +191,7 @@ func (p *recordProperties) set() (*types.ResourceRecordSet, error) {
 	return set, nil
 }
 
-// zoneOf finds the zone that a template names by id, or by the name that only
-// one of the account's zones has.
+// zoneOf returns the zone that a template names by its ID or unique name.
 func (s *Service) zoneOf(account, id, name string) (*zone, error) {
 	if id != "" {
 		return s.find(account, &id)
@@ -213,8 +212,8 @@ func (s *Service) zoneOf(account, id, name string) (*zone, error) {
 	return found, nil
 }
 
-// apply makes a zone's records go from before to now: what is gone is deleted,
-// what is new is created, what is in both is overwritten.
+// replace changes a zone's records from before to now: it deletes those only in before, creates
+// those only in now, and overwrites those in both.
 func (s *Service) replace(z *zone, before, now []recordProperties) error {
 	var changes []types.Change
 	kept := map[key]bool{}
@@ -260,7 +259,7 @@ func recordResult(p *recordProperties) resource.Result {
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{"Id": name}}
 }
 
-// Create makes a record set, which must not be there.
+// Create creates a record set, which must not exist.
 func (p recordProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, nil)
 }
@@ -291,7 +290,7 @@ func (p recordProvider) put(r resource.Request, before []recordProperties) (reso
 	return recordResult(&now), nil
 }
 
-// Delete removes a record set, whatever it says by now.
+// Delete deletes a record set, also if its values have changed.
 func (p recordProvider) Delete(_ context.Context, r resource.Request) error {
 	var now recordProperties
 	if err := property.Decode(r.Properties, &now); err != nil {
@@ -331,7 +330,7 @@ func (p recordProvider) Read(_ context.Context, r resource.Request) (map[string]
 	return properties, nil
 }
 
-// properties are a record set's as the template spells its name.
+// properties returns a record set's properties, with the name in the template's spelling.
 func (x *record) properties(p *recordProperties) map[string]any {
 	properties := map[string]any{"Name": p.Name, "Type": x.kind}
 	if x.alias != nil {
@@ -353,7 +352,7 @@ type groupProperties struct {
 	RecordSets                            []recordProperties
 }
 
-// zone finds the group's zone: its own, or that of its first record set.
+// zone returns the group's zone: its own, or that of its first record set.
 func (p *groupProperties) zone(s *Service, account string) (*zone, error) {
 	id, name := p.HostedZoneId, p.HostedZoneName
 	if id == "" && name == "" && len(p.RecordSets) > 0 {
@@ -369,13 +368,13 @@ func (p *groupProperties) zone(s *Service, account string) (*zone, error) {
 
 type groupProvider struct{ s *Service }
 
-// Create makes the record sets of a group, all or none.
+// Create creates the record sets of a group, all or none.
 func (p groupProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	r.PhysicalID = property.Name(r, 128, "")
 	return p.put(r, nil)
 }
 
-// Update makes them others.
+// Update changes the record sets of a group.
 func (p groupProvider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	var before groupProperties
 	if err := property.Decode(r.Previous, &before); err != nil {
@@ -401,7 +400,7 @@ func (p groupProvider) put(r resource.Request, before []recordProperties) (resou
 	return resource.Result{PhysicalID: r.PhysicalID, Attributes: map[string]any{"Id": r.PhysicalID}}, nil
 }
 
-// Delete removes those of the record sets that are still there.
+// Delete deletes the record sets that still exist.
 func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
 	var now groupProperties
 	if err := property.Decode(r.Properties, &now); err != nil {
@@ -416,7 +415,7 @@ func (p groupProvider) Delete(_ context.Context, r resource.Request) error {
 	return handled(p.s.replace(z, now.RecordSets, nil))
 }
 
-// Read returns a group's properties, with the record sets that are there.
+// Read returns a group's properties, with the existing record sets.
 func (p groupProvider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	var now groupProperties
 	if err := property.Decode(r.Properties, &now); err != nil {

@@ -17,7 +17,7 @@ import (
 
 const maxBody = 1 << 20
 
-// routes returns what serves the REST API, and the operations by pattern.
+// routes returns the handler of the REST API, and the operations by pattern.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_Operations_Amazon_Route_53.html
 func (s *Service) routes() (*http.ServeMux, map[string]string) {
 	mux := http.NewServeMux()
@@ -95,8 +95,8 @@ func count(req *http.Request) *int32 {
 	return aws.Int32(int32(n))
 }
 
-// serve makes an operation of a function on the SDK's types: the body is decoded
-// into the input, fill adds what path and query say.
+// serve makes an operation from a function on the SDK's types: it decodes the body into the input,
+// and fill adds the parameters in path and query.
 func serve[I, O any](s *Service, status int, fn func(account string, in *I) (*O, error), fill func(*http.Request, *I)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		in := new(I)
@@ -128,7 +128,7 @@ func serve[I, O any](s *Service, status int, fn func(account string, in *I) (*O,
 			header.Set("Location", f.Elem().String())
 		}
 		w.WriteHeader(max(status, http.StatusOK))
-		_, _ = w.Write(body.Bytes()) // there is no one to be told
+		_, _ = w.Write(body.Bytes()) // a write fails only if the client has disconnected
 	}
 }
 

@@ -16,18 +16,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// recordPage is how many record sets a list answers with at most.
+// recordPage is the maximum number of record sets in a page.
 const recordPage = 300
 
-// invalidBatch is the error of a change that cannot be; AWS puts the reason in
-// brackets.
+// invalidBatch returns the error for an invalid change; AWS puts the reason in brackets.
 func invalidBatch(format string, args ...any) *wire.Error {
 	return wire.Errorf("InvalidChangeBatch", "[%s]", fmt.Sprintf(format, args...))
 }
 
 func (k key) String() string { return fmt.Sprintf("[name='%s', type='%s']", k.name, k.kind) }
 
-// routed names the members of a record set that give it several answers.
+// routed returns a member of a record set that configures a routing policy or a health check, if
+// any.
 func routed(set *types.ResourceRecordSet) string {
 	for member, given := range map[string]bool{
 		"SetIdentifier": set.SetIdentifier != nil, "Weight": set.Weight != nil, "Failover": set.Failover != "", "Region": set.Region != "",
@@ -41,7 +41,7 @@ func routed(set *types.ResourceRecordSet) string {
 	return ""
 }
 
-// recordOf reads a record set and holds it against the rules for its kind.
+// recordOf validates a record set by the rules for its kind and converts it.
 func recordOf(set *types.ResourceRecordSet, action string) (*record, error) {
 	if member := routed(set); member != "" {
 		return nil, unsupported(member)
@@ -130,7 +130,7 @@ func (s *Service) change(z *zone, records map[key]*record, c *types.Change) erro
 	return nil
 }
 
-// permitted holds a record set against the others of its zone.
+// permitted validates a record set against the others of its zone.
 func (s *Service) permitted(z *zone, records map[key]*record, x *record) error {
 	if x.kind == "CNAME" && x.name == z.name {
 		return invalidBatch("RRSet of type CNAME with DNS name %s is not permitted at apex in zone %s", x.name, z.name)
@@ -159,7 +159,7 @@ func (s *Service) permitted(z *zone, records map[key]*record, x *record) error {
 	return nil
 }
 
-// same reports whether two record sets say the same.
+// same reports whether two record sets have the same values.
 func (x *record) same(o *record) bool {
 	if (x.alias == nil) != (o.alias == nil) {
 		return false
@@ -170,7 +170,7 @@ func (x *record) same(o *record) bool {
 	return x.ttl == o.ttl && slices.Equal(slices.Sorted(slices.Values(x.values)), slices.Sorted(slices.Values(o.values)))
 }
 
-// apply makes changes, all or none.
+// apply applies changes, all or none.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_ChangeResourceRecordSets.html
 func (s *Service) apply(z *zone, changes []types.Change) error {
 	if len(changes) == 0 {
@@ -212,8 +212,7 @@ func (x *record) describe() types.ResourceRecordSet {
 	return d
 }
 
-// compareNames orders names as Route 53 lists them: by their labels from the
-// last to the first.
+// compareNames orders names as Route 53 does: by their labels from the last to the first.
 func compareNames(a, b string) int {
 	return slices.Compare(labels(a), labels(b))
 }
@@ -250,7 +249,7 @@ func (s *Service) listRecords(account string, in *route53.ListResourceRecordSets
 	return out, nil
 }
 
-// parseTTL reads a time to live, which templates have as text.
+// parseTTL parses a TTL, which templates contain as text.
 func parseTTL(text string) (int64, error) {
 	ttl, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ttl < 0 || ttl > 2147483647 {

@@ -8,14 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// maxHops is how many CNAMEs and aliases the resolver follows.
+// maxHops is the maximum number of CNAMEs and aliases that the resolver follows.
 const maxHops = 8
 
-// Resolve answers a name as the resolver of a VPC does: from the private zones of
-// the VPC, if its attributes allow those, from public zones, and with the addresses
-// of load balancers. Where a private zone has the name's domain, public zones are
-// not asked. Nothing comes back for an unknown name. Without a VPC it
-// answers as a resolver on the internet does.
+// Resolve resolves a name as the resolver of a VPC does: from the private zones of the VPC, if its
+// attributes enable them, from public zones, and to the addresses of load balancers. If a private
+// zone contains the name's domain, public zones are not used. It returns nothing for an unknown
+// name. Without a VPC it resolves as a resolver on the internet does.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zone-private-considerations.html
 func (s *Service) Resolve(vpcID, name string) []netip.Addr {
 	s.mu.RLock()
@@ -56,8 +55,8 @@ func (s *Service) resolve(vpcID, name string, hops int) []netip.Addr {
 	return slices.Compact(found)
 }
 
-// zoneFor returns the zone that answers for a name: the private one of the VPC
-// with the longest matching name, or else the public one.
+// zoneFor returns the zone that is authoritative for a name: the private zone of the VPC with the
+// longest matching name, or else the public one.
 func (s *Service) zoneFor(vpcID, name string) *zone {
 	var private, public *zone
 	longer := func(z, than *zone) bool { return than == nil || len(z.name) > len(than.name) }
@@ -78,8 +77,8 @@ func (s *Service) zoneFor(vpcID, name string) *zone {
 	return public
 }
 
-// visible reports whether a VPC sees a private zone: it is associated with it, and
-// both enableDnsHostnames and enableDnsSupport are true.
+// visible reports whether a VPC uses a private zone: the VPC is associated with it, and both
+// enableDnsHostnames and enableDnsSupport are true.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/hosted-zone-private-considerations.html
 func (s *Service) visible(z *zone, vpcID string) bool {
 	for _, v := range z.vpcs {
@@ -92,14 +91,14 @@ func (s *Service) visible(z *zone, vpcID string) bool {
 	return false
 }
 
-// lookup returns a record set by its name, or else by the nearest wildcard.
+// lookup returns a record set by its name, or else by the closest wildcard.
 func (z *zone) lookup(name, kind string) *record {
 	if x, ok := z.records[key{name, kind}]; ok {
 		return x
 	}
 	for k := range z.records {
 		if k.name == name {
-			return nil // a name that exists hides wildcards
+			return nil // an existing name hides wildcards
 		}
 	}
 	for rest := name; rest != z.name; {

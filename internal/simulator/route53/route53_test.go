@@ -21,10 +21,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire/wiretest"
 )
 
-// networks is which VPCs there are.
+// networks are the existing VPCs.
 type networks map[string]vpc.VPC
 
-// VPC returns one of them, in any account and region.
+// VPC returns a VPC in any account and region.
 func (n networks) VPC(_, _, id string) (vpc.VPC, bool) {
 	v, ok := n[id]
 	return v, ok
@@ -153,7 +153,7 @@ func TestZones(t *testing.T) {
 	wiretest.WantCode(t, err, "NoSuchHostedZone")
 }
 
-func TestChangesAreAllOrNone(t *testing.T) {
+func TestChangesAreAtomic(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	create, upsert, remove := types.ChangeActionCreate, types.ChangeActionUpsert, types.ChangeActionDelete
@@ -200,7 +200,7 @@ func TestChangesAreAllOrNone(t *testing.T) {
 	}
 }
 
-func TestAChangeTakesItsTime(t *testing.T) {
+func TestChangePropagatesAfterDelay(t *testing.T) {
 	w := start(t)
 	z := w.zone("demo.internal", "vpc-1")
 	out, err := w.ChangeResourceRecordSets(t.Context(), &awsroute53.ChangeResourceRecordSetsInput{
@@ -241,7 +241,7 @@ func TestTags(t *testing.T) {
 func TestResolve(t *testing.T) {
 	w := start(t)
 	public, private, deep := w.zone("example.com", ""), w.zone("demo.example.com", "vpc-1"), w.zone("x.demo.example.com", "vpc-2")
-	w.zone("blind.example.com", "vpc-3") // its attributes do not allow private zones
+	w.zone("blind.example.com", "vpc-3") // its attributes disable private zones
 	up := types.ChangeActionUpsert
 	for _, err := range []error{
 		w.change(public, change(up, "www.example.com", types.RRTypeA, "192.0.2.1"), change(up, "*.example.com", types.RRTypeA, "192.0.2.9"),
@@ -268,7 +268,7 @@ func TestResolve(t *testing.T) {
 		{"a wildcard", "vpc-1", "anything.example.com", "192.0.2.9"},
 		{"the zone of a VPC whose attributes forbid it", "vpc-3", "b.blind.example.com", "192.0.2.9"},
 		{"the longest zone that the VPC sees", "vpc-2", "b.x.demo.example.com", "10.0.1.1"},
-		{"a name of nobody", "vpc-1", "example.net", ""},
+		{"an unknown name", "vpc-1", "example.net", ""},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			got := ""

@@ -20,12 +20,12 @@ import (
 
 const namespace = "https://route53.amazonaws.com/doc/2013-04-01/"
 
-// VPCs finds the VPCs that private zones are for.
+// VPCs provides the VPCs of private zones.
 type VPCs interface {
 	VPC(account, region, id string) (vpc.VPC, bool)
 }
 
-// Service is the simulated Route 53 of all accounts; it knows no regions.
+// Service is the simulated Route 53 of all accounts. It has no regions.
 type Service struct {
 	env         *resource.Env
 	vpcs        VPCs
@@ -38,21 +38,21 @@ type Service struct {
 	changes map[string]*change
 }
 
-// Option changes the service.
+// Option configures the service.
 type Option func(*Service)
 
-// WithPropagation says how long a change is PENDING; no time unless set.
+// WithPropagation sets how long a change is PENDING. The default is no time.
 func WithPropagation(d time.Duration) Option {
 	return func(s *Service) { s.propagation = d }
 }
 
-// WithBalancers says how the names of load balancers are resolved, which are in
-// zones of AWS's own; they are not unless set.
+// WithBalancers sets the resolver of load balancers' names, which are in AWS's own zones. By
+// default they do not resolve.
 func WithBalancers(resolve func(name string) []netip.Addr) Option {
 	return func(s *Service) { s.balancers = resolve }
 }
 
-// New returns the service without zones.
+// New returns a service without zones.
 func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 	s := &Service{env: env, vpcs: vpcs, zones: map[string]*zone{}, changes: map[string]*change{}}
 	for _, option := range options {
@@ -85,8 +85,7 @@ func New(env *resource.Env, vpcs VPCs, options ...Option) *Service {
 	return s
 }
 
-// trimmed returns the request without a slash at the path's end, which older
-// clients send.
+// trimmed returns the request without a trailing slash in the path, which older clients send.
 func trimmed(req *http.Request) *http.Request {
 	if !strings.HasSuffix(req.URL.Path, "/") {
 		return req
@@ -110,7 +109,7 @@ type zone struct {
 	servers                               []string
 }
 
-// key is what a zone has at most one record set of.
+// key identifies a record set in a zone.
 type key struct{ name, kind string }
 
 // record is a record set: values, or the alias of another name.
@@ -127,15 +126,15 @@ type change struct {
 	submitted            time.Time
 }
 
-// fqdn is a name as Route 53 keeps it: in lower case with a dot at its end, and
-// with its odd characters as octal codes.
+// fqdn returns a name in Route 53's form: in lower case, with a final dot, and with special
+// characters as octal codes.
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DomainNameFormat.html
 func fqdn(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, ".")) + "."
 	return strings.ReplaceAll(name, "*", `\052`)
 }
 
-// trimID takes the kind off an id: /hostedzone/Z1 is Z1.
+// trimID removes the kind from an ID: /hostedzone/Z1 becomes Z1.
 func trimID(id *string) string {
 	s := aws.ToString(id)
 	return s[strings.LastIndexByte(s, '/')+1:]
@@ -150,7 +149,7 @@ func (s *Service) find(account string, id *string) (*zone, error) {
 	return z, nil
 }
 
-// sorted returns an account's zones by id.
+// sorted returns an account's zones ordered by ID.
 func (s *Service) sorted(account string) []*zone {
 	var list []*zone
 	for _, z := range s.zones {
@@ -162,7 +161,7 @@ func (s *Service) sorted(account string) []*zone {
 	return list
 }
 
-// submit notes a change and describes it as pending.
+// submit records a change and returns it as pending.
 func (s *Service) submit(account, comment string) *types.ChangeInfo {
 	c := &change{id: "C" + wire.RandomID(20), account: account, comment: comment, submitted: s.env.Clock.Now()}
 	for id, old := range s.changes {
@@ -194,8 +193,8 @@ func unsupported(member string) *wire.Error {
 	return invalidInput("The simulator does not support %s.", member)
 }
 
-// Zones returns how many zones and record sets of its users an account has, for
-// comparing what is left with what was.
+// Zones returns the numbers of zones and record sets that users of an account created, so that
+// tests can detect leftovers.
 func (s *Service) Zones(account string) (zones, records int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

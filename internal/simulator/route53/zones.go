@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// pageSize is how many entries a list answers with at most.
+// pageSize is the maximum number of entries in a page.
 const pageSize = 100
 
 func (s *Service) createHostedZone(account string, in *route53.CreateHostedZoneInput) (*route53.CreateHostedZoneOutput, error) {
@@ -47,8 +47,7 @@ func (s *Service) createHostedZone(account string, in *route53.CreateHostedZoneI
 	return out, nil
 }
 
-// addZone makes a zone with the records that every zone has. One with VPCs is
-// private.
+// addZone creates a zone with the records that every zone has. A zone with VPCs is private.
 func (s *Service) addZone(z *zone) error {
 	if z.name = fqdn(z.name); z.name == "." || len(z.name) > 255 {
 		return wire.Errorf("InvalidDomainName", "The domain name %s is not valid", z.name)
@@ -77,8 +76,8 @@ func (s *Service) addZone(z *zone) error {
 	return nil
 }
 
-// checkVPC errs if a zone cannot be for a VPC: it is not there, or has another
-// zone of the same name.
+// checkVPC returns an error if a zone cannot be associated with a VPC, because the VPC does not
+// exist or has another zone with the same name.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_AssociateVPCWithHostedZone.html
 func (s *Service) checkVPC(z *zone, v types.VPC) error {
 	if _, ok := s.vpcs.VPC(z.account, string(v.VPCRegion), aws.ToString(v.VPCId)); !ok {
@@ -92,7 +91,7 @@ func (s *Service) checkVPC(z *zone, v types.VPC) error {
 	return nil
 }
 
-// has reports whether a zone is for a VPC.
+// has reports whether a zone is associated with a VPC.
 func (z *zone) has(vpcID string) bool {
 	return slices.ContainsFunc(z.vpcs, func(v types.VPC) bool { return aws.ToString(v.VPCId) == vpcID })
 }
@@ -121,7 +120,8 @@ func (s *Service) getHostedZone(account string, in *route53.GetHostedZoneInput) 
 	return out, nil
 }
 
-// getDNSSEC says that a zone is not signed: the simulator signs none. Of private zones AWS refuses to say anything.
+// getDNSSEC reports that a zone is not signed, because the simulator signs none. For private zones
+// it returns AWS's error.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_GetDNSSEC.html and
 // https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/dns-configuring-dnssec.html
 func (s *Service) getDNSSEC(account string, in *route53.GetDNSSECInput) (*route53.GetDNSSECOutput, error) {
@@ -135,7 +135,7 @@ func (s *Service) getDNSSEC(account string, in *route53.GetDNSSECInput) (*route5
 	return &route53.GetDNSSECOutput{KeySigningKeys: []types.KeySigningKey{}, Status: &types.DNSSECStatus{ServeSignature: aws.String("NOT_SIGNING")}}, nil
 }
 
-// removeZone deletes a zone that has no records but those every zone has.
+// removeZone deletes a zone that only contains the records that every zone has.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
 func (s *Service) removeZone(z *zone) error {
 	if len(z.records) > 2 {
@@ -285,7 +285,7 @@ func (s *Service) getChange(account string, in *route53.GetChangeInput) (*route5
 	return &route53.GetChangeOutput{ChangeInfo: s.describeChange(c)}, nil
 }
 
-// tagged finds what tags are asked of: zones have some, health checks there are none.
+// tagged returns the zone of a request about tags. There are no health checks.
 func (s *Service) tagged(account string, kind types.TagResourceType, id *string) (*zone, error) {
 	if kind == types.TagResourceTypeHealthcheck {
 		return nil, wire.Errorf("NoSuchHealthCheck", "No health check found with ID: %s", trimID(id)).WithStatus(http.StatusNotFound)

@@ -19,8 +19,8 @@ func publicAccessBlock(blockACLs, ignoreACLs, blockPolicy, restrict bool) *node 
 		leaf("BlockPublicPolicy", text[blockPolicy]), leaf("RestrictPublicBuckets", text[restrict]))
 }
 
-// blocks reports whether one of the public access blocks is on, for the bucket or its account: the most restrictive
-// combination counts. Policies that a bucket has already stay.
+// blocks reports whether a public access block is enabled for the bucket or its account: the most
+// restrictive combination applies. Existing policies of a bucket stay.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html
 func (k *bucket) blocks(setting string) bool {
 	return k.configuration["publicAccessBlock"].at(setting) == "true" || k.accounts[k.account].at(setting) == "true"
@@ -58,8 +58,7 @@ func (b *Buckets) deleteAccountBlock(r *request) error {
 	return r.noContent()
 }
 
-// ownership returns the bucket's object ownership; without controls it is the
-// writer's.
+// ownership returns the bucket's object ownership. Without ownership controls it is ObjectWriter.
 func (k *bucket) ownership() string {
 	if o := k.configuration["ownershipControls"].at("Rule", "ObjectOwnership"); o != "" {
 		return o
@@ -67,7 +66,7 @@ func (k *bucket) ownership() string {
 	return "ObjectWriter"
 }
 
-// The canned ACLs and what they grant to whom besides the owner:
+// The canned ACLs and their grants besides the owner's:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl
 var cannedGrants = map[string][][2]string{
 	"private": {}, "bucket-owner-full-control": {}, "bucket-owner-read": {}, "aws-exec-read": {},
@@ -83,7 +82,7 @@ const (
 	logDelivery        = "http://acs.amazonaws.com/groups/s3/LogDelivery"
 )
 
-// grantList makes the AccessControlList of a canned ACL.
+// grantList returns the AccessControlList of a canned ACL.
 func grantList(account, canned string) *node {
 	owner := &node{name: "Grantee", kind: "CanonicalUser", children: []*node{leaf("ID", canonicalID(account))}}
 	list := element("AccessControlList", element("Grant", owner, leaf("Permission", "FULL_CONTROL")))
@@ -94,7 +93,7 @@ func grantList(account, canned string) *node {
 	return list
 }
 
-// isPublicList reports whether an ACL grants anything to everybody.
+// isPublicList reports whether an ACL grants anything to everyone.
 func isPublicList(list *node) bool {
 	return slices.ContainsFunc(list.all("Grant"), func(g *node) bool {
 		uri := g.at("Grantee", "URI")
@@ -102,8 +101,8 @@ func isPublicList(list *node) bool {
 	})
 }
 
-// ownerOnly reports whether an ACL grants full control to the owner and nothing
-// else, which is what a bucket without ACLs accepts.
+// ownerOnly reports whether an ACL only grants full control to the owner, which is the only ACL
+// that a bucket without ACLs accepts.
 func ownerOnly(account string, list *node) bool {
 	grants := list.all("Grant")
 	return len(grants) == 1 && grants[0].at("Grantee", "ID") == canonicalID(account) && grants[0].at("Permission") == "FULL_CONTROL"
@@ -117,8 +116,7 @@ func (k *bucket) acl() *node {
 	return grantList(k.account, "private")
 }
 
-// setACL gives the bucket an ACL, where its ownership and its public access
-// block allow that.
+// setACL sets the bucket's ACL if its ownership and its public access block allow that.
 func (k *bucket) setACL(canned string, list *node) error {
 	if canned != "" {
 		if _, known := cannedGrants[canned]; !known {
@@ -136,8 +134,7 @@ func (k *bucket) setACL(canned string, list *node) error {
 	return nil
 }
 
-// checkNewACL refuses an ACL in the request that creates a bucket, as
-// CreateBucket does:
+// checkNewACL returns the errors of CreateBucket about an ACL in the request:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
 func (k *bucket) checkNewACL(canned string) error {
 	if k.ownership() == bucketOwnerEnforced && len(cannedGrants[canned]) > 0 {
@@ -149,7 +146,7 @@ func (k *bucket) checkNewACL(canned string) error {
 	return nil
 }
 
-// policyDocument is what the simulator reads of a bucket policy.
+// policyDocument holds the parts of a bucket policy that the simulator evaluates.
 type policyDocument struct {
 	Version   string
 	Statement statements
@@ -164,10 +161,10 @@ type statement struct {
 	Condition         map[string]any
 }
 
-// statements may be one statement or a list of them.
+// statements is one statement or a list of them.
 type statements []statement
 
-// UnmarshalJSON reads one statement or a list.
+// UnmarshalJSON accepts one statement or a list.
 func (s *statements) UnmarshalJSON(data []byte) error {
 	var list []statement
 	if json.Unmarshal(data, &list) == nil {
@@ -201,8 +198,7 @@ func parsePolicy(text string) (*policyDocument, error) {
 	return p, nil
 }
 
-// setPolicy gives the bucket a policy, unless it is public and public policies
-// are blocked.
+// setPolicy sets the bucket's policy, unless it is public and public policies are blocked.
 func (k *bucket) setPolicy(arn, text string) error {
 	p, err := parsePolicy(text)
 	if err != nil {
@@ -222,8 +218,7 @@ func (k *bucket) setPolicy(arn, text string) error {
 	return nil
 }
 
-// isPublic reports whether the policy allows something to everybody without a
-// condition:
+// isPublic reports whether the policy allows anything to everyone without a condition:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html#access-control-block-public-access-policy-status
 func (p *policyDocument) isPublic() bool {
 	return slices.ContainsFunc(p.Statement, func(s statement) bool {
@@ -231,9 +226,9 @@ func (p *policyDocument) isPublic() bool {
 	})
 }
 
-// allows evaluates the policy for an account, or for nobody in particular if
-// account is empty. Statements with conditions do not allow anything, and deny
-// always: the simulator does not evaluate conditions.
+// allows evaluates the policy for an account, or for anonymous callers if account is empty. The
+// simulator does not evaluate conditions: a statement with a condition never allows and always
+// denies.
 func (p *policyDocument) allows(account, action, resource string) bool {
 	allowed := false
 	for _, s := range p.Statement {
@@ -261,7 +256,7 @@ func (s *statement) isAbout(account, action, resource string) bool {
 	return slices.ContainsFunc(texts(s.Action), matches(action)) && slices.ContainsFunc(texts(s.Resource), matches(resource))
 }
 
-// principals returns "*", account ids and ARNs.
+// principals returns "*", account IDs and ARNs.
 func principals(v any) []string {
 	if m, ok := v.(map[string]any); ok {
 		return texts(m["AWS"])
@@ -269,7 +264,7 @@ func principals(v any) []string {
 	return texts(v)
 }
 
-// texts returns a string or a list of strings as a list.
+// texts converts a string or a list of strings to a list.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -286,15 +281,15 @@ func texts(v any) []string {
 	return nil
 }
 
-// glob matches * and ?, which may stand for slashes too.
+// glob matches * and ?, which also match slashes.
 func glob(pattern, subject string) bool {
 	hide := strings.NewReplacer("/", "\x00", "[", "\x01", "\\", "\x02")
 	matched, err := path.Match(hide.Replace(pattern), hide.Replace(subject))
 	return err == nil && matched
 }
 
-// mayDo reports whether the caller may do something to the bucket: its own
-// account may, others by the policy, and everybody may read by a public ACL.
+// mayDo reports whether the caller may make the request: the bucket's account may, others if the
+// policy allows it, and everyone may read if the ACL is public.
 func (b *Buckets) mayDo(r *request, k *bucket) bool {
 	caller := r.call.Account
 	if r.anonymous {
@@ -327,7 +322,7 @@ func (b *Buckets) mayReadByACL(r *request, k *bucket) bool {
 	return false
 }
 
-// actionOf is the permission that an operation needs, where it is not its name:
+// actionOf returns the permission for an operation if its name differs:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
 func actionOf(operation string) string {
 	action, renamed := map[string]string{

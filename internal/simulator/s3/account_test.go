@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// control sends a request about the block public access settings of an account, as S3 Control takes them.
+// control sends a request about the block public access settings of an account in the form of S3
+// Control.
 func (w *suite) control(caller, method, body string) (status int, answer string) {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, w.url+"/v20180820/configuration/publicAccessBlock", strings.NewReader(body))
@@ -28,9 +29,9 @@ func (w *suite) control(caller, method, body string) (status int, answer string)
 	return response.StatusCode, read(w.t, io.NopCloser(response.Body))
 }
 
-// Where the account blocks public policies, S3 refuses them on every bucket, whatever the bucket's own settings are, and keeps those that
-// there are.
-func TestPublicPoliciesAreRefusedWhereTheAccountBlocksThem(t *testing.T) {
+// If the account blocks public policies, S3 refuses them on every bucket, regardless of the
+// bucket's own settings, and keeps existing ones.
+func TestPublicPoliciesAreRefusedIfAccountBlocksThem(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	public := &s3.PutBucketPolicyInput{Bucket: things, Policy: aws.String(

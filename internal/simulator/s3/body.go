@@ -39,7 +39,7 @@ var algorithms = map[string]func() hash.Hash{
 // checksumOf returns a checksum in base64.
 func checksumOf(algorithm string, data []byte) string {
 	h := algorithms[algorithm]()
-	_, _ = h.Write(data) // a hash does not fail
+	_, _ = h.Write(data) // a hash returns no error
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
@@ -53,7 +53,7 @@ func md5Of(data []byte) []byte {
 	return sum[:]
 }
 
-// decodeBody takes aws-chunked framing away and checks length and checksums:
+// decodeBody removes aws-chunked framing and checks length and checksums:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
 func (r *request) decodeBody() error {
 	trailer := http.Header{}
@@ -94,7 +94,7 @@ func (r *request) decodeBody() error {
 	return nil
 }
 
-// checkAlgorithm refuses checksums that the simulator cannot compute.
+// checkAlgorithm rejects checksums that the simulator cannot compute.
 func (r *request) checkAlgorithm(trailer http.Header) error {
 	asked := []string{r.Header.Get("X-Amz-Sdk-Checksum-Algorithm"), r.Header.Get("X-Amz-Checksum-Algorithm")}
 	for _, header := range []http.Header{r.Header, trailer} {
@@ -137,8 +137,8 @@ func (r *request) checkDigests() error {
 	return nil
 }
 
-// unchunk decodes size[;extension]\r\n data \r\n …, a chunk of no size and the
-// trailing headers. Signatures of chunks are not verified.
+// unchunk decodes size[;extension]\r\n data \r\n …, a chunk of size 0 and the trailing headers. It
+// does not verify the signatures of chunks.
 func unchunk(data []byte, trailer http.Header) ([]byte, error) {
 	out := make([]byte, 0, len(data))
 	for {
@@ -168,9 +168,9 @@ func readTrailer(data []byte, trailer http.Header) {
 	}
 }
 
-// settled returns the checksums to keep of a body: those given, else the one
-// that the client asked for, else S3's default.
-func (r *request) settled() checksums {
+// checksumsToStore returns the checksums to store: the given ones, else one of the requested
+// algorithm, else S3's default.
+func (r *request) checksumsToStore() checksums {
 	if len(r.sums) > 0 {
 		return r.sums
 	}
@@ -184,10 +184,10 @@ func (r *request) settled() checksums {
 	return checksums{name: checksumOf(name, r.body)}
 }
 
-// names returns the algorithms in order.
+// names returns the sorted algorithms.
 func (c checksums) names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// setHeaders puts the checksums in an answer's headers.
+// setHeaders sets the checksums in a response's headers.
 func (c checksums) setHeaders(header http.Header, kind string) {
 	for name, sum := range c {
 		header.Set(checksumHeader(name), sum)
@@ -197,7 +197,7 @@ func (c checksums) setHeaders(header http.Header, kind string) {
 	}
 }
 
-// addTo puts the checksums in an answer's document.
+// addTo adds the checksums to a response's document.
 func (c checksums) addTo(n *node, kind string) {
 	for _, name := range c.names() {
 		n.add("Checksum"+name, c[name])

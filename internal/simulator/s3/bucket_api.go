@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// allRoutes returns the REST API; the first route that fits is taken.
+// allRoutes returns the routes of the REST API; the first one that matches applies.
 func (b *Buckets) allRoutes() []route {
 	var routes []route
 	for i := range subresources {
@@ -81,12 +81,12 @@ func objectRoutes() []route {
 	}
 }
 
-// notServed answers for operations that the simulator does not have.
+// notServed returns the error for operations that the simulator does not support.
 func (b *Buckets) notServed(r *request) error {
 	return refuse(http.StatusNotImplemented, "NotImplemented", "The simulator does not serve %s.", r.operation)
 }
 
-// createBucket makes a bucket in the region that the body names:
+// createBucket creates a bucket in the region in the body:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
 func (b *Buckets) createBucket(r *request) error {
 	if r.anonymous {
@@ -97,14 +97,14 @@ func (b *Buckets) createBucket(r *request) error {
 		return err
 	}
 	if have := b.buckets[r.bucket]; have != nil && have.account == r.call.Account && have.region == region && region == "us-east-1" {
-		r.header.Set("Location", "/"+r.bucket) // us-east-1 lets an owner create again
+		r.header.Set("Location", "/"+r.bucket) // in us-east-1 an owner may create it again
 		return nil
 	}
 	made, err := b.create(r.bucket, r.call.Account, region)
 	if err != nil {
 		return err
 	}
-	if err := made.settle(r); err != nil {
+	if err := made.applyHeaders(r); err != nil {
 		delete(b.buckets, r.bucket)
 		return err
 	}
@@ -117,7 +117,7 @@ func (b *Buckets) createBucket(r *request) error {
 	return nil
 }
 
-// newBucketSettings reads region and tags from the body of CreateBucket.
+// newBucketSettings parses region and tags in the body of CreateBucket.
 func (r *request) newBucketSettings() (region string, tags map[string]string, err error) {
 	tags = map[string]string{}
 	constraint := ""
@@ -150,8 +150,8 @@ func illegalLocation(constraint string) error {
 	return refuse(http.StatusBadRequest, "IllegalLocationConstraintException", "The %s location constraint is incompatible for the region specific endpoint this request was sent to.", constraint)
 }
 
-// settle applies the headers of CreateBucket.
-func (k *bucket) settle(r *request) error {
+// applyHeaders applies the headers of CreateBucket.
+func (k *bucket) applyHeaders(r *request) error {
 	if ownership := r.Header.Get("X-Amz-Object-Ownership"); ownership != "" {
 		controls := element("OwnershipControls", element("Rule", leaf("ObjectOwnership", ownership)))
 		if err := k.configure(subresourceNamed("ownershipControls"), controls); err != nil {
@@ -230,7 +230,7 @@ func tagging(tags map[string]string) *node {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// readTagging reads a Tagging document of at most so many tags.
+// readTagging parses a Tagging document with at most limit tags.
 func readTagging(data []byte, limit int) (map[string]string, error) {
 	doc, err := parseRoot(data, "Tagging")
 	if err != nil {
@@ -254,8 +254,7 @@ func readTagging(data []byte, limit int) (map[string]string, error) {
 	return tags, nil
 }
 
-// putBucketTagging replaces the tags; those of AWS itself stay and may not be
-// set:
+// putBucketTagging replaces the user's tags. It keeps aws: tags, which users cannot set:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketTagging.html
 func (b *Buckets) putBucketTagging(r *request) error {
 	tags, err := readTagging(r.body, 50)
@@ -295,7 +294,7 @@ func (b *Buckets) putBucketACL(r *request) error {
 	return r.found.setACL(canned, list)
 }
 
-// givenACL reads a canned ACL from the headers or a list from the body.
+// givenACL parses a canned ACL in the headers or a list in the body.
 func (r *request) givenACL() (canned string, list *node, err error) {
 	if canned = r.Header.Get("X-Amz-Acl"); canned != "" {
 		return canned, nil, nil
@@ -408,7 +407,7 @@ func (b *Buckets) putObjectRetention(r *request) error {
 	return nil
 }
 
-// lockable returns the version in question if its bucket has object lock.
+// lockable returns the requested version if its bucket has object lock.
 func (r *request) lockable() (*version, error) {
 	if !r.found.objectLock {
 		return nil, invalidRequest("Bucket is missing Object Lock Configuration")

@@ -89,7 +89,7 @@ func TestNewBucketHasOnlyTheDefaultsOfAWS(t *testing.T) {
 	wantError(t, err, "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket")
 }
 
-func TestConfigurationsComeBack(t *testing.T) {
+func TestConfigurationsRoundTrip(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	ctx := t.Context()
@@ -133,7 +133,7 @@ func TestConfigurationsComeBack(t *testing.T) {
 }
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/about-object-ownership.html
-func TestPublicAccessNeedsEveryDoorOpen(t *testing.T) {
+func TestPublicAccessRequiresAllSettings(t *testing.T) {
 	w := newSuite(t)
 	ctx := t.Context()
 	_, err := w.client(account, region).CreateBucket(ctx, &s3.CreateBucketInput{

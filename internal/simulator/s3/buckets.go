@@ -29,13 +29,13 @@ type Buckets struct {
 // bucket is one bucket with its objects.
 type bucket struct {
 	name, account, region string
-	accounts              map[string]*node // as [Buckets] has them
+	accounts              map[string]*node // shared with [Buckets]
 	created               time.Time
 	configuration         map[string]*node // by sub-resource
 	listed                map[string]map[string]*node
 	policy                string
 	tags                  map[string]string
-	grants                *node // the AccessControlList, of a bucket with ACLs
+	grants                *node // the AccessControlList, if the bucket uses ACLs
 	cannedACL             string
 	objectLock            bool
 
@@ -44,7 +44,7 @@ type bucket struct {
 	uploads map[string]*upload
 }
 
-// New returns an S3 without buckets.
+// New returns a Buckets without buckets.
 func New(env *resource.Env) *Buckets {
 	b := &Buckets{env: env, buckets: map[string]*bucket{}, blocks: map[string]*node{}}
 	b.routes = b.allRoutes()
@@ -59,7 +59,7 @@ func (b *Buckets) Service() *wire.Service {
 	}
 }
 
-// Providers returns what CloudFormation needs to make buckets.
+// Providers returns the providers of S3's CloudFormation types.
 func (b *Buckets) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		"AWS::S3::Bucket":       &bucketProvider{b},
@@ -67,7 +67,7 @@ func (b *Buckets) Providers() map[string]resource.Provider {
 	}
 }
 
-// canonicalID is the account's canonical user id.
+// canonicalID returns the account's canonical user ID.
 func canonicalID(account string) string {
 	sum := sha256.Sum256([]byte("canonical:" + account))
 	return hex.EncodeToString(sum[:])
@@ -91,8 +91,8 @@ func checkBucketName(name string) error {
 	return nil
 }
 
-// create makes a bucket with what AWS itself sets on new ones: encryption with
-// S3's keys, ACLs disabled and public access blocked. The lock must be held.
+// create creates a bucket with AWS's defaults: encryption with S3's keys, ACLs disabled and public
+// access blocked. The caller holds the lock.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/create-bucket-faq.html
 func (b *Buckets) create(name, account, region string) (*bucket, error) {
 	if err := checkBucketName(name); err != nil {
@@ -117,7 +117,7 @@ func (b *Buckets) create(name, account, region string) (*bucket, error) {
 	return made, nil
 }
 
-// delete removes an empty bucket; the lock must be held.
+// delete deletes an empty bucket. The caller holds the lock.
 func (b *Buckets) delete(k *bucket) error {
 	if len(k.keys) > 0 {
 		message := "The bucket you tried to delete is not empty"
@@ -130,7 +130,7 @@ func (b *Buckets) delete(k *bucket) error {
 	return nil
 }
 
-// versioning returns Enabled, Suspended or nothing.
+// versioning returns Enabled, Suspended or "".
 func (k *bucket) versioning() string { return k.configuration["versioning"].at("Status") }
 
 func (b *Buckets) arn(k *bucket) string { return "arn:" + b.partition() + ":s3:::" + k.name }

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Of many conditional writes of one key exactly one wins, while others list and
-// configure the bucket.
+// Exactly one of many conditional writes of a key succeeds, while other clients list and configure
+// the bucket.
 func TestOneConditionalWriteWins(t *testing.T) {
 	c := newSuite(t).bucket()
 	var group sync.WaitGroup

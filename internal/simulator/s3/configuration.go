@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// subresource is a part of a bucket's configuration that is an XML document
-// under a query parameter of its own.
+// subresource is a part of a bucket's configuration: an XML document with its own query parameter.
 type subresource struct {
-	query     string // the parameter, which also names it in the bucket
-	operation string // what follows Get, Put and Delete in the operation's name
+	query     string // the parameter, also the key in the bucket
+	operation string // the operation's name after Get, Put or Delete
 	root      string
-	// absent is what GET answers while it is not set: a document, or an error.
+	// absent returns GET's response while it is not set: a document, or an error.
 	absent  func(k *bucket) *node
 	code    string
 	message string
 	status  int // of the error, 404 unless set
-	// check refuses what S3 refuses.
+	// check returns S3's validation errors.
 	check func(k *bucket, n *node) error
-	// deleted is the operation that removes it, if there is one.
+	// deleted is the operation that deletes it, if there is one.
 	deleted string
 }
 
@@ -27,7 +26,7 @@ func empty(root string) func(*bucket) *node {
 	return func(*bucket) *node { return element(root) }
 }
 
-// subresources are the bucket's configurations:
+// subresources are the configurations of a bucket:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 var subresources = []subresource{
 	{query: "versioning", operation: "BucketVersioning", root: "VersioningConfiguration", absent: empty("VersioningConfiguration"), check: checkVersioning},
@@ -72,7 +71,7 @@ var subresources = []subresource{
 	},
 }
 
-// listedResources are configurations of which a bucket has several by id.
+// listedResources are configurations of which a bucket has several, by ID.
 var listedResources = []subresource{
 	{query: "analytics", operation: "BucketAnalyticsConfiguration", root: "AnalyticsConfiguration"},
 	{query: "metrics", operation: "BucketMetricsConfiguration", root: "MetricsConfiguration"},
@@ -197,7 +196,7 @@ func checkObjectLock(k *bucket, n *node) error {
 	return nil
 }
 
-// absentError is what GET answers for a configuration that is not set.
+// absentError returns GET's error for a configuration that is not set.
 func (s *subresource) absentError(bucket string) error {
 	status := s.status
 	if status == 0 {
@@ -217,7 +216,7 @@ func (k *bucket) configure(s *subresource, n *node) error {
 	case "object-lock":
 		k.objectLock = true
 	case "encryption":
-		// A rule that only says something else keeps the default algorithm.
+		// A rule with only other settings keeps the default algorithm.
 		if rule := n.child("Rule"); rule.child("ApplyServerSideEncryptionByDefault") == nil {
 			rule.children = append([]*node{element("ApplyServerSideEncryptionByDefault", leaf("SSEAlgorithm", "AES256"))}, rule.children...)
 		}
@@ -226,15 +225,15 @@ func (k *bucket) configure(s *subresource, n *node) error {
 	return nil
 }
 
-// One part of a lifecycle configuration travels in a header:
+// One part of a lifecycle configuration is sent in a header:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html
 const (
 	transitionHeader  = "X-Amz-Transition-Default-Minimum-Object-Size"
 	transitionElement = "TransitionDefaultMinimumObjectSize"
 )
 
-// withoutHeaders returns the document to send, and sets the header that carries
-// what is not sent in it.
+// withoutHeaders returns the document to send, and sets the header for the part that is not in the
+// document.
 func (r *request) withoutHeaders(s *subresource, n *node) *node {
 	if s.query != "lifecycle" {
 		return n
@@ -253,7 +252,7 @@ func subresourceNamed(query string) *subresource {
 	return &subresources[i]
 }
 
-// routes returns the operations that read, set and remove the configuration.
+// routes returns the operations that read, set and delete the configuration.
 func (s *subresource) routes() []route {
 	get := route{operation: "Get" + s.operation, method: http.MethodGet, level: onBucket, query: s.query, handle: func(_ *Buckets, r *request) error {
 		if n := r.found.configuration[s.query]; n != nil {
@@ -285,7 +284,7 @@ func (s *subresource) routes() []route {
 	return out
 }
 
-// listedRoutes returns the operations on configurations with ids.
+// listedRoutes returns the operations on configurations with IDs.
 func (s *subresource) listedRoutes() []route {
 	plural := strings.Replace(s.operation, "Configuration", "Configurations", 1)
 	return []route{

@@ -7,7 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// refuse returns an error of S3's:
+// refuse returns one of S3's errors:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 func refuse(status int, code, format string, args ...any) *wire.Error {
 	message := format

@@ -21,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// suite is an S3 behind a real HTTP server.
+// suite is a simulated S3 behind a real HTTP server.
 type suite struct {
 	t       *testing.T
 	clock   *clocktesting.FakeClock
@@ -45,7 +45,7 @@ const (
 	region  = "eu-west-1"
 )
 
-// client calls as an account in a region.
+// client returns a client of an account in a region.
 func (w *suite) client(account, region string, options ...func(*s3.Options)) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &w.url, Region: region, UsePathStyle: true,
@@ -54,7 +54,7 @@ func (w *suite) client(account, region string, options ...func(*s3.Options)) *s3
 	}, options...)
 }
 
-// bucket makes the bucket "things" and returns its owner's client.
+// bucket creates the bucket "things" and returns its owner's client.
 func (w *suite) bucket(options ...func(*s3.CreateBucketInput)) *s3.Client {
 	w.t.Helper()
 	c := w.client(account, region)

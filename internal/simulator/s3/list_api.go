@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// listing is what the operations that list keys have in common.
+// listing holds the parameters that the list operations share.
 type listing struct {
 	bucket            *bucket
 	prefix, delimiter string
@@ -59,8 +59,7 @@ func (r *request) newListing() (*listing, error) {
 // encodeKey is the url encoding-type, which leaves slashes alone.
 func encodeKey(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "%2F", "/") }
 
-// rows walks over the listing from behind a key, or within it from behind a
-// version.
+// rows returns the rows of the listing after a key or, within that key, after a version.
 func (l *listing) rows(after, afterVersion string) iter.Seq[row] {
 	return func(yield func(row) bool) {
 		keys := l.bucket.keys
@@ -90,7 +89,7 @@ func (l *listing) rows(after, afterVersion string) iter.Seq[row] {
 	}
 }
 
-// each yields the versions of a key, and reports whether more is wanted.
+// each yields the versions of a key, and reports whether to continue.
 func (l *listing) each(key string, versions []*version, yield func(row) bool) bool {
 	for _, v := range versions {
 		if !yield(row{version: v, latest: v == l.bucket.objects[key].versions[0]}) {
@@ -100,7 +99,7 @@ func (l *listing) each(key string, versions []*version, yield func(row) bool) bo
 	return true
 }
 
-// visible returns what the listing shows of a key.
+// visible returns the versions of a key that the listing shows.
 func (l *listing) visible(key, after, afterVersion string) []*version {
 	versions := l.bucket.objects[key].versions
 	if !l.versions {
@@ -119,7 +118,7 @@ func (l *listing) visible(key, after, afterVersion string) []*version {
 	return versions[i+1:]
 }
 
-// common returns the prefix that the key is rolled up into, if any.
+// common returns the common prefix that contains the key, if any.
 func (l *listing) common(key string) string {
 	if l.delimiter == "" {
 		return ""
@@ -158,7 +157,7 @@ func (l *listing) addRows(out *node, page []row, object func(row) *node) {
 	out.children = append(out.children, prefixes...)
 }
 
-// contents describes an object; the owner only if asked.
+// contents describes an object, with the owner only on request.
 func (l *listing) contents(withOwner bool) func(row) *node {
 	return func(w row) *node {
 		n := element("Contents", leaf("Key", l.encode(w.version.key)), leaf("LastModified", stamp(w.version.modified)), leaf("ETag", quoted(w.version.etag)))
@@ -175,7 +174,7 @@ func (l *listing) contents(withOwner bool) func(row) *node {
 
 func ownerNode(name, account string) *node { return element(name, leaf("ID", canonicalID(account))) }
 
-// head begins the document of a listing.
+// head returns the start of a listing's document.
 func (l *listing) head(root string, r *request, truncated bool) *node {
 	out := element(root, leaf("Name", r.bucket), leaf("Prefix", l.encode(l.prefix)), leaf("MaxKeys", strconv.Itoa(l.limit)),
 		leaf("IsTruncated", strconv.FormatBool(truncated)))
@@ -251,7 +250,7 @@ func (b *Buckets) listObjectVersions(r *request) error {
 	return r.respond(out)
 }
 
-// listBuckets lists the caller's buckets of all regions, or of one:
+// listBuckets lists the caller's buckets in all regions, or in one:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListBuckets.html
 func (b *Buckets) listBuckets(r *request) error {
 	if r.anonymous {

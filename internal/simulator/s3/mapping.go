@@ -8,16 +8,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// mapping says where in an XML document a CloudFormation property stands. One
-// table serves both directions: to configure a bucket, and to read its live
-// properties.
+// mapping maps a CloudFormation property to an element of an XML document. One table serves both
+// directions: configuring a bucket and reading its live properties.
 type mapping struct {
 	property string
 	path     string // of element names, "/" between them; the property's name if empty
 	kind     kind
 	list     bool
 	fields   []mapping // of a structure
-	// written only: CloudFormation takes it but another property reads it back.
+	// written marks a property that is only written, because another property reads it back.
 	written bool
 }
 
@@ -37,7 +36,7 @@ func (m *mapping) names() []string {
 	return strings.Split(m.path, "/")
 }
 
-// toXML makes a document of properties.
+// toXML converts properties to a document.
 func toXML(root string, fields []mapping, properties map[string]any) (*node, error) {
 	n := element(root)
 	for i := range fields {
@@ -109,7 +108,7 @@ func scalar(value any) string {
 	return fmt.Sprint(value)
 }
 
-// fromXML reads properties from a document.
+// fromXML converts a document to properties.
 func fromXML(n *node, fields []mapping) map[string]any {
 	out := map[string]any{}
 	for i := range fields {

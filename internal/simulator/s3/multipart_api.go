@@ -14,15 +14,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// minPart is how large all parts but the last must be:
+// minPart is the minimum size of all parts but the last:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const minPart = 5 << 20
 
-// upload is a multipart upload that is not complete.
+// upload is an incomplete multipart upload.
 type upload struct {
 	id, key   string
 	started   time.Time
-	version   *version // what it will be
+	version   *version // the version to create
 	algorithm string
 	kind      string // of the checksum
 	announced bool   // the client chose the algorithm
@@ -68,7 +68,7 @@ func (b *Buckets) createMultipartUpload(r *request) error {
 	return r.respond(element("InitiateMultipartUploadResult", leaf("Bucket", r.bucket), leaf("Key", r.key), leaf("UploadId", u.id)))
 }
 
-// upload finds the upload that a request names.
+// upload returns the upload of a request.
 func (r *request) upload() (*upload, error) {
 	id := r.query.Get("uploadId")
 	if u := r.found.uploads[id]; u != nil && u.key == r.key {
@@ -174,7 +174,7 @@ func (b *Buckets) completeMultipartUpload(r *request) error {
 	return r.respond(out)
 }
 
-// chosen returns the parts listed, in order.
+// chosen returns the listed parts in order.
 func (u *upload) chosen(list []*node) ([]*part, error) {
 	if len(list) == 0 {
 		return nil, malformedXML()
@@ -205,7 +205,7 @@ func (u *upload) chosen(list []*node) ([]*part, error) {
 	return parts, nil
 }
 
-// hasSums compares the checksums that the client lists with the part's.
+// hasSums compares the listed checksums with the part's.
 func (p *part) hasSums(listed *node) bool {
 	for name := range algorithms {
 		if want := listed.at("Checksum" + name); want != "" && p.sums[name] != "" && p.sums[name] != want {
@@ -215,7 +215,7 @@ func (p *part) hasSums(listed *node) bool {
 	return true
 }
 
-// join sets the data, the ETag and the checksum of the whole.
+// join sets the data, the ETag and the checksum of the complete object.
 func (u *upload) join(parts []*part) {
 	v := u.version
 	v.data, v.parts = nil, nil

@@ -13,21 +13,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// nullVersion is the id of versions written while versioning is not on.
+// nullVersion is the ID of versions written while versioning is not enabled.
 const nullVersion = "null"
 
-// object is a key with its versions, the newest first. There is always one.
+// object is a key with at least one version, newest first.
 type object struct{ versions []*version }
 
-// version is one version of an object, or a delete marker. What it holds is not
-// changed once it is stored, except for tags, ACL, retention and legal hold.
+// version is one version of an object, or a delete marker. It is immutable once stored, except for
+// tags, ACL, retention and legal hold.
 type version struct {
 	id, key      string
 	marker       bool
 	data         []byte
 	etag         string // without quotes
 	modified     time.Time
-	headers      http.Header // Content-Type and its like
+	headers      http.Header // Content-Type and similar headers
 	metadata     http.Header // x-amz-meta-…
 	tags         map[string]string
 	sums         checksums
@@ -44,10 +44,10 @@ type version struct {
 	legalHold    bool
 }
 
-// keptHeaders are those that come back with the object.
+// keptHeaders are the headers that S3 stores with the object.
 var keptHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Cache-Control", "Expires"}
 
-// newVersion makes a version of a request's headers, without data.
+// newVersion creates a version from a request's headers, without data.
 func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 	v := &version{
 		key: r.key, modified: b.env.Clock.Now().UTC().Truncate(time.Second), headers: http.Header{}, metadata: http.Header{},
@@ -74,7 +74,7 @@ func (b *Buckets) newVersion(r *request, k *bucket) (*version, error) {
 	return v, v.lock(r.Header, k, v.modified)
 }
 
-// checkServed refuses what a client would miss if it were passed over.
+// checkServed rejects unsupported headers that would change the result.
 func (r *request) checkServed() error {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Amz-Grant-") || strings.HasPrefix(name, "X-Amz-Server-Side-Encryption-Customer-") {
@@ -84,7 +84,7 @@ func (r *request) checkServed() error {
 	return nil
 }
 
-// checkObjectACL refuses an ACL that the bucket does not take.
+// checkObjectACL rejects an ACL that the bucket does not accept.
 func (k *bucket) checkObjectACL(canned string) error {
 	grants, known := cannedGrants[canned]
 	switch {
@@ -121,8 +121,8 @@ func (v *version) setHeaders(from http.Header) {
 	}
 }
 
-// encrypt notes how the version is encrypted: as asked, or as the bucket does by
-// default. The simulator keeps the bytes as they are.
+// encrypt records how the version is encrypted: as requested, or by the bucket's default. The
+// simulator stores the data unencrypted.
 func (v *version) encrypt(from http.Header, k *bucket) {
 	v.encryption = from.Get("X-Amz-Server-Side-Encryption")
 	v.kmsKey = from.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id")
@@ -140,7 +140,7 @@ func (v *version) encrypt(from http.Header, k *bucket) {
 	}
 }
 
-// lock sets retention and legal hold, as asked or by the bucket's default.
+// lock sets retention and legal hold, as requested or by the bucket's default.
 func (v *version) lock(from http.Header, k *bucket, now time.Time) error {
 	v.lockMode = from.Get("X-Amz-Object-Lock-Mode")
 	v.legalHold = from.Get("X-Amz-Object-Lock-Legal-Hold") == "ON"
@@ -172,7 +172,7 @@ func (v *version) locked(now time.Time, bypass bool) bool {
 	return v.lockMode != "" && now.Before(v.lockUntil) && (v.lockMode != "GOVERNANCE" || !bypass)
 }
 
-// headerTags reads the tags of the x-amz-tagging header.
+// headerTags parses the tags in the x-amz-tagging header.
 func headerTags(text string) (map[string]string, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
@@ -188,7 +188,7 @@ func headerTags(text string) (map[string]string, error) {
 	return tags, nil
 }
 
-// fill sets data, ETag and checksums of a version written at once.
+// fill sets data, ETag and checksums of a version that is written in one request.
 func (v *version) fill(data []byte, sums checksums) {
 	v.data, v.etag = data, hex.EncodeToString(md5Of(data))
 	v.sums, v.sumKind = sums, "FULL_OBJECT"
@@ -213,7 +213,7 @@ func (k *bucket) store(v *version) {
 	o.versions = slices.Insert(slices.Clone(o.versions), 0, v)
 }
 
-// forget removes a version, and the key with its last one.
+// forget removes a version, and the key with its last version.
 func (k *bucket) forget(o *object, v *version) {
 	o.versions = slices.DeleteFunc(slices.Clone(o.versions), func(old *version) bool { return old == v })
 	if len(o.versions) > 0 {
@@ -225,8 +225,7 @@ func (k *bucket) forget(o *object, v *version) {
 	}
 }
 
-// current returns the newest version of a key, nil if there is none or it is a
-// delete marker.
+// current returns the newest version of a key, or nil if there is none or it is a delete marker.
 func (k *bucket) current(key string) *version {
 	if o := k.objects[key]; o != nil && !o.versions[0].marker {
 		return o.versions[0]
@@ -234,8 +233,7 @@ func (k *bucket) current(key string) *version {
 	return nil
 }
 
-// version returns the version of a key that a request names, the newest if it
-// names none.
+// version returns the requested version of a key, or the newest.
 func (k *bucket) version(key, id string) (*version, error) {
 	o := k.objects[key]
 	if id == "" {
@@ -252,8 +250,7 @@ func (k *bucket) version(key, id string) (*version, error) {
 	return nil, noSuchVersion(key, id)
 }
 
-// target returns the version a request on an object is about, which must not be
-// a delete marker.
+// target returns the requested version of an object, which must not be a delete marker.
 func (r *request) target() (*version, error) {
 	v, err := r.found.version(r.key, r.query.Get("versionId"))
 	if err != nil {
@@ -271,14 +268,14 @@ func (r *request) target() (*version, error) {
 	return v, nil
 }
 
-// setVersion tells the version's id, if the bucket has versions.
+// setVersion sets the version's ID in the response, if the bucket has versions.
 func (r *request) setVersion(v *version) {
 	if r.found.versioning() != "" {
 		r.header.Set("X-Amz-Version-Id", v.id)
 	}
 }
 
-// setEncryption tells how the version is encrypted.
+// setEncryption sets the encryption headers of the version.
 func (v *version) setEncryption(header http.Header) {
 	header.Set("X-Amz-Server-Side-Encryption", v.encryption)
 	if v.kmsKey != "" {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxPut is the largest object written at once:
+// maxPut is the maximum size of an object in a single request:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 const maxPut = 5 << 30
 
@@ -30,13 +30,13 @@ func (b *Buckets) putObject(r *request) error {
 	if err != nil {
 		return err
 	}
-	v.fill(r.body, r.settled())
+	v.fill(r.body, r.checksumsToStore())
 	r.found.store(v)
 	r.stored(v)
 	return nil
 }
 
-// stored answers for a version that was written.
+// stored sets the response for a written version.
 func (r *request) stored(v *version) {
 	r.header.Set("Etag", quoted(v.etag))
 	r.setVersion(v)
@@ -136,11 +136,11 @@ func (b *Buckets) getObject(r *request) error {
 	return nil
 }
 
-// describe sets the headers that tell of a version.
+// describe sets the headers that describe a version.
 func (r *request) describe(v *version) {
 	maps.Copy(r.header, v.headers)
 	for name, values := range v.metadata {
-		// S3 sends them in lower case, and SDKs take the names as they come:
+		// S3 sends them in lower case, and SDKs keep the case:
 		// https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 		r.header[strings.ToLower(name)] = values
 	}
@@ -173,7 +173,7 @@ func (r *request) describe(v *version) {
 	}
 }
 
-// wanted returns which bytes a request asks for, by Range or partNumber.
+// wanted returns the requested range of bytes, by Range or partNumber.
 func (r *request) wanted(v *version) (start, end int, err error) {
 	size := len(v.data)
 	if text := r.query.Get("partNumber"); text != "" {
@@ -248,16 +248,14 @@ func (b *Buckets) deleteObject(r *request) error {
 	return r.noContent()
 }
 
-// removed tells what a delete did: the id of the version that is gone, or of
-// the delete marker that was made.
+// removed is the result of a deletion: the ID of the deleted version or of the new delete marker.
 type removed struct {
 	id     string
 	marker bool
 	made   bool
 }
 
-// remove deletes a version, or hides a key under a delete marker where the
-// bucket keeps versions:
+// remove deletes a version, or adds a delete marker if the bucket keeps versions:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeletingObjectVersions.html
 func (b *Buckets) remove(k *bucket, key, id string, bypass bool) (removed, error) {
 	o := k.objects[key]
@@ -265,7 +263,7 @@ func (b *Buckets) remove(k *bucket, key, id string, bypass bool) (removed, error
 	if id != "" {
 		v, err := k.version(key, id)
 		if err != nil {
-			return removed{id: id}, nil //nolint:nilerr // Deleting what is not there succeeds.
+			return removed{id: id}, nil //nolint:nilerr // deleting a missing key succeeds
 		}
 		if v.locked(now, bypass) {
 			return removed{}, refuse(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
@@ -314,7 +312,7 @@ func (b *Buckets) deleteObjects(r *request) error {
 	return r.respond(out)
 }
 
-// rawAt returns a child's text as it is: keys may begin or end with blanks.
+// rawAt returns a child's text unchanged, because keys may begin or end with blanks.
 func rawAt(n *node, name string) string {
 	if c := n.child(name); c != nil {
 		return c.text
@@ -322,7 +320,7 @@ func rawAt(n *node, name string) string {
 	return ""
 }
 
-// copySource finds the version that x-amz-copy-source names.
+// copySource returns the version in x-amz-copy-source.
 func (b *Buckets) copySource(r *request) (*version, error) {
 	text, query, _ := strings.Cut(r.Header.Get("X-Amz-Copy-Source"), "?")
 	text, err := url.PathUnescape(text)
@@ -390,7 +388,7 @@ func (b *Buckets) copyObject(r *request) error {
 	return r.respond(out)
 }
 
-// stamp writes a time as S3's documents have it.
+// stamp formats a time as in S3's documents.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (b *Buckets) getObjectAttributes(r *request) error {

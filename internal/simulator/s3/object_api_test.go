@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-func TestObjectComesBackAsItWasPut(t *testing.T) {
+func TestObjectRoundTrips(t *testing.T) {
 	c := newSuite(t).bucket()
 	for name, key := range map[string]string{
 		"plain": "a/b.txt", "blanks and plus": "a b+c", "unicode": "häuser/ü", "percent": "100%/x?y=z", "slash first": "/a//b",
@@ -57,7 +57,7 @@ func TestChecksums(t *testing.T) {
 	}
 	for _, algorithm := range types.ChecksumAlgorithm("").Values() {
 		if strings.HasPrefix(string(algorithm), "XXHASH") || algorithm == types.ChecksumAlgorithmMd5 {
-			continue // the simulator has no xxHash and says so; the SDK computes no MD5
+			continue // the simulator does not support xxHash; the SDK computes no MD5
 		}
 		t.Run(string(algorithm), func(t *testing.T) {
 			made := must[*s3.PutObjectOutput](t)(c.PutObject(t.Context(), &s3.PutObjectInput{
@@ -88,7 +88,7 @@ func TestChunkedUploads(t *testing.T) {
 		"signed with a trailer":   {"5;chunk-signature=ab\r\nhello\r\n0;chunk-signature=ef\r\nx-amz-checksum-crc32:NhCmhg==\nx-amz-trailer-signature:00\r\n\r\n", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", ""},
 		"a wrong trailer":         {"5\r\nhullo\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-checksum-crc32", "5", "BadDigest"},
 		"too short":               {"5\r\nhel", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "5", "IncompleteBody"},
-		"not the length told":     {"5\r\nhello\r\n0\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "6", "IncompleteBody"},
+		"another length":          {"5\r\nhello\r\n0\r\n\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "", "6", "IncompleteBody"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestChunkedUploads(t *testing.T) {
 }
 
 // Ranges and conditions: https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
-func TestReadsOfParts(t *testing.T) {
+func TestRangeReads(t *testing.T) {
 	w := newSuite(t)
 	c := w.bucket()
 	etag := put(t, c, "a", "0123456789").ETag

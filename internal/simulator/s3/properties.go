@@ -81,8 +81,8 @@ var websiteFields = []mapping{
 	}},
 }
 
-// lifecycleFields put every part of a rule's filter below Filter/And;
-// [simplifyFilters] and [expandFilters] see to rules with one part.
+// lifecycleFields map every part of a rule's filter to Filter/And; [simplifyFilters] and
+// [expandFilters] convert rules with one part.
 var lifecycleFields = []mapping{
 	{property: "TransitionDefaultMinimumObjectSize"},
 	{property: "Rules", path: "Rule", kind: isStruct, list: true, fields: []mapping{
@@ -163,7 +163,7 @@ var replicationFields = []mapping{
 	}},
 }
 
-// simplifyFilters takes And away where a lifecycle rule's filter has one part.
+// simplifyFilters removes And if a lifecycle rule's filter has only one part.
 func simplifyFilters(n *node) {
 	for _, rule := range n.all("Rule") {
 		filter := rule.child("Filter")
@@ -177,7 +177,7 @@ func simplifyFilters(n *node) {
 	}
 }
 
-// expandFilters returns the document with every filter's parts below And.
+// expandFilters returns the document with the parts of every filter in And.
 func expandFilters(n *node) *node {
 	out := element(n.name)
 	for _, rule := range n.children {

@@ -12,10 +12,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// bucketProvider makes AWS::S3::Bucket.
+// bucketProvider implements AWS::S3::Bucket.
 type bucketProvider struct{ buckets *Buckets }
 
-// notServed are the properties that the simulator has no counterpart for.
+// notServed are the properties that the simulator does not support.
 var notServed = []string{
 	"AbacStatus", "AnalyticsConfigurations", "BucketNamePrefix", "BucketNamespace", "IntelligentTieringConfigurations",
 	"InventoryConfigurations", "MetadataConfiguration", "MetadataTableConfiguration", "MetricsConfigurations",
@@ -30,7 +30,7 @@ func checkServed(properties map[string]any) error {
 	return nil
 }
 
-// Create makes a bucket.
+// Create creates a bucket.
 func (p *bucketProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	if err := checkServed(r.Properties); err != nil {
 		return resource.Result{}, err
@@ -49,14 +49,14 @@ func (p *bucketProvider) Create(_ context.Context, r resource.Request) (resource
 	if err != nil {
 		return resource.Result{}, refused(err)
 	}
-	if err := b.settleProperties(made, r); err != nil {
+	if err := b.applyProperties(made, r); err != nil {
 		delete(b.buckets, name)
 		return resource.Result{}, refused(err)
 	}
 	return b.result(made), nil
 }
 
-// generatedName is stack-logical-random in lower case, cut to 63 characters:
+// generatedName returns stack-logical-random in lower case, cut to 63 characters:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#cfn-s3-bucket-bucketname
 func generatedName(r resource.Request) string {
 	const most, random = 63, 12
@@ -67,9 +67,9 @@ func generatedName(r resource.Request) string {
 	return strings.ToLower(strings.Trim(stack, "-") + "-" + logical + "-" + wire.RandomID(random))
 }
 
-// settleProperties applies a template's properties. Configurations that the
-// template no longer has are removed; those it never had stay as they are.
-func (b *Buckets) settleProperties(k *bucket, r resource.Request) error {
+// applyProperties applies a template's properties. It removes configurations that are no longer in
+// the template, and keeps those that were never in it.
+func (b *Buckets) applyProperties(k *bucket, r resource.Request) error {
 	if truth(r.Properties["ObjectLockEnabled"]) && !k.objectLock {
 		k.objectLock = true
 		k.configuration["versioning"] = element("VersioningConfiguration", leaf("Status", "Enabled"))
@@ -85,7 +85,7 @@ func (b *Buckets) settleProperties(k *bucket, r resource.Request) error {
 			return err
 		}
 	}
-	if err := k.settleACL(r); err != nil {
+	if err := k.applyACL(r); err != nil {
 		return err
 	}
 	k.tags = maps.Clone(r.Tags)
@@ -114,7 +114,7 @@ func (k *bucket) configureProperty(query string, fields []mapping, want map[stri
 		simplifyFilters(n)
 	case "logging":
 		if enabled := n.child("LoggingEnabled"); enabled == nil || enabled.child("TargetBucket") == nil {
-			// Logs go to the bucket itself unless another one is named.
+			// The default target of logs is the bucket itself.
 			n.children = append([]*node{}, element("LoggingEnabled", leaf("TargetBucket", k.name), leaf("TargetPrefix", n.at("LoggingEnabled", "TargetPrefix"))))
 		}
 	case "notification":
@@ -132,7 +132,7 @@ func (k *bucket) configureProperty(query string, fields []mapping, want map[stri
 	return k.configure(s, n)
 }
 
-// removeProperty undoes a configuration that the template had before.
+// removeProperty removes a configuration that was in the previous template.
 func (k *bucket) removeProperty(property, query string, previous map[string]any) {
 	if _, had := previous[property]; !had {
 		return
@@ -144,17 +144,17 @@ func (k *bucket) removeProperty(property, query string, previous map[string]any)
 	delete(k.configuration, query)
 }
 
-// cannedNames are the ACLs as AccessControl calls them.
+// cannedNames maps the values of AccessControl to canned ACLs.
 var cannedNames = map[string]string{
 	"Private": "private", "PublicRead": "public-read", "PublicReadWrite": "public-read-write", "AuthenticatedRead": "authenticated-read",
 	"LogDeliveryWrite": "log-delivery-write", "BucketOwnerRead": "bucket-owner-read",
 	"BucketOwnerFullControl": "bucket-owner-full-control", "AwsExecRead": "aws-exec-read",
 }
 
-// settleACL applies AccessControl, which a bucket without OwnershipControls
-// refuses unless it grants nothing to others:
+// applyACL applies AccessControl. A bucket without OwnershipControls accepts only values that
+// grant nothing to others:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucket.html#cfn-s3-bucket-accesscontrol
-func (k *bucket) settleACL(r resource.Request) error {
+func (k *bucket) applyACL(r resource.Request) error {
 	want, given := r.Properties["AccessControl"].(string)
 	if !given {
 		if _, had := r.Previous["AccessControl"]; !had {
@@ -186,8 +186,8 @@ func (b *Buckets) result(k *bucket) resource.Result {
 	}}
 }
 
-// websiteMark is what stands between bucket and region in a website's address,
-// which differs between older and newer regions:
+// websiteMark returns the separator between bucket and region in a website's address, which differs
+// between older and newer regions:
 // https://docs.aws.amazon.com/general/latest/gr/s3.html#s3_website_region_endpoints
 func websiteMark(region string) string {
 	if slices.Contains([]string{
@@ -218,14 +218,14 @@ func (p *bucketProvider) Update(_ context.Context, r resource.Request) (resource
 	}
 	before := *k
 	before.configuration = maps.Clone(k.configuration)
-	if err := p.buckets.settleProperties(k, r); err != nil {
+	if err := p.buckets.applyProperties(k, r); err != nil {
 		*k = before
 		return resource.Result{}, refused(err)
 	}
 	return p.buckets.result(k), nil
 }
 
-// Delete removes a bucket, if it is empty.
+// Delete deletes an empty bucket.
 func (p *bucketProvider) Delete(_ context.Context, r resource.Request) error {
 	p.buckets.mu.Lock()
 	defer p.buckets.mu.Unlock()
@@ -271,7 +271,7 @@ func (p *bucketProvider) Read(_ context.Context, r resource.Request) (map[string
 	return out, nil
 }
 
-// refused turns S3's error into a resource handler's.
+// refused converts S3's error to a resource handler's.
 func refused(err error) error {
 	return property.Refusal(err, map[string]string{
 		"BucketAlreadyExists": resource.AlreadyExists, "BucketAlreadyOwnedByYou": resource.AlreadyExists,
@@ -279,11 +279,11 @@ func refused(err error) error {
 	})
 }
 
-// policyProvider makes AWS::S3::BucketPolicy, whose physical id is the bucket:
+// policyProvider implements AWS::S3::BucketPolicy, whose physical ID is the bucket:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-s3-bucketpolicy.html
 type policyProvider struct{ buckets *Buckets }
 
-// find returns the bucket of a policy; the lock must be held.
+// find returns the bucket of a policy. The caller holds the lock.
 func (p *policyProvider) find(r resource.Request, name string) (*bucket, error) {
 	return (&bucketProvider{p.buckets}).find(resource.Request{Account: r.Account, Region: r.Region, PhysicalID: name})
 }
@@ -312,7 +312,7 @@ func (p *policyProvider) put(r resource.Request, name string, replace bool) (res
 	return resource.Result{PhysicalID: name, Attributes: map[string]any{}}, nil
 }
 
-// Create gives a bucket a policy.
+// Create sets a bucket's policy.
 func (p *policyProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, scalar(r.Properties["Bucket"]), false)
 }
@@ -322,7 +322,7 @@ func (p *policyProvider) Update(_ context.Context, r resource.Request) (resource
 	return p.put(r, r.PhysicalID, true)
 }
 
-// Delete removes a bucket's policy.
+// Delete deletes a bucket's policy.
 func (p *policyProvider) Delete(_ context.Context, r resource.Request) error {
 	p.buckets.mu.Lock()
 	defer p.buckets.mu.Unlock()

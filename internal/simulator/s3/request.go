@@ -15,33 +15,33 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// request is one call of the REST API with what is known of it, and its answer.
+// request is one call of the REST API and its response.
 type request struct {
 	*http.Request
 
 	call        *wire.Call
 	query       url.Values
 	bucket, key string
-	control     string // the account that a request to S3 Control is about
+	control     string // the account of a request to S3 Control
 	operation   string
 	anonymous   bool
 	body        []byte
 	sums        checksums // of the body, as the client announced them
-	found       *bucket   // the bucket named, for all but CreateBucket and ListBuckets
+	found       *bucket   // nil for CreateBucket and ListBuckets
 
 	header http.Header
 	status int
 	answer []byte
 }
 
-// route says which operation a method on a service, a bucket or an object is.
+// route maps a method on a service, a bucket or an object to an operation.
 type route struct {
 	operation string
 	method    string
 	level     level
-	query     string // a parameter that must be there
-	header    string // a header that must be there
-	write     bool   // changes something
+	query     string // a required parameter
+	header    string // a required header
+	write     bool   // the operation changes something
 	handle    func(*Buckets, *request) error
 }
 
@@ -54,7 +54,7 @@ const (
 	onAccount
 )
 
-// accountPath is where S3 Control has the block public access settings of an account:
+// accountPath is S3 Control's path of an account's block public access settings:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_PutPublicAccessBlock.html
 const accountPath = "/v20180820/configuration/publicAccessBlock"
 
@@ -74,8 +74,7 @@ func (b *Buckets) newRequest(req *http.Request) *request {
 	return r
 }
 
-// hostBucket returns the bucket that the Host header names in virtual-host
-// style, "" in path style:
+// hostBucket returns the bucket in the Host header (virtual-host style), or "" (path style):
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html
 func (b *Buckets) hostBucket(req *http.Request) string {
 	host := req.Host
@@ -97,14 +96,14 @@ func (b *Buckets) hostBucket(req *http.Request) string {
 			return host[:i]
 		}
 	}
-	// Nothing else makes sense of PUT / than making the bucket the host names.
+	// PUT / can only create the bucket in the host name.
 	if first, rest, found := strings.Cut(host, "."); found && rest != "" && req.Method == http.MethodPut && req.URL.Path == "/" {
 		return first
 	}
 	return ""
 }
 
-// match finds the route of a request.
+// match returns the route of a request.
 func (b *Buckets) match(r *request) *route {
 	at := onObject
 	switch {
@@ -134,7 +133,7 @@ func (b *Buckets) operations() []string {
 	return names
 }
 
-// operationOf names the operation of a request and its bucket.
+// operationOf returns the operation of a request and its bucket.
 func (b *Buckets) operationOf(req *http.Request) (operation, name string) {
 	r := b.newRequest(req)
 	if found := b.match(r); found != nil {
@@ -143,8 +142,7 @@ func (b *Buckets) operationOf(req *http.Request) (operation, name string) {
 	return req.Method, r.bucket
 }
 
-// isPublicRequest reports whether an unsigned request is for S3: one to a
-// bucket there is.
+// isPublicRequest reports whether an unsigned request is for S3, that is, for an existing bucket.
 func (b *Buckets) isPublicRequest(req *http.Request) bool {
 	r := b.newRequest(req)
 	b.mu.RLock()
@@ -152,7 +150,7 @@ func (b *Buckets) isPublicRequest(req *http.Request) bool {
 	return b.buckets[r.bucket] != nil
 }
 
-// ServeHTTP answers one call of the REST API.
+// ServeHTTP serves one call of the REST API.
 func (b *Buckets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r := b.newRequest(req)
 	if err := b.serve(r); err != nil {
@@ -166,8 +164,8 @@ func (b *Buckets) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.write(w)
 }
 
-// fail answers with an error; what the handler had set of headers stays, as a
-// HEAD request has no other way to tell.
+// fail responds with an error. Headers that the handler has set stay, because the response to HEAD
+// has no body.
 func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
 	if e.Detail == nil {
 		e.Detail = map[string]string{}
@@ -184,7 +182,7 @@ func (r *request) fail(w http.ResponseWriter, e *wire.Error) {
 	wire.WriteError(w, &wire.Service{XMLNamespace: ""}, wire.RESTXML, r.call, e)
 }
 
-// hostID stands for the extended request id.
+// hostID is the extended request ID.
 const hostID = "c2ltdWxhdG9yIG9mIEFtYXpvbiBTMw=="
 
 func (r *request) write(w http.ResponseWriter) {
@@ -201,18 +199,18 @@ func (r *request) write(w http.ResponseWriter) {
 	}
 	w.WriteHeader(r.status)
 	if r.Method != http.MethodHead {
-		// An answer that cannot be written has no one to be told about it.
-		_, _ = w.Write(r.answer) //nolint:gosec // S3 gives out what was put, of the type it was put with.
+		// If writing the response fails, there is no client to report the error to.
+		_, _ = w.Write(r.answer) //nolint:gosec // S3 returns the data and type that were stored.
 	}
 }
 
-// respond sets an XML answer.
+// respond sets an XML response.
 func (r *request) respond(n *node) error {
 	r.answer = n.document()
 	return nil
 }
 
-// noContent sets an empty answer.
+// noContent sets an empty response.
 func (r *request) noContent() error {
 	r.status = http.StatusNoContent
 	return nil
@@ -247,7 +245,7 @@ func (b *Buckets) serve(r *request) error {
 	return found.handle(b, r)
 }
 
-// expired reports whether a presigned URL is past its time:
+// expired reports whether a presigned URL has expired:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 func (r *request) expired(now time.Time) bool {
 	if text := r.query.Get("Expires"); text != "" && r.query.Has("AWSAccessKeyId") {
@@ -265,8 +263,7 @@ func (r *request) expired(now time.Time) bool {
 	return err != nil || now.After(signed.Add(time.Duration(seconds)*time.Second))
 }
 
-// admit finds the bucket and refuses those who may not do what they ask, or ask
-// in the wrong region.
+// admit finds the bucket, and rejects callers without permission or in the wrong region.
 func (b *Buckets) admit(r *request) error {
 	k := b.buckets[r.bucket]
 	if k == nil {
@@ -285,10 +282,10 @@ func (b *Buckets) admit(r *request) error {
 	return nil
 }
 
-// checkRegion sends a caller who signed for another region to the bucket's:
+// checkRegion redirects a caller who signed for another region to the bucket's region:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/Redirects.html
 func (r *request) checkRegion(k *bucket) error {
-	regionless := r.anonymous || r.query.Has("AWSAccessKeyId") // an old presigned URL names none
+	regionless := r.anonymous || r.query.Has("AWSAccessKeyId") // an old presigned URL has none
 	if regionless || r.call.Region == k.region || r.operation == "GetBucketLocation" {
 		if r.operation == "HeadBucket" {
 			r.header.Set("X-Amz-Bucket-Region", k.region)
@@ -304,8 +301,7 @@ func (r *request) checkRegion(k *bucket) error {
 	return with(e, "Region", k.region)
 }
 
-// readBody reads the body, decodes its framing and checks it against what the
-// client announced.
+// readBody reads and decodes the body and verifies its announced length and checksums.
 func (r *request) readBody() error {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -28,7 +28,7 @@ func get(t *testing.T, url, host string) (status int, body string) {
 }
 
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html
-func TestBucketMayStandInTheHost(t *testing.T) {
+func TestBucketInHostName(t *testing.T) {
 	w := newSuite(t)
 	put(t, w.bucket(), "a/b", "data")
 	for _, host := range []string{
@@ -68,7 +68,7 @@ func TestPresignedURLs(t *testing.T) {
 	}
 }
 
-func TestStrangersWithoutCredentialsAreRefused(t *testing.T) {
+func TestAnonymousCallersAreRefused(t *testing.T) {
 	w := newSuite(t)
 	put(t, w.bucket(), "a", "data")
 	if status, body := get(t, w.url+"/things/a", ""); status != http.StatusForbidden || !strings.Contains(body, "AccessDenied") {

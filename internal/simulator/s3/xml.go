@@ -15,18 +15,18 @@ const (
 	maxXMLBody = 2 << 20
 )
 
-// node is an XML element. Configurations are kept as they were sent, so that
-// what the simulator does not interpret is still returned.
+// node is an XML element. Configurations are stored as they were sent, so that elements that the
+// simulator does not interpret are returned as well.
 type node struct {
 	name, text string
 	kind       string // xsi:type, of a Grantee
 	children   []*node
 }
 
-// element makes a node with children.
+// element returns a node with children.
 func element(name string, children ...*node) *node { return &node{name: name, children: children} }
 
-// leaf makes a node with text.
+// leaf returns a node with text.
 func leaf(name, text string) *node { return &node{name: name, text: text} }
 
 // add appends a child with text and returns the node.
@@ -35,7 +35,7 @@ func (n *node) add(name, text string) *node {
 	return n
 }
 
-// addIf appends a child with text, if there is any.
+// addIf appends a child with text if the text is not empty.
 func (n *node) addIf(name, text string) *node {
 	if text != "" {
 		n.add(name, text)
@@ -43,7 +43,7 @@ func (n *node) addIf(name, text string) *node {
 	return n
 }
 
-// child returns the first child of a name, or nil; a nil node has none.
+// child returns the first child with a name, or nil. It may be called on a nil node.
 func (n *node) child(name string) *node {
 	if n == nil {
 		return nil
@@ -56,7 +56,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// all returns the children of a name.
+// all returns the children with a name.
 func (n *node) all(name string) []*node {
 	var out []*node
 	if n != nil {
@@ -69,7 +69,7 @@ func (n *node) all(name string) []*node {
 	return out
 }
 
-// at returns the text at a path of names, "" if there is none.
+// at returns the text at a path of names, or "".
 func (n *node) at(path ...string) string {
 	for _, name := range path {
 		n = n.child(name)
@@ -94,7 +94,7 @@ func (n *node) write(buf *bytes.Buffer, attributes string) {
 	}
 	buf.WriteString("<" + n.name + attributes + ">")
 	if len(n.children) == 0 {
-		// EscapeText errs only when its writer does, and a buffer does not.
+		// EscapeText returns only the errors of its writer, and a buffer has none.
 		_ = xml.EscapeText(buf, []byte(n.text))
 	}
 	for _, c := range n.children {
@@ -103,7 +103,7 @@ func (n *node) write(buf *bytes.Buffer, attributes string) {
 	buf.WriteString("</" + n.name + ">")
 }
 
-// parseXML reads a document; anything else is MalformedXML.
+// parseXML parses a document; anything else is MalformedXML.
 func parseXML(data []byte) (*node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data)) //nolint:gosec // Tokens go into a tree; nothing is made from their names.
 	stack := []*node{{}}
@@ -138,7 +138,7 @@ func parseXML(data []byte) (*node, error) {
 	return stack[0].children[0], nil
 }
 
-// parseRoot reads a document whose root has the given name.
+// parseRoot parses a document whose root has the given name.
 func parseRoot(data []byte, root string) (*node, error) {
 	n, err := parseXML(data)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package sharedpolicy backs the CloudFormation types that put one policy on
-// several resources: AWS::SQS::QueuePolicy and AWS::SNS::TopicPolicy.
+// Package sharedpolicy backs the CloudFormation types that set one policy on several resources:
+// AWS::SQS::QueuePolicy and AWS::SNS::TopicPolicy.
 package sharedpolicy

@@ -10,16 +10,16 @@ import (
 
 // Provider backs one such type.
 type Provider struct {
-	// Type is the CloudFormation type, Member its property that lists the targets.
+	// Type is the CloudFormation type; Member is its property that lists the targets.
 	Type, Member string
-	// Set gives a target the policy, or its default for an empty document. It errs
-	// as a resource handler does, when there is no such target too.
+	// Set sets a target's policy, or resets it to the default if the document is empty. It returns
+	// a resource handler's error, also if the target does not exist.
 	Set func(ctx context.Context, r resource.Request, target, document string) error
 	// Get returns a target's policy.
 	Get func(ctx context.Context, r resource.Request, target string) (document string, err error)
 }
 
-// decode returns the targets and the document of properties.
+// decode returns the targets and the policy document.
 func (p Provider) decode(properties map[string]any) (targets []string, document string, err error) {
 	var props struct {
 		Queues, Topics []string // a type has one of them
@@ -43,24 +43,24 @@ func (p Provider) put(ctx context.Context, r resource.Request, id string) (resou
 	return result, nil
 }
 
-// reset gives the targets that are still there their default policy back.
+// reset resets the policy of the targets that still exist to the default.
 func (p Provider) reset(ctx context.Context, r resource.Request, properties map[string]any) error {
 	targets, _, err := p.decode(properties)
 	if err != nil {
 		return err
 	}
 	for _, target := range targets {
-		_ = p.Set(ctx, r, target, "") // one that is gone has no policy
+		_ = p.Set(ctx, r, target, "") // A deleted target has no policy.
 	}
 	return nil
 }
 
-// Create puts the policy on its targets.
+// Create sets the policy on its targets.
 func (p Provider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(ctx, r, property.Name(r, 128, ""))
 }
 
-// Update puts the policy on its targets and takes it off those no longer named.
+// Update sets the policy on its targets and resets those that are no longer listed.
 func (p Provider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
 	if _, _, err := p.decode(r.Properties); err != nil {
 		return resource.Result{}, err
@@ -71,12 +71,12 @@ func (p Provider) Update(ctx context.Context, r resource.Request) (resource.Resu
 	return p.put(ctx, r, r.PhysicalID)
 }
 
-// Delete takes the policy off its targets.
+// Delete resets the policy of its targets.
 func (p Provider) Delete(ctx context.Context, r resource.Request) error {
 	return p.reset(ctx, r, r.Properties)
 }
 
-// Read returns the targets that have a policy, with the last one's.
+// Read returns the targets that have a policy, with the policy of the last one.
 func (p Provider) Read(ctx context.Context, r resource.Request) (map[string]any, error) {
 	targets, _, err := p.decode(r.Properties)
 	if err != nil {

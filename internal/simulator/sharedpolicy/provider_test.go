@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/sharedpolicy"
 )
 
-func TestAPolicyFollowsItsTargets(t *testing.T) {
+func TestPolicyFollowsItsTargets(t *testing.T) {
 	policies := map[string]string{"a": "", "b": "", "c": ""}
 	missing := resource.Errorf(resource.NotFound, "no such queue")
 	provider := sharedpolicy.Provider{
@@ -54,7 +54,7 @@ func TestAPolicyFollowsItsTargets(t *testing.T) {
 	read := properties(2, "c")
 	maps.Copy(read, map[string]any{"Id": made.PhysicalID})
 	if diff := cmp.Diff(read, live); diff != "" || err != nil {
-		t.Errorf("read without the one that is gone: %s %v", diff, err)
+		t.Errorf("read without the deleted target: %s %v", diff, err)
 	}
 	if _, err := provider.Update(t.Context(), request); err == nil {
 		t.Error("a target that is not there must be refused")
@@ -64,6 +64,6 @@ func TestAPolicyFollowsItsTargets(t *testing.T) {
 	}
 	want("deleted", map[string]string{"a": "", "c": ""})
 	if _, err := provider.Read(t.Context(), request); err == nil {
-		t.Error("a policy that no target has is gone")
+		t.Error("a policy that no target has was read")
 	}
 }

@@ -18,7 +18,7 @@ const (
 	policyType       = "AWS::SNS::TopicPolicy"
 )
 
-// Providers returns the CloudFormation types that SNS backs.
+// Providers returns the providers of the CloudFormation types for SNS.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		topicType:        topicProvider{s},
@@ -27,7 +27,7 @@ func (s *Service) Providers() map[string]resource.Provider {
 	}
 }
 
-// topicProperties are those of AWS::SNS::Topic.
+// topicProperties are the properties of AWS::SNS::Topic.
 type topicProperties struct {
 	TopicName    string
 	Subscription []struct{ Endpoint, Protocol string }
@@ -35,7 +35,7 @@ type topicProperties struct {
 	plain        map[string]string
 }
 
-// topicNames are the properties that are attributes of the same name.
+// topicNames are the properties that are attributes with the same name.
 var topicNames = []string{
 	"DisplayName", "FifoTopic", "ContentBasedDeduplication", "KmsMasterKeyId",
 	"SignatureVersion", "TracingConfig", "FifoThroughputScope",
@@ -69,15 +69,15 @@ func decodeTopic(properties map[string]any) (p topicProperties, err error) {
 	return p, nil
 }
 
-// handled turns an error of the service into a resource handler's.
+// handled converts an error of the service to a resource handler's.
 func handled(err error) error { return property.HandlerError("Sns", err) }
 
-// inStack returns a context without a caller: the ARN says where.
+// inStack returns a context without a caller, because the ARN contains the account and region.
 func inStack(ctx context.Context) context.Context { return wire.WithCall(ctx, &wire.Call{}) }
 
 type topicProvider struct{ s *Service }
 
-// Create makes a topic and its inline subscriptions.
+// Create creates a topic and its inline subscriptions.
 func (p topicProvider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	props, err := decodeTopic(r.Properties)
 	if err != nil {
@@ -142,7 +142,7 @@ func (p topicProvider) Update(ctx context.Context, r resource.Request) (result r
 	return result, handled(err)
 }
 
-// resubscribe makes the inline subscriptions what the properties say.
+// resubscribe updates the inline subscriptions to the properties.
 func (p topicProvider) resubscribe(reg *region, t *topic, previous, props topicProperties) error {
 	type inline = struct{ Endpoint, Protocol string }
 	wanted := map[inline]bool{}
@@ -164,7 +164,7 @@ func (p topicProvider) resubscribe(reg *region, t *topic, previous, props topicP
 	return nil
 }
 
-// Delete removes a topic with its subscriptions.
+// Delete deletes a topic with its subscriptions.
 func (p topicProvider) Delete(ctx context.Context, r resource.Request) error {
 	return handled(p.s.withTopic(inStack(ctx), &r.PhysicalID, func(reg *region, t *topic) error {
 		reg.remove(t)
@@ -197,14 +197,14 @@ func (p topicProvider) Read(ctx context.Context, r resource.Request) (props map[
 	return props, handled(err)
 }
 
-// subscriptionProperties are those of AWS::SNS::Subscription.
+// subscriptionProperties are the properties of AWS::SNS::Subscription.
 type subscriptionProperties struct {
 	TopicArn, Protocol, Endpoint, Region, FilterPolicyScope, SubscriptionRoleArn, RawMessageDelivery string
 	FilterPolicy, DeliveryPolicy, RedrivePolicy, ReplayPolicy                                        property.Document
 }
 
-// attributes are those to set on the subscription; without a value they go back
-// to their default.
+// attributes returns the subscription's attributes; an empty value resets an attribute to its
+// default.
 func (p *subscriptionProperties) attributes() map[string]string {
 	all := map[string]string{
 		"FilterPolicy": string(p.FilterPolicy), "DeliveryPolicy": string(p.DeliveryPolicy),
@@ -251,7 +251,7 @@ func (p subscriptionProvider) Update(_ context.Context, r resource.Request) (res
 		for name, value := range props.attributes() {
 			if err := sub.set(name, value); err != nil {
 				sub.attributes = before
-				_ = sub.setFilter(before["FilterPolicy"]) // it was taken before
+				_ = sub.setFilter(before["FilterPolicy"]) // it was accepted before
 				return err
 			}
 		}
@@ -288,7 +288,7 @@ func (p subscriptionProvider) Read(_ context.Context, r resource.Request) (props
 	return props, handled(err)
 }
 
-// setPolicy puts a policy on a topic, or its default back.
+// setPolicy sets a topic's policy, or resets it to its default.
 func (s *Service) setPolicy(ctx context.Context, _ resource.Request, arn, document string) error {
 	return handled(s.withTopic(inStack(ctx), &arn, func(reg *region, t *topic) error {
 		if err := checkTopicAttribute("Policy", document, t.fifo); err != nil {

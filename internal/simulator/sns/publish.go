@@ -31,13 +31,13 @@ const (
 	dedupWindow = 5 * time.Minute
 )
 
-// draft is a message about to be published.
+// draft is a message to publish.
 type draft struct {
 	message, subject, structure, group, dedup *string
 	attributes                                map[string]types.MessageAttributeValue
 }
 
-// check holds a draft against AWS's rules.
+// check validates a draft by AWS's rules.
 // https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 func (d *draft) check(t *topic) error {
 	size := len(aws.ToString(d.message))
@@ -77,7 +77,7 @@ func (d *draft) check(t *topic) error {
 	return nil
 }
 
-// text is the message for a protocol.
+// text returns the message for a protocol.
 func (d *draft) text(protocol string) string {
 	if aws.ToString(d.structure) != "json" {
 		return aws.ToString(d.message)
@@ -93,8 +93,8 @@ func (d *draft) text(protocol string) string {
 	return text
 }
 
-// send publishes a draft and returns its id and, for FIFO topics, its sequence
-// number. The caller holds the lock; delivery is the returned function's.
+// send publishes a draft and returns its ID and, for FIFO topics, its sequence number. The returned
+// function delivers it. The caller holds the lock.
 func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(context.Context), err error) {
 	if err := d.check(t); err != nil {
 		return "", "", nil, err
@@ -125,7 +125,7 @@ func (s *Service) send(t *topic, d draft) (id, sequence string, deliver func(con
 	}, nil
 }
 
-// wants reports whether the subscription's filter policy takes the message.
+// wants reports whether the subscription's filter policy accepts the message.
 // https://docs.aws.amazon.com/sns/latest/dg/sns-message-filtering.html
 func (sub *subscription) wants(d *draft) bool {
 	if sub.filter == nil {
@@ -177,8 +177,8 @@ func (s *Service) publish(ctx context.Context, in *sns.PublishInput) (*sns.Publi
 	return &sns.PublishOutput{MessageId: &id, SequenceNumber: wire.Optional(sequence)}, nil
 }
 
-// Publish sends a message to a topic, for other simulated services. It errs when
-// there is no such topic.
+// Publish sends a message to a topic, for other simulated services. It returns an error if the
+// topic does not exist.
 func (s *Service) Publish(ctx context.Context, topicARN, subject, message string) error {
 	_, err := s.publish(wire.WithCall(ctx, &wire.Call{}), &sns.PublishInput{TopicArn: &topicARN, Subject: wire.Optional(subject), Message: &message})
 	return err
@@ -224,7 +224,7 @@ func (s *Service) publishBatch(ctx context.Context, in *sns.PublishBatchInput) (
 	return out, nil
 }
 
-// envelope is what a subscriber that is not raw receives.
+// envelope is the form of a message for subscribers without raw delivery.
 // https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html
 type envelope struct {
 	Type              string                       `json:"Type"`
@@ -277,8 +277,8 @@ func (s *Service) envelope(sub *subscription, id, sequence string, d *draft, now
 	return e
 }
 
-// deliver hands a message to one subscriber; what a queue does not take goes to
-// the subscription's dead-letter queue.
+// deliver delivers a message to one subscriber. If a queue rejects it, it goes to the
+// subscription's dead-letter queue.
 func (s *Service) deliver(ctx context.Context, sub *subscription, id, sequence string, d *draft, now time.Time) {
 	raw := sub.attributes["RawMessageDelivery"] == "true"
 	body := d.text(sub.protocol)
@@ -299,14 +299,14 @@ func (s *Service) deliver(ctx context.Context, sub *subscription, id, sequence s
 	}
 }
 
-// bury puts a message that could not be delivered into the subscription's
-// dead-letter queue. Without one it is lost, as in AWS.
+// bury puts an undeliverable message into the subscription's dead-letter queue. Without one it is
+// lost, as in AWS.
 func (s *Service) bury(sub *subscription, message sqs.Delivery) {
 	var policy struct {
 		Target string `json:"deadLetterTargetArn"`
 	}
 	if json.Unmarshal([]byte(sub.attributes["RedrivePolicy"]), &policy) == nil && policy.Target != "" {
-		_ = s.queues.Deliver(policy.Target, message) // lost as well if that is gone
+		_ = s.queues.Deliver(policy.Target, message) // if that queue does not exist, the message is lost
 	}
 }
 
@@ -345,8 +345,7 @@ func (s *Service) askToConfirm(ctx context.Context, sub *subscription) {
 	go s.post(context.WithoutCancel(ctx), sub, "SubscriptionConfirmation", id, body, false)
 }
 
-// post calls an endpoint, if it is on this machine. The context is one that
-// outlives the call which set it going.
+// post calls an endpoint on this host. The context must outlive the call that triggers the post.
 func (s *Service) post(ctx context.Context, sub *subscription, kind, id, body string, raw bool) {
 	u, err := url.Parse(sub.endpoint)
 	if err != nil || !loopback(u.Hostname()) {
@@ -368,9 +367,9 @@ func (s *Service) post(ctx context.Context, sub *subscription, kind, id, body st
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return // delivery is at most once here; AWS would try again
+		return // delivery is at most once here; AWS would retry
 	}
-	_ = resp.Body.Close() // nothing of the answer counts
+	_ = resp.Body.Close() // the response is ignored
 }
 
 func loopback(host string) bool {

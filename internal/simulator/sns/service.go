@@ -48,14 +48,14 @@ type topic struct {
 	sequence      uint64
 }
 
-// published is what a FIFO topic remembers of a deduplication id.
+// published is a FIFO topic's record of a deduplication ID.
 type published struct {
 	id, sequence string
 	until        time.Time
 }
 
-// New returns the service without topics. It delivers to queues; endpoint is the
-// simulator's address, for the links in messages.
+// New returns a service without topics, which delivers to queues. endpoint returns the simulator's
+// address, for the links in messages.
 func New(env *resource.Env, queues *sqs.Service, endpoint func() string) *Service {
 	s := &Service{env: env, queues: queues, endpoint: endpoint, client: &http.Client{Timeout: 15 * time.Second}}
 	s.regions.New = func(p place.Place) *region {
@@ -111,7 +111,7 @@ func notFound(what string) *wire.Error {
 	return wire.Errorf("NotFound", "%s does not exist", what).WithStatus(http.StatusNotFound)
 }
 
-// split takes a topic's or subscription's ARN apart.
+// split splits a topic's or subscription's ARN.
 func split(arn string) (where place.Place, name, id string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) < 6 || len(parts) > 7 || parts[0] != "arn" || parts[2] != "sns" || parts[5] == "" {
@@ -159,7 +159,7 @@ func (s *Service) withSubscription(arn *string, fn func(*region, *subscription) 
 	return fn(r, sub)
 }
 
-// pageSize is how many topics or subscriptions a list answers with.
+// pageSize is the size of a page of topics or subscriptions.
 var pageSize = listing.Size{Standard: 100, Most: 100}
 
 func keysOf[V any](m map[string]V) []string { return slices.Collect(maps.Keys(m)) }

@@ -54,7 +54,7 @@ func (r *rig) topic(name string, attributes map[string]string) *string {
 	return out.TopicArn
 }
 
-// queue makes a queue and returns its URL and ARN.
+// queue creates a queue and returns its URL and ARN.
 func (r *rig) queue(name string, attributes map[string]string) (url, arn *string) {
 	r.t.Helper()
 	out, err := r.sqs.CreateQueue(r.t.Context(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
@@ -170,7 +170,7 @@ func TestFIFOTopics(t *testing.T) {
 	}
 }
 
-func TestPendingSubscriptionsWaitForTheirToken(t *testing.T) {
+func TestPendingSubscriptionIsConfirmedWithToken(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	out, err := r.Subscribe(t.Context(), &awssns.SubscribeInput{TopicArn: topic, Protocol: aws.String("email"), Endpoint: aws.String("a@example.com")})
@@ -199,7 +199,7 @@ func TestPendingSubscriptionsWaitForTheirToken(t *testing.T) {
 	}
 }
 
-func TestAnEndpointOnLoopbackIsAskedAndNotified(t *testing.T) {
+func TestLoopbackEndpointIsConfirmedAndNotified(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	got := make(chan map[string]any, 2)
@@ -275,12 +275,12 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestDeletingATopicTakesItsSubscriptions(t *testing.T) {
+func TestDeletingTopicDeletesSubscriptions(t *testing.T) {
 	r := start(t)
 	topic := r.topic("t", nil)
 	_, arn := r.queue("q", nil)
 	sub := r.subscribe(topic, "sqs", arn, nil)
-	for range 2 { // the second time it is gone, which is a success as well
+	for range 2 { // deleting a deleted topic succeeds
 		if _, err := r.DeleteTopic(t.Context(), &awssns.DeleteTopicInput{TopicArn: topic}); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ type subscription struct {
 	token                          string
 }
 
-// pendingARN is what lists show for a subscription that nobody confirmed.
+// pendingARN is the ARN of an unconfirmed subscription in lists.
 const pendingARN = "PendingConfirmation"
 
 var (
@@ -40,7 +40,7 @@ var (
 	subscriptionNames = []string{"DeliveryPolicy", "FilterPolicy", "FilterPolicyScope", "RawMessageDelivery", "RedrivePolicy", "SubscriptionRoleArn", "ReplayPolicy"}
 )
 
-// checkEndpoint holds an endpoint against its protocol.
+// checkEndpoint validates an endpoint for its protocol.
 // https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html
 func checkEndpoint(t *topic, protocol, endpoint string) error {
 	valid := true
@@ -96,8 +96,8 @@ func (s *Service) subscribe(ctx context.Context, in *sns.SubscribeInput) (*sns.S
 	return &sns.SubscribeOutput{SubscriptionArn: &arn}, nil
 }
 
-// add makes a subscription, or returns the one there is for that endpoint. The
-// caller holds the lock.
+// add creates a subscription, or returns the existing one of the endpoint. The caller holds the
+// lock.
 func (s *Service) add(r *region, t *topic, protocol, endpoint string, attributes map[string]string) (*subscription, error) {
 	if err := checkEndpoint(t, protocol, endpoint); err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ func (s *Service) confirmSubscription(ctx context.Context, in *sns.ConfirmSubscr
 	return out, err
 }
 
-// Token returns the token that confirms a pending subscription, which AWS would
-// mail or post to the endpoint. It reports false when there is none such.
+// Token returns the token that confirms a pending subscription, which AWS would mail or post to the
+// endpoint. It reports false if there is none.
 func (s *Service) Token(subscriptionARN string) (token string, ok bool) {
 	err := s.withSubscription(&subscriptionARN, func(_ *region, sub *subscription) error {
 		token, ok = sub.token, sub.pending

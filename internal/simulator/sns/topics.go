@@ -22,7 +22,7 @@ const fifoSuffix = ".fifo"
 
 var validName = lazyregexp.New(`^[A-Za-z0-9_-]{1,256}$`)
 
-// topicAttributes are those that a caller may set.
+// topicAttributes are the attributes that a caller may set.
 // https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html
 var topicAttributes = []string{
 	"ApplicationFailureFeedbackRoleArn", "ApplicationSuccessFeedbackRoleArn", "ApplicationSuccessFeedbackSampleRate",
@@ -102,7 +102,7 @@ func (s *Service) createTopic(ctx context.Context, in *sns.CreateTopicInput) (*s
 	return &sns.CreateTopicOutput{TopicArn: &t.arn}, nil
 }
 
-// create makes a topic. The caller holds the region's lock.
+// create creates a topic. The caller holds the region's lock.
 func (s *Service) create(r *region, name string, attributes, tags map[string]string) (*topic, error) {
 	if err := checkTopic(name, attributes); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Service) create(r *region, name string, attributes, tags map[string]str
 	return t, nil
 }
 
-// defaultPolicy lets the owner do everything, as AWS's does.
+// defaultPolicy returns AWS's default policy, which allows the owner everything.
 func defaultPolicy(arn, account string) string {
 	return fmt.Sprintf(`{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Sid":"__default_statement_ID","Effect":"Allow",`+
 		`"Principal":{"AWS":"*"},"Action":["SNS:GetTopicAttributes","SNS:SetTopicAttributes","SNS:AddPermission","SNS:RemovePermission",`+
@@ -133,7 +133,7 @@ func (s *Service) deleteTopic(ctx context.Context, in *sns.DeleteTopicInput) (*s
 		r.remove(t)
 		return nil
 	})
-	// Deleting a topic that is gone is a success, as the API reference says.
+	// According to the API reference, deleting a deleted topic succeeds.
 	if e := (*wire.Error)(nil); asError(err, &e) && e.Code == "NotFound" {
 		err = nil
 	}
@@ -210,7 +210,7 @@ func (s *Service) listTopics(ctx context.Context, in *sns.ListTopicsInput) (*sns
 	return out, nil
 }
 
-// withTags runs fn on the tags of a topic; a tagged resource is always one.
+// withTags runs fn on the tags of a topic, the only tagged resource.
 func (s *Service) withTags(ctx context.Context, arn *string, fn func(map[string]string)) error {
 	err := s.withTopic(ctx, arn, func(_ *region, t *topic) error {
 		fn(t.tags)

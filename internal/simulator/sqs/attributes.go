@@ -17,10 +17,10 @@ const (
 	fifoSuffix     = ".fifo"
 )
 
-// bounds is the range of an attribute that is a number.
+// bounds are the bounds and the default of a numeric attribute.
 type bounds struct{ least, most, standard int }
 
-// numeric are the attributes that are numbers, with their limits.
+// numeric are the numeric attributes, with their limits.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
 var numeric = map[string]bounds{
 	"DelaySeconds":                  {0, 900, 0},
@@ -31,8 +31,8 @@ var numeric = map[string]bounds{
 	"KmsDataKeyReusePeriodSeconds":  {60, 86400, 300},
 }
 
-// enums are the attributes that have one of a few values; those of FIFO queues
-// are unknown to standard ones.
+// enums are the attributes with a fixed set of values. Those of FIFO queues are unknown to standard
+// queues.
 var enums = map[string][]string{
 	"SqsManagedSseEnabled":      {"true", "false"},
 	"FifoQueue":                 {"true"},
@@ -54,7 +54,7 @@ type redrive struct {
 	Max    json.Number `json:"maxReceiveCount"`
 }
 
-// checkName holds a name against AWS's rules for the kind of queue.
+// checkName validates a name by AWS's rules for the kind of queue.
 func checkName(name string, fifo bool) error {
 	if fifo {
 		base, ok := strings.CutSuffix(name, fifoSuffix)
@@ -69,7 +69,7 @@ func checkName(name string, fifo bool) error {
 	return nil
 }
 
-// checkAttributes holds the attributes of a request against AWS's rules.
+// checkAttributes validates the attributes of a request by AWS's rules.
 func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
@@ -137,7 +137,7 @@ func (s *Service) checkText(name, value string, fifo bool) error {
 	return nil
 }
 
-// defaults are the attributes of a queue that was made without any.
+// defaults returns the default attributes of a queue.
 func defaults(fifo bool) map[string]string {
 	attributes := map[string]string{"SqsManagedSseEnabled": "true"}
 	for name, b := range numeric {
@@ -154,8 +154,7 @@ func defaults(fifo bool) map[string]string {
 	return attributes
 }
 
-// set changes attributes; an empty value takes a document away. The caller holds
-// the lock.
+// set changes attributes; an empty value removes a document. The caller holds the lock.
 func (q *queue) set(attributes map[string]string, now time.Time) {
 	for name, value := range attributes {
 		if value == "" {
@@ -194,7 +193,7 @@ func (q *queue) seconds(name string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// describe returns the attributes of the given names, all for "All".
+// describe returns the named attributes, or all for "All".
 func (q *queue) describe(names []string, now time.Time) map[string]string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

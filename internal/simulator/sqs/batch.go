@@ -14,7 +14,7 @@ import (
 
 var validBatchID = lazyregexp.New(`^[A-Za-z0-9_-]{1,80}$`)
 
-// checkBatch holds the ids of a batch against AWS's rules.
+// checkBatch validates the IDs of a batch by AWS's rules.
 func checkBatch(entry string, ids []*string) error {
 	if len(ids) == 0 {
 		return wire.Errorf("EmptyBatchRequest", "There should be at least one %s in the request.", entry)

@@ -19,7 +19,7 @@ const (
 	policyType = "AWS::SQS::QueuePolicy"
 )
 
-// Providers returns the CloudFormation types that SQS backs.
+// Providers returns the providers of the CloudFormation types for SQS.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{
 		queueType:  queueProvider{s},
@@ -27,13 +27,13 @@ func (s *Service) Providers() map[string]resource.Provider {
 	}
 }
 
-// queueProperties are those of AWS::SQS::Queue that are not plain attributes.
+// queueProperties are the properties of AWS::SQS::Queue that are not plain attributes.
 type queueProperties struct {
 	QueueName string
 	Tags      []property.Tag
 }
 
-// attributesOf turns properties into queue attributes; the names are the same.
+// attributesOf converts properties to queue attributes; the names are the same.
 func attributesOf(properties map[string]any) map[string]string {
 	attributes := map[string]string{}
 	for name, value := range properties {
@@ -56,7 +56,7 @@ func attributesOf(properties map[string]any) map[string]string {
 
 type queueProvider struct{ s *Service }
 
-// Create makes a queue.
+// Create creates a queue.
 func (p queueProvider) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
 	var props queueProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -89,7 +89,7 @@ func (p queueProvider) result(ctx context.Context, reg *region, q *queue) resour
 	}
 }
 
-// find returns the queue that a physical id names.
+// find returns the queue with a physical ID.
 func (p queueProvider) find(ctx context.Context, r resource.Request) (*region, *queue, error) {
 	reg, q, err := p.s.find(within(ctx, r), &r.PhysicalID)
 	if err != nil {
@@ -98,16 +98,15 @@ func (p queueProvider) find(ctx context.Context, r resource.Request) (*region, *
 	return reg, q, nil
 }
 
-// within returns a context for what CloudFormation does in the stack's account
-// and region.
+// within returns a context for CloudFormation's calls in the stack's account and region.
 func within(ctx context.Context, r resource.Request) context.Context {
 	call := *wire.CallFrom(ctx)
 	call.Account, call.Region, call.Path = r.Account, r.Region, ""
 	return wire.WithCall(ctx, &call)
 }
 
-// Update changes a queue's attributes and tags; what is no longer given goes
-// back to its default.
+// Update changes a queue's attributes and tags. Properties that were removed return to their
+// default.
 func (p queueProvider) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
 	var props queueProperties
 	if err := property.Decode(r.Properties, &props); err != nil {
@@ -121,7 +120,7 @@ func (p queueProvider) Update(ctx context.Context, r resource.Request) (resource
 	for _, name := range texts {
 		attributes[name] = ""
 	}
-	delete(attributes, "Policy") // AWS::SQS::QueuePolicy's
+	delete(attributes, "Policy") // belongs to AWS::SQS::QueuePolicy
 	maps.Copy(attributes, attributesOf(r.Properties))
 	if err := p.s.change(q, attributes); err != nil {
 		return resource.Result{}, property.HandlerError("Sqs", err)
@@ -134,7 +133,7 @@ func (p queueProvider) Update(ctx context.Context, r resource.Request) (resource
 	return result, nil
 }
 
-// Delete removes a queue.
+// Delete deletes a queue.
 func (p queueProvider) Delete(ctx context.Context, r resource.Request) error {
 	reg, q, err := p.find(ctx, r)
 	if err != nil {
@@ -178,7 +177,7 @@ func number(text string) any {
 	return n
 }
 
-// setPolicy puts a policy on a queue, or takes it off.
+// setPolicy sets or removes a queue's policy.
 func (s *Service) setPolicy(ctx context.Context, r resource.Request, address, document string) error {
 	_, q, err := s.find(within(ctx, r), &address)
 	if err == nil {

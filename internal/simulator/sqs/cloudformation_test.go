@@ -103,9 +103,9 @@ func TestCloudFormationQueuePolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := provider.Delete(t.Context(), request); err != nil {
-		t.Errorf("deleting the policy of a queue that is gone: %v", err)
+		t.Errorf("deleting the policy of a deleted queue: %v", err)
 	}
 	if _, err := provider.Read(t.Context(), request); err == nil {
-		t.Error("the policy of a queue that is gone is still there")
+		t.Error("the policy of a deleted queue still exists")
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Delivery is a message that another simulated service puts into a queue.
+// Delivery is a message from another simulated service.
 type Delivery struct {
-	// Body is the message's text.
+	// Body is the message's body.
 	Body string
 	// Attributes are its message attributes.
 	Attributes map[string]types.MessageAttributeValue
-	// Group and Dedup are the group and deduplication ids, for FIFO queues.
+	// Group and Dedup are the group and deduplication IDs, for FIFO queues.
 	Group, Dedup string
 	// Sender is the service's principal, shown as SenderId.
 	Sender string
 }
 
-// Deliver puts a message into the queue with the given ARN. It errs when there is
-// no such queue or the queue does not take the message.
+// Deliver puts a message into the queue with the given ARN. It returns an error if the queue does
+// not exist or rejects the message.
 func (s *Service) Deliver(arn string, d Delivery) error {
 	q := s.byARN(arn)
 	if q == nil {

@@ -20,7 +20,7 @@ func md5Hex(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// attributesMD5 is the checksum of a message's attributes, "" without any.
+// attributesMD5 returns the checksum of a message's attributes, or "" if there are none.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
 func attributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	if len(attributes) == 0 {

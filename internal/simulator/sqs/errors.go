@@ -2,8 +2,8 @@ package sqs
 
 import "github.com/aws-operator/aws-operator/internal/simulator/wire"
 
-// queryCodes are the error codes of the Query protocol where they differ from
-// the names of the JSON protocol's errors.
+// queryCodes are the error codes of the Query protocol that differ from the error names of the JSON
+// protocol.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-json-faqs.html
 var queryCodes = map[string]string{
 	"BatchEntryIdsNotDistinct":     "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",

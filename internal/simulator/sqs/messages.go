@@ -22,7 +22,7 @@ import (
 
 var validDedup = lazyregexp.New("^[A-Za-z0-9!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~]{1,128}$")
 
-// draft is a message as its sender gives it.
+// draft is a message from its sender.
 type draft struct {
 	body         *string
 	attributes   map[string]types.MessageAttributeValue
@@ -31,7 +31,7 @@ type draft struct {
 	group, dedup *string
 }
 
-// send checks a draft and puts it into the queue.
+// send validates a draft and puts it into the queue.
 func (s *Service) send(sender string, q *queue, d draft) (*message, error) {
 	now := s.env.Clock.Now()
 	if err := q.check(&d); err != nil {
@@ -54,8 +54,8 @@ func (s *Service) send(sender string, q *queue, d draft) (*message, error) {
 	return q.put(m, delay, now), nil
 }
 
-// check holds a draft against AWS's rules and gives it a deduplication id where
-// the queue makes it from the content.
+// check validates a draft by AWS's rules, and sets its deduplication ID if the queue derives it
+// from the content.
 func (q *queue) check(d *draft) error {
 	if aws.ToString(d.body) == "" {
 		return missing("MessageBody")
@@ -104,7 +104,7 @@ func (d *draft) checkFIFO(contentBased bool) error {
 	return nil
 }
 
-// forbidden reports the characters that XML 1.0 does not have.
+// forbidden reports whether XML 1.0 forbids a character.
 func forbidden(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
@@ -172,7 +172,7 @@ func (s *Service) receiveMessage(ctx context.Context, in *sqs.ReceiveMessageInpu
 	return out, nil
 }
 
-// poll takes messages, and waits for some if there are none.
+// poll receives messages, and waits if there are none.
 func (s *Service) poll(ctx context.Context, q *queue, n int, visibility, wait time.Duration) ([]*message, error) {
 	deadline := s.env.Clock.Now().Add(wait)
 	for {
@@ -205,8 +205,7 @@ func (s *Service) poll(ctx context.Context, q *queue, n int, visibility, wait ti
 	}
 }
 
-// bury puts dead letters into their queue; without that queue they are lost to
-// nobody: they go back.
+// bury moves dead letters into their queue. If that queue does not exist, they return to this one.
 func (s *Service) bury(q *queue, dead []*message) {
 	now := s.env.Clock.Now()
 	for _, m := range dead {
@@ -229,7 +228,7 @@ func checkVisibility(seconds int32) error {
 	return nil
 }
 
-// render shows a message with the attributes that the receiver asked for.
+// render returns a message with the attributes that the receiver requests.
 func (q *queue) render(m *message, in *sqs.ReceiveMessageInput) types.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -267,8 +266,7 @@ func (q *queue) render(m *message, in *sqs.ReceiveMessageInput) types.Message {
 	return out
 }
 
-// selectAttributes keeps the attributes that names ask for: by name, by
-// "prefix.*", or all.
+// selectAttributes returns the attributes that names select: by name, by "prefix.*", or all.
 func selectAttributes(all map[string]types.MessageAttributeValue, names []string) map[string]types.MessageAttributeValue {
 	some := map[string]types.MessageAttributeValue{}
 	for name, value := range all {
@@ -293,8 +291,7 @@ func (s *Service) deleteMessage(ctx context.Context, in *sqs.DeleteMessageInput)
 	return nil, s.remove(q, aws.ToString(in.ReceiptHandle))
 }
 
-// remove deletes a message by its last receipt; one that is gone already was
-// deleted successfully, as AWS sees it.
+// remove deletes a message by its last receipt. As in AWS, deleting a deleted message succeeds.
 func (s *Service) remove(q *queue, receipt string) error {
 	if receipt == "" {
 		return missing("ReceiptHandle")
@@ -313,12 +310,12 @@ func (s *Service) remove(q *queue, receipt string) error {
 	}
 	q.drop(m)
 	if q.fifo { // the group's next message can be received now
-		q.wake()
+		q.notify()
 	}
 	return nil
 }
 
-// isReceipt reports whether a handle looks like one that a queue gave out.
+// isReceipt reports whether a handle has the form of a queue's receipts.
 func isReceipt(handle string) bool {
 	return len(handle) == 2*36 && uuid.Validate(handle[:36]) == nil
 }

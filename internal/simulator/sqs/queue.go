@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// dedupWindow is how long a FIFO queue remembers a deduplication id.
+// dedupWindow is how long a FIFO queue remembers a deduplication ID.
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html
 const dedupWindow = 5 * time.Minute
 
-// firstSequence makes sequence numbers of twenty digits, as AWS's are.
+// firstSequence makes sequence numbers have twenty digits, as in AWS.
 const firstSequence = 849496460467696128
 
 // message is one message in a queue.
@@ -27,19 +27,19 @@ type message struct {
 	sender        string
 	group, dedup  string
 	sequence      string
-	source        string // the queue it was a dead letter of
+	source        string // the queue that moved it here as a dead letter
 	sent, first   time.Time
 	visible       time.Time // when it can be received
 	receives      int
 	receipt       string // of the last receive; empty when it is not in flight
-	gone          bool
+	deleted       bool
 	element       *list.Element // in ready (standard) or in order (FIFO)
 	heapIndex     int
 }
 
-// queue is one queue with its messages. Standard queues keep the messages that
-// can be received in a list and the others in a heap by when they can be; FIFO
-// queues keep all in one list in order.
+// queue is one queue with its messages. Standard queues keep receivable messages in a list and the
+// others in a heap by the time when they become receivable; FIFO queues keep all in one ordered
+// list.
 type queue struct {
 	name, arn string
 	fifo      bool
@@ -64,7 +64,7 @@ type queue struct {
 	dedups   map[string]dedup
 	order    []dedupExpiry
 	sequence uint64
-	changed  chan struct{} // closed when something can be received
+	changed  chan struct{} // closed when a message may be receivable
 }
 
 type dedup struct {
@@ -84,9 +84,8 @@ func newQueue(name, arn string, fifo bool, now time.Time) *queue {
 	}
 }
 
-// wake lets everyone who waits for a message look again. The caller holds the
-// lock.
-func (q *queue) wake() {
+// notify makes all waiting receivers poll again. The caller holds the lock.
+func (q *queue) notify() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -107,23 +106,23 @@ func (q *queue) put(m *message, delay time.Duration, now time.Time) *message {
 	return m
 }
 
-// add makes a message wait or be ready. The caller holds the lock.
+// add adds a message as waiting or ready. The caller holds the lock.
 func (q *queue) add(m *message, now time.Time) {
 	switch {
 	case q.fifo:
 		m.element = q.ready.PushBack(m)
-		q.wake()
+		q.notify()
 	case m.visible.After(now):
 		heap.Push(&q.waiting, m)
-		q.wake() // a poller's next look may be earlier now
+		q.notify() // a receiver may have to poll earlier now
 	default:
 		m.element = q.ready.PushBack(m)
-		q.wake()
+		q.notify()
 	}
 }
 
-// duplicate returns the message that was sent with the same deduplication id in
-// the last five minutes, and otherwise remembers this one.
+// duplicate returns the message that was sent with the same deduplication ID in the last five
+// minutes; if there is none, it records this message.
 func (q *queue) duplicate(m *message, now time.Time) *message {
 	for len(q.order) > 0 && !q.order[0].until.After(now) {
 		if d, ok := q.dedups[q.order[0].key]; ok && !d.until.After(now) {
@@ -144,13 +143,13 @@ func (q *queue) duplicate(m *message, now time.Time) *message {
 	return nil
 }
 
-// take receives up to n messages. It also returns the dead letters, which the
-// caller must put into their queue without holding this one's lock, and when to
-// look again if there was nothing.
+// take receives up to n messages. It also returns the dead letters, which the caller must put into
+// their queue without holding this queue's lock. If there are no messages, again is the time of the
+// next poll.
 func (q *queue) take(n int, visibility time.Duration, now time.Time) (got, dead []*message, again time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.settle(now)
+	q.advance(now)
 	if q.fifo {
 		got, dead, again = q.takeFIFO(n, now)
 	} else {
@@ -175,8 +174,8 @@ func (q *queue) take(n int, visibility time.Duration, now time.Time) (got, dead 
 	return got, dead, again
 }
 
-// settle makes what is due ready and drops what is too old.
-func (q *queue) settle(now time.Time) {
+// advance moves due messages to ready and drops expired ones.
+func (q *queue) advance(now time.Time) {
 	for len(q.waiting) > 0 && !q.waiting[0].visible.After(now) {
 		m, ok := heap.Pop(&q.waiting).(*message)
 		if ok {
@@ -213,8 +212,7 @@ func (q *queue) takeStandard(n int) (got, dead []*message) {
 	return got, dead
 }
 
-// takeFIFO takes messages in order; a group with a message in flight or delayed
-// is passed over.
+// takeFIFO receives messages in order. It skips groups with a message in flight or delayed.
 func (q *queue) takeFIFO(n int, now time.Time) (got, dead []*message, again time.Time) {
 	blocked := map[string]bool{}
 	var next *list.Element
@@ -245,21 +243,21 @@ func (q *queue) isDead(m *message) bool {
 	return q.dlq != "" && q.maxReceives > 0 && m.receives >= q.maxReceives
 }
 
-// drop forgets a message. The caller holds the lock.
+// drop removes a message. The caller holds the lock.
 func (q *queue) drop(m *message) {
 	if m.element != nil {
 		q.ready.Remove(m.element)
 		m.element = nil
-	} else if !q.fifo && !m.gone {
+	} else if !q.fifo && !m.deleted {
 		heap.Remove(&q.waiting, m.heapIndex)
 	}
-	m.gone = true
+	m.deleted = true
 	delete(q.receipts, m.receipt)
 }
 
-// count returns how many messages can be received, are in flight and are delayed.
+// count returns the number of messages that are receivable, in flight and delayed.
 func (q *queue) count(now time.Time) (ready, inFlight, delayed int) {
-	q.settle(now)
+	q.advance(now)
 	tally := func(m *message) {
 		switch {
 		case !m.visible.After(now):
@@ -279,21 +277,21 @@ func (q *queue) count(now time.Time) (ready, inFlight, delayed int) {
 	return ready, inFlight, delayed
 }
 
-// release changes when a message in flight can be received again.
+// release changes the time when a message in flight becomes receivable.
 func (q *queue) release(m *message, visible, now time.Time) {
 	m.visible = visible
 	if q.fifo {
-		q.wake()
+		q.notify()
 		return
 	}
 	heap.Fix(&q.waiting, m.heapIndex)
 	if !visible.After(now) {
-		q.settle(now)
+		q.advance(now)
 	}
-	q.wake()
+	q.notify()
 }
 
-// purge forgets all messages.
+// purge removes all messages.
 func (q *queue) purge(now time.Time) {
 	q.purged = now
 	q.ready.Init()
@@ -301,7 +299,7 @@ func (q *queue) purge(now time.Time) {
 	q.receipts = map[string]*message{}
 }
 
-// waitingHeap orders messages by when they can be received.
+// waitingHeap orders messages by the time when they become receivable.
 type waitingHeap []*message
 
 func (h waitingHeap) Len() int           { return len(h) }
@@ -321,7 +319,7 @@ func (h *waitingHeap) Push(x any) {
 	*h = append(*h, m)
 }
 
-// Pop takes the last message.
+// Pop removes the last message.
 func (h *waitingHeap) Pop() any {
 	old := *h
 	m := old[len(old)-1]

@@ -30,7 +30,7 @@ func (s *Service) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*s
 	return &sqs.CreateQueueOutput{QueueUrl: aws.String(s.url(ctx, r, q.name))}, nil
 }
 
-// create makes a queue, or returns the one that has the same name and attributes.
+// create creates a queue, or returns the one with the same name and attributes.
 func (s *Service) create(r *region, name string, attributes, tags map[string]string) (*queue, error) {
 	fifo := attributes["FifoQueue"] == "true"
 	if err := s.checkAttributes(attributes, fifo); err != nil {
@@ -53,7 +53,7 @@ func (s *Service) create(r *region, name string, attributes, tags map[string]str
 	return q, nil
 }
 
-// sameAs errs if an attribute of a request is not the queue's.
+// sameAs returns an error if an attribute of a request differs from the queue's.
 func (q *queue) sameAs(attributes map[string]string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *region) remove(q *queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.deleted = true
-	q.wake()
+	q.notify()
 }
 
 func (s *Service) getQueueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput, error) {
@@ -118,7 +118,7 @@ func (s *Service) urls(ctx context.Context, r *region, names []string) []string 
 	return urls
 }
 
-// page cuts names to a page of the size asked for.
+// page returns a page of names.
 func page(names []string, token *string, most *int32) (cut []string, next *string, err error) {
 	if most != nil && (*most < 1 || *most > 1000) {
 		return nil, nil, invalidValue(*most, "MaxResults", "Must be between 1 and 1000, if provided.")
@@ -255,7 +255,7 @@ func (s *Service) untagQueue(ctx context.Context, in *sqs.UntagQueueInput) (*sqs
 	return nil, nil
 }
 
-// policy is a queue's policy as far as permissions change it.
+// policy is the part of a queue's policy that permissions change.
 type policy struct {
 	Version   string           `json:"Version"`
 	ID        string           `json:"Id"`

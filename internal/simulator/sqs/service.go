@@ -20,12 +20,11 @@ type Service struct {
 	regions  place.Store[region]
 }
 
-// Option changes the service.
+// Option configures the service.
 type Option func(*Service)
 
-// WithEndpoint says under which address queues made by CloudFormation are
-// reached; AWS's own unless set. Queues made by an API call have the address
-// that its caller used.
+// WithEndpoint sets the address of queues that CloudFormation creates. The default is AWS's
+// address. Queues that an API call creates have the address that its caller used.
 func WithEndpoint(endpoint func() string) Option {
 	return func(s *Service) { s.endpoint = endpoint }
 }
@@ -38,7 +37,7 @@ type region struct {
 	queues map[string]*queue
 }
 
-// New returns the service without any queue.
+// New returns a service without queues.
 func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env, endpoint: func() string { return "" }}
 	s.regions.New = func(p place.Place) *region { return &region{Place: p, queues: map[string]*queue{}} }
@@ -86,7 +85,7 @@ func (s *Service) Service() *wire.Service {
 			"AWSAccountIds": flat("AWSAccountId"),
 			"Actions":       flat("ActionName"),
 		},
-		// The queue URL's member is in lower case in this one answer.
+		// Only in this response, the member for queue URLs is in lower case.
 		Names: map[string]wire.Name{"ListDeadLetterSourceQueuesOutput.QueueUrls": {Wire: "queueUrls"}},
 		Operations: map[string]wire.Operation{
 			"AddPermission":                wire.Op(s.addPermission),
@@ -113,7 +112,7 @@ func (s *Service) Service() *wire.Service {
 	}
 }
 
-// url is the address of a queue for a caller.
+// url returns the URL of a queue for a caller.
 func (s *Service) url(ctx context.Context, r *region, name string) string {
 	base := ""
 	if c := wire.CallFrom(ctx); c.Host != "" && c.Scheme != "" {
@@ -124,8 +123,8 @@ func (s *Service) url(ctx context.Context, r *region, name string) string {
 	return base + "/" + r.Account + "/" + name
 }
 
-// find returns the queue that a URL names: by account and name, at any host. A
-// Query client may leave the parameter out and post to the queue's own path.
+// find returns the queue with a URL, by account and name; the host does not matter. A Query client
+// may omit the parameter and post to the queue's path.
 func (s *Service) find(ctx context.Context, address *string) (*region, *queue, error) {
 	path := wire.CallFrom(ctx).Path
 	if address != nil && *address != "" {
@@ -152,7 +151,7 @@ func (s *Service) find(ctx context.Context, address *string) (*region, *queue, e
 	return r, q, nil
 }
 
-// byARN returns the queue with an ARN, nil when there is none.
+// byARN returns the queue with an ARN, or nil.
 func (s *Service) byARN(arn string) *queue {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || parts[2] != "sqs" {
@@ -167,7 +166,7 @@ func (r *region) queue(name string) *queue {
 	return r.queues[name]
 }
 
-// names returns the queues' names in order.
+// names returns the sorted names of the queues.
 func (r *region) names() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

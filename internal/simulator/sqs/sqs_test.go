@@ -108,7 +108,8 @@ func TestQueueLifeCycle(t *testing.T) {
 	}
 }
 
-// Limits and texts: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
+// AWS documents limits and messages:
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
 func TestRefusals(t *testing.T) {
 	r := start(t)
 	u := r.queue("q", nil)
@@ -332,7 +333,7 @@ func TestListPagesAndTags(t *testing.T) {
 	}
 }
 
-// Older clients speak the Query protocol:
+// Older clients use the Query protocol:
 // https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-making-api-requests-xml.html
 func TestQueryProtocol(t *testing.T) {
 	r := start(t)

@@ -13,7 +13,7 @@ import (
 
 const parameterType = "AWS::SSM::Parameter"
 
-// Providers returns the CloudFormation types that the Parameter Store backs.
+// Providers returns the providers of the CloudFormation types for Parameter Store.
 func (s *Service) Providers() map[string]resource.Provider {
 	return map[string]resource.Provider{parameterType: provider{s}}
 }
@@ -60,17 +60,17 @@ func (p provider) put(r resource.Request, overwrite bool) (resource.Result, erro
 	return resource.Result{PhysicalID: made.name, Attributes: map[string]any{"Type": props.Type, "Value": props.Value}}, nil
 }
 
-// Create makes a parameter.
+// Create creates a parameter.
 func (p provider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, false)
 }
 
-// Update makes a new version of the parameter.
+// Update creates a new version of the parameter.
 func (p provider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	return p.put(r, true)
 }
 
-// Delete removes a parameter.
+// Delete deletes a parameter.
 func (p provider) Delete(_ context.Context, r resource.Request) error {
 	reg := p.s.regions.At(place.OfResource(r))
 	reg.mu.Lock()

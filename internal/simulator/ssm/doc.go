@@ -1,5 +1,4 @@
-// Package ssm simulates the Parameter Store of AWS Systems Manager, and the
-// CloudFormation type AWS::SSM::Parameter. Secure strings are shown only with
-// decryption; KMS is not asked for it. Parameter policies and labels are not
-// there.
+// Package ssm simulates the Parameter Store of AWS Systems Manager, and the CloudFormation type
+// AWS::SSM::Parameter. Secure strings are returned only with decryption, which does not involve
+// KMS. Parameter policies and labels are not supported.
 package ssm

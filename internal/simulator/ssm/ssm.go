@@ -37,7 +37,7 @@ type region struct {
 	parameters map[string]*parameter
 }
 
-// parameter is a parameter with its versions, the last one being current.
+// parameter is a parameter with its versions, of which the last one is current.
 type parameter struct {
 	name, arn string
 	tags      map[string]string
@@ -52,18 +52,18 @@ type version struct {
 	modified                                           time.Time
 }
 
-// Option changes the service.
+// Option configures the service.
 type Option func(*Service)
 
-// WithPublic adds public parameters: public returns the value of one whose name
-// begins with /aws/service/, which in AWS names the newest machine image and the
-// like. They can be read in every account, but not listed.
+// WithPublic adds public parameters: public returns the value of a parameter whose name begins with
+// /aws/service/, such as the ID of the newest machine image. They can be read in every account, but
+// not listed.
 // https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-public-parameters.html
 func WithPublic(public func(region, name string) (value string, ok bool)) Option {
 	return func(s *Service) { s.public = public }
 }
 
-// New returns the service without parameters of its accounts.
+// New returns a service without private parameters.
 func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env}
 	for _, option := range options {
@@ -107,7 +107,7 @@ func notFound(name string) *wire.Error {
 	return wire.Errorf("ParameterNotFound", "Parameter %s not found.", name)
 }
 
-// checkName holds a name against AWS's rules.
+// checkName validates a name by AWS's rules.
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_PutParameter.html
 func checkName(name string) error {
 	lower := strings.ToLower(strings.TrimPrefix(name, "/"))
@@ -126,7 +126,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// check completes a version and holds it against AWS's rules.
+// check sets the defaults of a version and validates it by AWS's rules.
 func (v *version) check() error {
 	switch v.kind {
 	case types.ParameterTypeString, types.ParameterTypeStringList, types.ParameterTypeSecureString:
@@ -167,8 +167,7 @@ func (v *version) check() error {
 	return nil
 }
 
-// put makes a parameter or, if told to overwrite, a new version of it. The caller
-// holds the lock.
+// put creates a parameter or, if overwrite is set, a new version of it. The caller holds the lock.
 func (s *Service) put(r *region, name string, v version, overwrite bool) (*parameter, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -196,7 +195,7 @@ func (s *Service) put(r *region, name string, v version, overwrite bool) (*param
 	}
 	v.modified = s.env.Clock.Now()
 	p.versions = append(p.versions, v)
-	if len(p.versions) > 100 { // the oldest goes, as without a label in AWS
+	if len(p.versions) > 100 { // the oldest version without a label is deleted, as in AWS
 		p.versions = p.versions[1:]
 	}
 	return p, nil
@@ -222,7 +221,7 @@ func (s *Service) putParameter(ctx context.Context, in *ssm.PutParameterInput) (
 	return &ssm.PutParameterOutput{Version: p.current().number, Tier: p.current().tier}, nil
 }
 
-// find returns a parameter as [region.find] does, and public ones.
+// find returns a parameter like [region.find], or a public one.
 func (s *Service) find(r *region, id string) (*parameter, *version, string, error) {
 	if s.public != nil && strings.HasPrefix(id, "/aws/service/") {
 		if value, ok := s.public(r.Region, id); ok {
@@ -237,11 +236,11 @@ func (s *Service) find(r *region, id string) (*parameter, *version, string, erro
 	return r.find(id)
 }
 
-// publicSince is when public parameters were last changed.
+// publicSince is the time of the last change of public parameters.
 var publicSince = time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC)
 
-// find returns a parameter and a version of it: the one that a selector after a
-// colon names, or the current one. Names may be ARNs.
+// find returns a parameter and one of its versions: the one in a selector after a colon, or the
+// current one. Names may be ARNs.
 func (r *region) find(id string) (p *parameter, v *version, selector string, err error) {
 	name := id
 	if _, rest, ok := strings.Cut(id, ":parameter/"); ok && strings.HasPrefix(id, "arn:") {
@@ -266,7 +265,7 @@ func (r *region) find(id string) (p *parameter, v *version, selector string, err
 	return nil, nil, "", wire.Errorf("ParameterVersionNotFound", "Systems Manager could not find version %s of %s. Verify the version and try again.", selector, name)
 }
 
-// shown is the value as a reader sees it.
+// shown returns the value as a reader sees it.
 func (v *version) shown(decrypt bool) string {
 	if v.kind != types.ParameterTypeSecureString || decrypt {
 		return v.value
@@ -294,8 +293,8 @@ func (s *Service) getParameter(ctx context.Context, in *ssm.GetParameterInput) (
 	return &ssm.GetParameterOutput{Parameter: &shown}, nil
 }
 
-// Value returns a parameter's value, secure strings in the clear, for other
-// simulated services. It errs when there is no such parameter.
+// Value returns a parameter's value, decrypted, for other simulated services. It returns an error
+// if the parameter does not exist.
 func (s *Service) Value(_ context.Context, account, regionName, name string) (string, error) {
 	r := s.regions.At(place.Place{Account: account, Region: regionName})
 	r.mu.Lock()
@@ -378,7 +377,7 @@ func (s *Service) describeParameters(ctx context.Context, in *ssm.DescribeParame
 	return out, nil
 }
 
-// matching returns the names of the parameters that all filters take.
+// matching returns the names of the parameters that match all filters.
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ParameterStringFilter.html
 func (r *region) matching(filters []types.ParameterStringFilter) ([]string, error) {
 	names := slices.Collect(maps.Keys(r.parameters))

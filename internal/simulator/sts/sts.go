@@ -54,13 +54,13 @@ var (
 	sessionName = lazyregexp.New(`^[\w+=,.@-]{2,64}$`)
 )
 
-// session is a role's session about to be issued.
+// session is a role's session to issue keys for.
 type session struct {
 	account, role, name string
 	user                types.AssumedRoleUser
 }
 
-// newSession checks what is asked for and names the session's user.
+// newSession validates the request and derives the session's principal.
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
 func newSession(arn, name *string) (*session, error) {
 	match := roleARN.FindStringSubmatch(aws.ToString(arn))
@@ -82,7 +82,7 @@ func newSession(arn, name *string) (*session, error) {
 	}, nil
 }
 
-// issue makes keys for a principal, checked against the bounds of a duration.
+// issue issues keys to a principal after it checks the duration against its bounds.
 func (s *Service) issue(p wire.Principal, seconds *int32, standard, least, most int32) (*types.Credentials, error) {
 	duration := standard
 	if seconds != nil {
@@ -113,7 +113,7 @@ func (s *session) principal() wire.Principal {
 	return wire.Principal{Account: s.account, ARN: *s.user.Arn, UserID: *s.user.AssumedRoleId}
 }
 
-// claims are those of a web identity token that a session shows.
+// claims are the claims of a web identity token.
 type claims struct {
 	Issuer   string `json:"iss"`
 	Subject  string `json:"sub"`

@@ -29,7 +29,7 @@ func start(t *testing.T) (func(key string) *awssts.Client, *testclock.FakeClock)
 	}, clk
 }
 
-func TestASessionActsInTheRolesAccount(t *testing.T) {
+func TestSessionActsInAccountOfRole(t *testing.T) {
 	client, clk := start(t)
 	me, err := client("test").GetCallerIdentity(t.Context(), nil)
 	if err != nil || *me.Arn != "arn:aws:iam::123456789012:user/demo" || *me.Account != "123456789012" {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// address is an elastic IP address, mapped to an interface or not.
+// address is an elastic IP address. It may be mapped to an interface.
 type address struct {
 	named
 
@@ -20,13 +20,13 @@ type address struct {
 	byNAT       bool
 }
 
-// mapTo maps an address to an interface, which loses the one it had.
+// mapTo maps an address to an interface and unmaps the interface's previous address.
 func (a *address) mapTo(i *networkInterface) {
 	if i.elastic != nil {
 		i.elastic.unmap()
 	}
 	if i.auto.IsValid() {
-		i.region.service.publics.give(i.auto)
+		i.region.service.publics.release(i.auto)
 		i.auto = netip.Addr{}
 	}
 	a.to, a.association, i.elastic = i, NewID("eipassoc"), a
@@ -76,7 +76,7 @@ func (r *region) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.AllocateAdd
 	}, nil
 }
 
-// addressOf finds an address by allocation or by itself.
+// addressOf returns an address by its allocation ID or IP.
 func (r *region) addressOf(allocation, ip *string) (*address, error) {
 	if aws.ToString(allocation) != "" {
 		return r.addresses.get(allocation)
@@ -88,7 +88,7 @@ func (r *region) addressOf(allocation, ip *string) (*address, error) {
 	return a, nil
 }
 
-// releaseAddress gives an address back that is mapped to nothing.
+// releaseAddress releases an address that is not mapped.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ReleaseAddress.html
 func (r *region) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
 	a, err := r.addressOf(in.AllocationId, in.PublicIp)
@@ -98,13 +98,13 @@ func (r *region) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddres
 	if a.to != nil {
 		return nil, wire.Errorf("InvalidIPAddress.InUse", "Address %s is in use.", a.ip)
 	}
-	r.service.publics.give(a.ip)
+	r.service.publics.release(a.ip)
 	drop(r, r.addresses, a)
 	return &ec2.ReleaseAddressOutput{}, nil
 }
 
-// associateAddress maps an address to an instance or an interface, in a VPC with
-// an internet gateway.
+// associateAddress maps an address to an instance or an interface in a VPC with an internet
+// gateway.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateAddress.html
 func (r *region) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAddressOutput, error) {
 	a, err := r.addressOf(in.AllocationId, in.PublicIp)
@@ -194,7 +194,7 @@ func (r *region) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Describ
 	return &ec2.DescribeAddressesOutput{Addresses: list}, err
 }
 
-// describeAddressesAttribute answers that no address has a name of its user's.
+// describeAddressesAttribute returns no attributes, because no address has a custom domain name.
 func (r *region) describeAddressesAttribute(in *ec2.DescribeAddressesAttributeInput) (*ec2.DescribeAddressesAttributeOutput, error) {
 	w := wanted{ids: in.AllocationIds, max: in.MaxResults, token: in.NextToken}
 	list, next, err := describe(r, r.addresses, w, Fields[*address]{}, func(a *address) types.AddressAttribute {

@@ -10,89 +10,89 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/place"
 )
 
-// VPC is what other simulated services see of a VPC.
+// VPC is a VPC as other simulated services see it.
 type VPC struct {
-	// ID, Account and Region say which it is.
+	// ID, Account and Region identify the VPC.
 	ID, Account, Region string
-	// CIDRs are its IPv4 ranges, the primary first.
+	// CIDRs are its IPv4 ranges, the primary one first.
 	CIDRs []netip.Prefix
 	// DNSSupport and DNSHostnames are its attributes.
 	DNSSupport, DNSHostnames bool
-	// DefaultSecurityGroup is the group of interfaces that name none.
+	// DefaultSecurityGroup is the group of interfaces that do not name one.
 	DefaultSecurityGroup string
 }
 
-// Subnet is what other simulated services see of a subnet.
+// Subnet is a subnet as other simulated services see it.
 type Subnet struct {
-	// ID, VPCID, Account and Region say which it is.
+	// ID, VPCID, Account and Region identify the subnet.
 	ID, VPCID, Account, Region string
 	// Zone and ZoneID are its availability zone.
 	Zone, ZoneID string
-	// CIDR is its IPv4 range, VPCRange that of its VPC it is in.
+	// CIDR is its IPv4 range; VPCRange is the range of the VPC that contains it.
 	CIDR, VPCRange netip.Prefix
-	// MapPublicIP says that instances get a public address unless they say otherwise.
+	// MapPublicIP says that instances get a public address by default.
 	MapPublicIP bool
-	// InternetGateway says that one is attached to its VPC.
+	// InternetGateway says that an internet gateway is attached to its VPC.
 	InternetGateway bool
-	// Free is how many addresses are left.
+	// Free is the number of unused addresses.
 	Free int
 }
 
-// SecurityGroup is what other simulated services see of a security group.
+// SecurityGroup is a security group as other simulated services see it.
 type SecurityGroup struct {
-	// ID, Name and VPCID say which it is.
+	// ID, Name and VPCID identify the group.
 	ID, Name, VPCID string
 }
 
-// Interface is what other simulated services see of a network interface: a copy.
+// Interface is a copy of a network interface for other simulated services.
 type Interface struct {
-	// ID, SubnetID, VPCID and Zone say which it is, and where.
+	// ID, SubnetID, VPCID and Zone identify the interface and its location.
 	ID, SubnetID, VPCID, Zone string
-	// MAC is its address on the link.
+	// MAC is its MAC address.
 	MAC string
-	// PrivateIP is its primary address, PrivateDNSName the name of that.
+	// PrivateIP is its primary address; PrivateDNSName is the DNS name of that address.
 	PrivateIP      netip.Addr
 	PrivateDNSName string
-	// PublicIP is the public address mapped to it, if there is one, and
-	// PublicDNSName the name of that.
+	// PublicIP is the public address mapped to it, if any; PublicDNSName is the DNS name of that
+	// address.
 	PublicIP      netip.Addr
 	PublicDNSName string
-	// SecurityGroups are the ids of its groups.
+	// SecurityGroups are the IDs of its groups.
 	SecurityGroups []string
-	// Description is for people.
+	// Description is its description.
 	Description string
-	// Attachment says what it is attached to; nil if to nothing.
+	// Attachment is its attachment, or nil.
 	Attachment *Attachment
 }
 
-// Attachment is what an interface is attached to.
+// Attachment is the attachment of an interface.
 type Attachment struct {
-	// ID is the attachment's own; made unless given.
+	// ID is the ID of the attachment; generated if empty.
 	ID string
 	// InstanceID is the instance; "" for an interface of another service.
 	InstanceID string
-	// DeviceIndex is the interface's place in the instance, 0 for the primary.
+	// DeviceIndex is the index of the interface in the instance, 0 for the primary one.
 	DeviceIndex int32
-	// DeleteOnTermination says that it goes with the instance.
+	// DeleteOnTermination deletes the interface with the instance.
 	DeleteOnTermination bool
 }
 
-// InterfaceRequest says what interface to make.
+// InterfaceRequest holds the parameters of a new interface.
 type InterfaceRequest struct {
-	// Description is for people.
+	// Description is its description.
 	Description string
-	// SecurityGroups are ids of groups; the VPC's default group if empty.
+	// SecurityGroups are the IDs of its groups. The default is the VPC's default group.
 	SecurityGroups []string
-	// PrivateIP asks for an address; a free one unless set.
+	// PrivateIP is its address. The default is a free one.
 	PrivateIP string
-	// PublicIP maps a public address for as long as the interface exists.
+	// PublicIP maps a public address for the lifetime of the interface.
 	PublicIP bool
-	// Attachment attaches it at once.
+	// Attachment, if set, attaches the interface.
 	Attachment *Attachment
-	// Type is "interface" unless set: nat_gateway, network_load_balancer ….
+	// Type is the type: nat_gateway, network_load_balancer … The default is "interface".
 	Type types.NetworkInterfaceType
-	// RequesterManaged says that it belongs to a service, RequesterID to which:
-	// users can neither change nor delete it.
+	// RequesterManaged says that the interface belongs to the service RequesterID: users can
+	// neither change nor delete it.
 	RequesterManaged bool
 	RequesterID      string
 	// Tags are its tags.
@@ -131,7 +131,7 @@ func (r *region) subnetOf(n *subnet) Subnet {
 	}
 }
 
-// Subnets returns the subnets of a VPC, in order of their ids.
+// Subnets returns the subnets of a VPC, ordered by ID.
 func (s *Service) Subnets(account, region, vpcID string) []Subnet {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -167,7 +167,7 @@ func (s *Service) SecurityGroupByName(account, region, vpcID, name string) (Secu
 	return SecurityGroup{}, false
 }
 
-// NewInterface makes a network interface in a subnet. It errs with EC2's codes:
+// NewInterface creates a network interface in a subnet. It returns errors with EC2's codes:
 // InvalidSubnetID.NotFound, InvalidGroup.NotFound, InvalidIPAddress.InUse,
 // InsufficientFreeAddressesInSubnet.
 func (s *Service) NewInterface(account, region, subnetID string, q InterfaceRequest) (Interface, error) {
@@ -191,7 +191,7 @@ func (s *Service) Interface(account, region, id string) (Interface, bool) {
 	return i.public(), true
 }
 
-// Interfaces returns the network interfaces of an instance, the primary first.
+// Interfaces returns the network interfaces of an instance, the primary one first.
 func (s *Service) Interfaces(account, region, instanceID string) []Interface {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -202,7 +202,7 @@ func (s *Service) Interfaces(account, region, instanceID string) []Interface {
 	return list
 }
 
-// DescribeInterface returns a network interface as DescribeNetworkInterfaces does.
+// DescribeInterface returns a network interface in the form of DescribeNetworkInterfaces.
 func (s *Service) DescribeInterface(account, region, id string) (types.NetworkInterface, bool) {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -213,9 +213,9 @@ func (s *Service) DescribeInterface(account, region, id string) (types.NetworkIn
 	return r.describeInterface(i), true
 }
 
-// DeleteInterface removes a network interface, attached or not, with the public
-// address mapped to it; an elastic one stays with its owner. It errs with
-// InvalidNetworkInterfaceID.NotFound when there is none.
+// DeleteInterface deletes a network interface, attached or not, and the public address mapped to
+// it; an elastic address stays with its owner. It returns InvalidNetworkInterfaceID.NotFound if the
+// interface does not exist.
 func (s *Service) DeleteInterface(account, region, id string) error {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -227,8 +227,8 @@ func (s *Service) DeleteInterface(account, region, id string) error {
 	return nil
 }
 
-// AttachInterface attaches a network interface to an instance, or says that it
-// goes with one. It errs when it is attached to another.
+// AttachInterface attaches a network interface to an instance, or changes whether it is deleted
+// with the instance. It returns an error if the interface is attached to another instance.
 func (s *Service) AttachInterface(account, region, id string, to Attachment) (Interface, error) {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -242,7 +242,7 @@ func (s *Service) AttachInterface(account, region, id string, to Attachment) (In
 	return i.public(), nil
 }
 
-// DetachInterface detaches a network interface from what it is attached to.
+// DetachInterface detaches a network interface.
 func (s *Service) DetachInterface(account, region, id string) error {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -254,9 +254,8 @@ func (s *Service) DetachInterface(account, region, id string) error {
 	return nil
 }
 
-// SetInterface changes the groups (nil leaves them), the description (nil leaves it)
-// and the source/destination check (nil leaves it) of a network interface. It
-// errs with InvalidGroup.NotFound.
+// SetInterface changes the groups, the description and the source/destination check of a network
+// interface; nil leaves them. It may return InvalidGroup.NotFound.
 func (s *Service) SetInterface(account, region, id string, groups []string, description *string, sourceDestCheck *bool) error {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -267,21 +266,20 @@ func (s *Service) SetInterface(account, region, id string, groups []string, desc
 	return r.changeInterface(i, groups, description, sourceDestCheck)
 }
 
-// Tags returns the tags of everything that EC2 has in a place. Package ec2
-// registers its ids there.
+// Tags returns the tags of all EC2 resources in an account and region. Package ec2 registers its
+// IDs there.
 func (s *Service) Tags(account, region string) *Tags {
 	return s.regions.At(place.Place{Account: account, Region: region}).tags
 }
 
-// SetQuota sets how many of something an account may have in a region, from now
-// on.
+// SetQuota sets a quota of an account in a region.
 func (s *Service) SetQuota(account, region string, q Quota, n int) {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
 	r.quotas[q] = n
 }
 
-// public copies an interface.
+// public returns a copy of an interface for other services.
 func (i *networkInterface) public() Interface {
 	c := Interface{
 		ID: i.id, SubnetID: i.subnet.id, VPCID: i.subnet.vpc.id, Zone: i.subnet.zone.name, MAC: i.mac, PrivateIP: i.primary,
@@ -297,9 +295,8 @@ func (i *networkInterface) public() Interface {
 	return c
 }
 
-// Kept returns how many of each kind of resource there are in a place, by the
-// kind's name, for comparing what is left with what was: what belongs to a VPC
-// by itself is not counted.
+// Kept returns the number of resources of each kind in an account and region, by the kind's name,
+// so that tests can detect leftovers. It does not count what every VPC has.
 func (s *Service) Kept(account, region string) map[string]int {
 	r, unlock := s.lock(place.Place{Account: account, Region: region})
 	defer unlock()
@@ -319,7 +316,7 @@ func (s *Service) Kept(account, region string) map[string]int {
 		}
 	}
 	for _, n := range r.nats.byID {
-		if !r.gone(n) {
+		if !r.inactive(n) {
 			kept["natgateway"]++
 		}
 	}

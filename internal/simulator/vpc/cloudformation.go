@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// Providers returns the CloudFormation types that the network backs.
+// Providers returns the providers of the CloudFormation types for the network.
 func (s *Service) Providers() map[string]resource.Provider {
 	all := map[string]resource.Provider{
 		"AWS::EC2::NatGateway": natProvider{provider{service: s, make: makeNAT, change: changeNAT, remove: deleteNAT, read: readNAT}},
@@ -44,19 +44,18 @@ func (s *Service) Providers() map[string]resource.Provider {
 	return all
 }
 
-// provider makes the resources of one type by functions on a region, which is
-// locked while they run.
+// provider implements one type with functions on a region, which is locked while they run.
 type provider struct {
 	service *Service
 	make    func(*region, resource.Request) (resource.Result, error)
-	change  func(*region, resource.Request) (resource.Result, error) // nil if nothing of it may change
+	change  func(*region, resource.Request) (resource.Result, error) // nil if no property can change
 	remove  func(*region, resource.Request) error
 	read    func(*region, resource.Request) (map[string]any, error)
 }
 
 func handled(err error) error { return property.HandlerError("Ec2", err) }
 
-// Create makes a resource; one that fails leaves nothing.
+// Create creates a resource. If it fails, it leaves nothing behind.
 func (p provider) Create(_ context.Context, q resource.Request) (resource.Result, error) {
 	r, unlock := p.service.lock(place.OfResource(q))
 	defer unlock()
@@ -75,14 +74,14 @@ func (p provider) Update(_ context.Context, q resource.Request) (resource.Result
 	return result, handled(err)
 }
 
-// Delete removes a resource that nothing depends on.
+// Delete deletes a resource unless other resources depend on it.
 func (p provider) Delete(_ context.Context, q resource.Request) error {
 	r, unlock := p.service.lock(place.OfResource(q))
 	defer unlock()
 	return handled(p.remove(r, q))
 }
 
-// Read returns the properties that a resource has now.
+// Read returns the current properties of a resource.
 func (p provider) Read(_ context.Context, q resource.Request) (map[string]any, error) {
 	r, unlock := p.service.lock(place.OfResource(q))
 	defer unlock()
@@ -90,8 +89,7 @@ func (p provider) Read(_ context.Context, q resource.Request) (map[string]any, e
 	return properties, handled(err)
 }
 
-// decode reads properties, and refuses those the simulator would have to pass
-// over.
+// decode decodes properties, and refuses those that the simulator would have to ignore.
 func decode(q resource.Request, into any, refused ...string) error {
 	for _, name := range refused {
 		if q.Properties[name] != nil {
@@ -101,11 +99,37 @@ func decode(q resource.Request, into any, refused ...string) error {
 	return property.Decode(q.Properties, into)
 }
 
-// tagged is the tags of a resource's properties.
+// decodeNew decodes the properties of a new resource and validates its tags.
+func decodeNew(q resource.Request, into any, refused ...string) error {
+	if err := decode(q, into, refused...); err != nil {
+		return err
+	}
+	return stackTags(q)
+}
+
+// changeTags updates a resource of which only the tags can change.
+func changeTags[T item](r *region, q resource.Request, t table[T], attribute string) (resource.Result, error) {
+	x, err := t.get(&q.PhysicalID)
+	if err != nil {
+		return resource.Result{}, err
+	}
+	return made(x.ident(), attribute), r.setTags(q, x.ident())
+}
+
+// readTagged returns the properties of a resource and its own tags.
+func readTagged[T item](r *region, q resource.Request, t table[T], properties func(T) map[string]any) (map[string]any, error) {
+	x, err := t.get(&q.PhysicalID)
+	if err != nil {
+		return nil, err
+	}
+	return r.with(properties(x), q, x.ident()), nil
+}
+
+// ownTags are the tags in a resource's properties.
 type ownTags struct{ Tags []property.Tag }
 
-// setTags gives a resource its tags: those of the template before that are gone
-// from it are removed, and those of others stay.
+// setTags sets the tags of a resource. It removes tags that are no longer in the template, and
+// keeps tags that other clients set.
 func (r *region) setTags(q resource.Request, id string) error {
 	var now ownTags
 	if err := property.Decode(q.Properties, &now); err != nil {
@@ -125,7 +149,7 @@ func (r *region) setTags(q resource.Request, id string) error {
 	return nil
 }
 
-// stackTags holds a new resource's tags against the rules before it is made.
+// stackTags validates a new resource's tags before the resource is created.
 func stackTags(q resource.Request) error {
 	var own ownTags
 	if err := property.Decode(q.Properties, &own); err != nil {
@@ -134,12 +158,12 @@ func stackTags(q resource.Request) error {
 	return CheckTags(property.Tags(q.Tags, own.Tags), true)
 }
 
-// made returns the result of a resource whose only attribute is its id.
+// made returns the result for a resource whose only attribute is its ID.
 func made(id, attribute string) resource.Result {
 	return resource.Result{PhysicalID: id, Attributes: map[string]any{attribute: id}}
 }
 
-// optional is a property that is not given if it is empty.
+// optional returns nil for an empty property.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -168,7 +192,7 @@ func (r *region) with(properties map[string]any, q resource.Request, id string) 
 	return properties
 }
 
-// value is a property that is read back only if it is set.
+// value returns a property for reading; nil if it is not set.
 func value(s *string) any {
 	if aws.ToString(s) == "" {
 		return nil
@@ -183,11 +207,11 @@ func number(p *int32) any {
 	return int64(*p)
 }
 
-// natProvider makes NAT gateways, which take their time.
+// natProvider implements NAT gateways, which become available only after a while.
 type natProvider struct{ provider }
 
-// Stable reports whether a gateway is available, or after a Delete that it is
-// gone. One that failed will not become available.
+// Stable reports whether a gateway is available or, after a Delete, no longer exists. A failed
+// gateway never becomes available.
 func (p natProvider) Stable(_ context.Context, q resource.Request) (bool, error) {
 	r, unlock := p.service.lock(place.OfResource(q))
 	defer unlock()

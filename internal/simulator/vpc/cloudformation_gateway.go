@@ -23,27 +23,19 @@ func makeGateway(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeGateway(r *region, q resource.Request) (resource.Result, error) {
-	g, err := r.gateways.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(g.id, "InternetGatewayId"), r.setTags(q, g.id)
+	return changeTags(r, q, r.gateways, "InternetGatewayId")
 }
 
 func deleteGateway(r *region, q resource.Request) error { return r.removeGateway(&q.PhysicalID) }
 
 func readGateway(r *region, q resource.Request) (map[string]any, error) {
-	g, err := r.gateways.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{}, q, g.id), nil
+	return readTagged(r, q, r.gateways, func(*gateway) map[string]any { return map[string]any{} })
 }
 
 type attachmentProperties struct{ VpcId, InternetGatewayId string } //nolint:revive // the properties' names
 
-// attachmentPrefix begins the physical id of an internet gateway's attachment;
-// the VPC follows.
+// attachmentPrefix is the prefix of the physical ID of an internet gateway's attachment; the VPC
+// follows.
 const attachmentPrefix = "IGW|"
 
 func attachmentResult(vpcID string) resource.Result {
@@ -61,7 +53,7 @@ func makeAttachment(r *region, q resource.Request) (resource.Result, error) {
 	return attachmentResult(p.VpcId), nil
 }
 
-// attachmentOf finds the gateway of an attachment.
+// attachmentOf returns the gateway of an attachment.
 func (r *region) attachmentOf(id string) (*gateway, error) {
 	vpcID := strings.TrimPrefix(id, attachmentPrefix)
 	g, ok := r.gateways.first(func(g *gateway) bool { return g.vpc != nil && g.vpc.id == vpcID })
@@ -71,7 +63,7 @@ func (r *region) attachmentOf(id string) (*gateway, error) {
 	return g, nil
 }
 
-// changeAttachment gives a VPC another gateway.
+// changeAttachment attaches another gateway to a VPC.
 func changeAttachment(r *region, q resource.Request) (resource.Result, error) {
 	var p attachmentProperties
 	if err := decode(q, &p, "VpnGatewayId"); err != nil {
@@ -111,10 +103,7 @@ func readAttachment(r *region, q resource.Request) (map[string]any, error) {
 
 func makeEgress(r *region, q resource.Request) (resource.Result, error) {
 	var p inVPC
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	g, err := r.newEgress(&p.VpcId, nil)
@@ -125,28 +114,20 @@ func makeEgress(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeEgress(r *region, q resource.Request) (resource.Result, error) {
-	g, err := r.egress.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(g.id, "Id"), r.setTags(q, g.id)
+	return changeTags(r, q, r.egress, "Id")
 }
 
 func deleteEgress(r *region, q resource.Request) error { return r.removeEgress(&q.PhysicalID) }
 
 func readEgress(r *region, q resource.Request) (map[string]any, error) {
-	g, err := r.egress.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{"VpcId": g.vpc.id}, q, g.id), nil
+	return readTagged(r, q, r.egress, func(g *egressGateway) map[string]any { return map[string]any{"VpcId": g.vpc.id} })
 }
 
 type natProperties struct {
 	SubnetId, AllocationId, ConnectivityType, PrivateIpAddress, AvailabilityMode string //nolint:revive // the properties' names
 }
 
-// The properties of NAT gateways that are for several addresses or zones.
+// unsupportedNAT are the properties of NAT gateways for several addresses or zones.
 var unsupportedNAT = []string{"SecondaryAllocationIds", "SecondaryPrivateIpAddressCount", "SecondaryPrivateIpAddresses", "AvailabilityZoneAddresses", "VpcId"}
 
 func natResult(n *nat) resource.Result {
@@ -159,10 +140,7 @@ func natResult(n *nat) resource.Result {
 
 func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 	var p natProperties
-	if err := decode(q, &p, unsupportedNAT...); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, unsupportedNAT...); err != nil {
 		return resource.Result{}, err
 	}
 	n, err := r.newNAT(&ec2.CreateNatGatewayInput{
@@ -175,7 +153,7 @@ func makeNAT(r *region, q resource.Request) (resource.Result, error) {
 	return natResult(n), r.setTags(q, n.id)
 }
 
-// liveNAT finds a gateway that is not deleted.
+// liveNAT returns a gateway that is not deleted.
 func (r *region) liveNAT(id string) (*nat, error) {
 	n, err := r.nats.get(&id)
 	if err == nil && !n.deleted.IsZero() {
@@ -244,7 +222,7 @@ func makeAddress(r *region, q resource.Request) (resource.Result, error) {
 	a := r.addresses.byID[*out.AllocationId]
 	if p.InstanceId != "" {
 		if _, err := r.associateAddress(&ec2.AssociateAddressInput{AllocationId: &a.id, InstanceId: &p.InstanceId}); err != nil {
-			_, _ = r.releaseAddress(&ec2.ReleaseAddressInput{AllocationId: &a.id}) // it is mapped to nothing
+			_, _ = r.releaseAddress(&ec2.ReleaseAddressInput{AllocationId: &a.id}) // it is not mapped
 			return resource.Result{}, err
 		}
 	}
@@ -276,8 +254,8 @@ func changeAddress(r *region, q resource.Request) (resource.Result, error) {
 	return addressResult(a), r.setTags(q, a.id)
 }
 
-// deleteAddress releases an address; one that the template itself maps to an
-// instance is unmapped first.
+// deleteAddress releases an address. If the template itself maps it to an instance, deleteAddress
+// unmaps it first.
 func deleteAddress(r *region, q resource.Request) error {
 	a, err := r.addressOf(nil, &q.PhysicalID)
 	if err != nil {

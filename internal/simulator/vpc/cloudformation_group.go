@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// ruleProperties are those of a rule, in a group's lists and standing alone.
+// ruleProperties are the properties of a rule, in a group's lists or in a resource of its own.
 type ruleProperties struct {
 	GroupId, GroupName, IpProtocol, CidrIp, CidrIpv6, Description      string //nolint:revive // the properties' names
 	FromPort, ToPort                                                   *int32
@@ -48,13 +48,13 @@ type groupProperties struct {
 	SecurityGroupIngress, SecurityGroupEgress []ruleProperties
 }
 
-// everything is the rule that a group has whose template says nothing of egress.
+// everything returns the rule of a group whose template does not define egress.
 func everything() []ruleProperties {
 	return []ruleProperties{{IpProtocol: anyProtocol, CidrIp: "0.0.0.0/0"}}
 }
 
-// rules returns the rules that a group's template gives it. They do not say who
-// is meant if a group is not there (any more).
+// rules returns the rules in a group's template. If a rule names a group that does not exist, the
+// error does not say which rule.
 func (p *groupProperties) rules(r *region, g *group) ([]rule, error) {
 	var all []rule
 	egress := p.SecurityGroupEgress
@@ -88,10 +88,7 @@ func groupResult(g *group) resource.Result {
 
 func makeGroup(r *region, q resource.Request) (resource.Result, error) {
 	var p groupProperties
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	if p.GroupName == "" {
@@ -114,8 +111,8 @@ func makeGroup(r *region, q resource.Request) (resource.Result, error) {
 	return groupResult(g), r.setTags(q, g.id)
 }
 
-// changeGroup adds and removes the rules by which the template differs from the
-// one before; rules of others stay.
+// changeGroup adds and removes the rules that changed in the template; it keeps the rules of other
+// resources.
 func changeGroup(r *region, q resource.Request) (resource.Result, error) {
 	var p, before groupProperties
 	if err := decode(q, &p); err != nil {
@@ -136,11 +133,11 @@ func changeGroup(r *region, q resource.Request) (resource.Result, error) {
 	if err != nil {
 		return resource.Result{}, err
 	}
-	var doomed, fresh []rule
+	var removed, fresh []rule
 	for _, x := range g.rules {
 		same := func(o rule) bool { return o.same(&x) }
 		if slices.ContainsFunc(had, same) && !slices.ContainsFunc(want, same) {
-			doomed = append(doomed, x)
+			removed = append(removed, x)
 		}
 	}
 	for _, x := range want {
@@ -151,7 +148,7 @@ func changeGroup(r *region, q resource.Request) (resource.Result, error) {
 		}
 		g.rules[i].description = x.description
 	}
-	r.dropRules(g, doomed)
+	r.dropRules(g, removed)
 	r.addRules(g, fresh...)
 	return groupResult(g), r.setTags(q, g.id)
 }
@@ -164,7 +161,7 @@ func deleteGroup(r *region, q resource.Request) error {
 	return r.removeGroup(g)
 }
 
-// propertiesOf is a rule as templates have it.
+// propertiesOf returns a rule in the form of templates.
 func propertiesOf(x rule) map[string]any {
 	p := map[string]any{"IpProtocol": x.protocol}
 	prefix := "Source"
@@ -190,8 +187,8 @@ func propertiesOf(x rule) map[string]any {
 	return p
 }
 
-// readGroup lists only the rules that the template itself gives, as others may be
-// resources of their own.
+// readGroup returns only the rules in the group's own template, because others may be separate
+// resources.
 func readGroup(r *region, q resource.Request) (map[string]any, error) {
 	g, err := r.groups.get(&q.PhysicalID)
 	if err != nil {
@@ -246,7 +243,7 @@ func makeRule(r *region, q resource.Request, egress bool) (resource.Result, erro
 	return made(added[0].id, "Id"), nil
 }
 
-// ruleNamed finds a rule by its id.
+// ruleNamed returns a rule by its ID.
 func (r *region) ruleNamed(id string) (*group, *rule, error) {
 	g, ok := r.ruleGroups[id]
 	if !ok {
@@ -256,7 +253,7 @@ func (r *region) ruleNamed(id string) (*group, *rule, error) {
 	return g, &g.rules[i], nil
 }
 
-// changeRule changes a rule's description: nothing else may change.
+// changeRule changes a rule's description. Other properties cannot change.
 func changeRule(r *region, q resource.Request) (resource.Result, error) {
 	var p ruleProperties
 	if err := decode(q, &p); err != nil {

@@ -40,10 +40,7 @@ func interfaceResult(i *networkInterface) resource.Result {
 
 func makeInterface(r *region, q resource.Request) (resource.Result, error) {
 	var p interfaceProperties
-	if err := decode(q, &p, unsupportedInterface...); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, unsupportedInterface...); err != nil {
 		return resource.Result{}, err
 	}
 	in := &ec2.CreateNetworkInterfaceInput{
@@ -117,7 +114,7 @@ func (r *region) endpointResult(e *endpoint) resource.Result {
 		interfaces = append(interfaces, id)
 	}
 	for _, entry := range d.DnsEntries {
-		// Each is "<hosted zone>:<name>".
+		// The format is "<hosted zone>:<name>".
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-vpcendpoint.html
 		entries = append(entries, "Z"+strings.ToUpper(e.id[len(e.id)-13:])+":"+*entry.DnsName)
 	}
@@ -128,10 +125,7 @@ func (r *region) endpointResult(e *endpoint) resource.Result {
 
 func makeEndpoint(r *region, q resource.Request) (resource.Result, error) {
 	var p endpointProperties
-	if err := decode(q, &p, unsupportedEndpoint...); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, unsupportedEndpoint...); err != nil {
 		return resource.Result{}, err
 	}
 	e, err := r.newEndpoint(&ec2.CreateVpcEndpointInput{
@@ -210,10 +204,7 @@ func (p *optionsProperties) configurations() []dhcpConfiguration {
 
 func makeOptions(r *region, q resource.Request) (resource.Result, error) {
 	var p optionsProperties
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	o, err := r.newOptions(p.configurations(), nil)
@@ -224,11 +215,7 @@ func makeOptions(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeOptions(r *region, q resource.Request) (resource.Result, error) {
-	o, err := r.dhcp.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(o.id, "DhcpOptionsId"), r.setTags(q, o.id)
+	return changeTags(r, q, r.dhcp, "DhcpOptionsId")
 }
 
 func deleteOptions(r *region, q resource.Request) error { return r.removeOptions(&q.PhysicalID) }
@@ -266,7 +253,7 @@ func makeOptionsOf(r *region, q resource.Request) (resource.Result, error) {
 	return resource.Result{PhysicalID: p.DhcpOptionsId + "|" + p.VpcId, Attributes: map[string]any{}}, nil
 }
 
-// optionsIn finds the VPC of an association that still holds.
+// optionsIn returns the VPC of an association that still exists.
 func (r *region) optionsIn(id string) (*vpc, error) {
 	options, vpcID, _ := strings.Cut(id, "|")
 	v, ok := r.vpcs.byID[vpcID]

@@ -38,10 +38,7 @@ func (r *region) vpcResult(v *vpc) resource.Result {
 
 func makeVPC(r *region, q resource.Request) (resource.Result, error) {
 	var p vpcProperties
-	if err := decode(q, &p, "Ipv4IpamPoolId", "Ipv4NetmaskLength"); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p, "Ipv4IpamPoolId", "Ipv4NetmaskLength"); err != nil {
 		return resource.Result{}, err
 	}
 	v, err := r.newVPC(&ec2.CreateVpcInput{CidrBlock: optional(p.CidrBlock)})
@@ -194,10 +191,7 @@ type inVPC struct{ VpcId string } //nolint:revive // the property's name
 
 func makeTable(r *region, q resource.Request) (resource.Result, error) {
 	var p inVPC
-	if err := decode(q, &p); err != nil {
-		return resource.Result{}, err
-	}
-	if err := stackTags(q); err != nil {
+	if err := decodeNew(q, &p); err != nil {
 		return resource.Result{}, err
 	}
 	v, err := r.vpcs.get(&p.VpcId)
@@ -209,21 +203,13 @@ func makeTable(r *region, q resource.Request) (resource.Result, error) {
 }
 
 func changeTable(r *region, q resource.Request) (resource.Result, error) {
-	t, err := r.routeTables.get(&q.PhysicalID)
-	if err != nil {
-		return resource.Result{}, err
-	}
-	return made(t.id, "RouteTableId"), r.setTags(q, t.id)
+	return changeTags(r, q, r.routeTables, "RouteTableId")
 }
 
 func deleteTable(r *region, q resource.Request) error { return r.removeRouteTable(&q.PhysicalID) }
 
 func readTable(r *region, q resource.Request) (map[string]any, error) {
-	t, err := r.routeTables.get(&q.PhysicalID)
-	if err != nil {
-		return nil, err
-	}
-	return r.with(map[string]any{"VpcId": t.vpc.id}, q, t.id), nil
+	return readTagged(r, q, r.routeTables, func(t *routeTable) map[string]any { return map[string]any{"VpcId": t.vpc.id} })
 }
 
 type routeProperties struct {
@@ -270,7 +256,7 @@ func changeRoute(r *region, q resource.Request) (resource.Result, error) {
 	return routeResult(t, x.destination), err
 }
 
-// routeOf finds a route by its physical id: table and destination.
+// routeOf returns a route by its physical ID: table and destination.
 func (r *region) routeOf(id string) (*routeTable, *route, error) {
 	table, to, _ := strings.Cut(id, "|")
 	t, ok := r.routeTables.byID[table]
@@ -317,21 +303,20 @@ func makeAssociation(r *region, q resource.Request) (resource.Result, error) {
 		return resource.Result{}, err
 	}
 	owner := q.StackID + "/" + q.LogicalID
-	instead := r.giveUp(owner, p.SubnetId, p.RouteTableId)
+	replaces := r.replaceOwn(owner, p.SubnetId, p.RouteTableId)
 	a, err := r.associate(&p.RouteTableId, &p.SubnetId)
 	if err != nil {
 		return resource.Result{}, err
 	}
-	a.owner, a.instead = owner, instead
+	a.owner, a.replaces = owner, replaces
 	return made(a.id, "Id"), nil
 }
 
-// giveUp ends the association of a subnet that the same resource of the stack made
-// with another table: CloudFormation replaces the resource, but a subnet has one
-// table at a time, and keeps one throughout. A conflict with anyone else's
-// association stays one.
+// replaceOwn removes a subnet's association with another table if the same resource of the stack
+// created it. CloudFormation replaces the resource, but a subnet has exactly one table at a time. A
+// conflict with any other association remains an error.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-subnetroutetableassociation.html
-func (r *region) giveUp(owner, subnetID, tableID string) *replacedAssociation {
+func (r *region) replaceOwn(owner, subnetID, tableID string) *replacedAssociation {
 	to, ok := r.routeTables.byID[tableID]
 	if !ok {
 		return nil
@@ -349,21 +334,21 @@ func (r *region) giveUp(owner, subnetID, tableID string) *replacedAssociation {
 	return nil
 }
 
-// deleteAssociation ends an association. If an update that replaced another by it
-// is rolled back, that one holds again; when the update is over, the other is
-// gone already.
+// deleteAssociation deletes an association. If the association replaced another one in an update
+// that is now rolled back, deleteAssociation restores the other one. In the clean-up
+// after an update, the replaced association no longer exists; only its record is removed.
 func deleteAssociation(r *region, q resource.Request) error {
 	for _, t := range r.routeTables.byID {
 		for i := range t.associations {
 			a := &t.associations[i]
 			switch {
-			case a.instead == nil:
-			case a.instead.id == q.PhysicalID:
-				a.instead = nil
+			case a.replaces == nil:
+			case a.replaces.id == q.PhysicalID:
+				a.replaces = nil
 				return nil
-			case a.id == q.PhysicalID && r.routeTables.byID[a.instead.table.id] != nil:
-				old := association{id: a.instead.id, subnet: a.subnet, owner: a.owner}
-				back := a.instead.table
+			case a.id == q.PhysicalID && r.routeTables.byID[a.replaces.table.id] != nil:
+				old := association{id: a.replaces.id, subnet: a.subnet, owner: a.owner}
+				back := a.replaces.table
 				t.associations = slices.Delete(t.associations, i, i+1)
 				back.associations = append(back.associations, old)
 				return nil

@@ -53,7 +53,8 @@ func startStacks(t *testing.T) *stacks {
 	}
 }
 
-// settled returns the stack once nothing of it is in progress; nil when it is gone.
+// settled waits until no operation is in progress and returns the stack, or nil if it no longer
+// exists.
 func (s *stacks) settled(name string) *cfntypes.Stack {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience.Left(s.t)); time.Now().Before(deadline); {
@@ -70,7 +71,7 @@ func (s *stacks) settled(name string) *cfntypes.Stack {
 	return nil
 }
 
-// reasons are the status reasons of the stack's events, the newest first.
+// reasons returns the status reasons of the stack's events, newest first.
 func (s *stacks) reasons(id string) string {
 	out, err := s.DescribeStackEvents(s.t.Context(), &cloudformation.DescribeStackEventsInput{StackName: &id})
 	if err != nil {
@@ -173,7 +174,7 @@ Outputs:
   Default: {Value: !GetAtt VPC.DefaultSecurityGroup}
 `
 
-func TestAStackMakesANetworkAndTakesItAway(t *testing.T) {
+func TestStackCreatesAndDeletesNetwork(t *testing.T) {
 	s := startStacks(t)
 	stack := s.create("demo", clusterNetwork)
 	if stack.StackStatus != cfntypes.StackStatusCreateComplete {
@@ -190,7 +191,7 @@ func TestAStackMakesANetworkAndTakesItAway(t *testing.T) {
 	if got := s.names.Resolve(out["VPC"], "etcd-0.demo.internal"); len(got) != 1 || got[0].String() != "10.1.0.10" {
 		t.Errorf("resolved %v", got)
 	}
-	// A change of a group's rule leaves those that are resources of their own.
+	// A change of a group's rule keeps the rules that are separate resources.
 	changed := strings.ReplaceAll(clusterNetwork, "CidrIp: 0.0.0.0/0, Description: API", "CidrIp: 192.0.2.0/24, Description: API")
 	changed = strings.ReplaceAll(changed, "{Key: Name, Value: demo}", "{Key: Name, Value: other}")
 	if _, err := s.UpdateStack(t.Context(), &cloudformation.UpdateStackInput{StackName: aws.String("demo"), TemplateBody: &changed}); err != nil {
@@ -214,7 +215,7 @@ func TestAStackMakesANetworkAndTakesItAway(t *testing.T) {
 		t.Error(diff)
 	}
 	s.detect(t)
-	// Something of another's in the VPC holds the deletion up, with AWS's words.
+	// A foreign resource in the VPC blocks the deletion, with AWS's message.
 	foreign := s.ec2.group(aws.String(out["VPC"]), "foreign")
 	s.delete(t, "demo")
 	stack = s.settled("demo")
@@ -245,7 +246,7 @@ func (s *stacks) empty(t *testing.T) {
 	if zones, _ := s.names.Zones(account); zones > 0 {
 		t.Errorf("left: %d zones", zones)
 	}
-	if tags := must(s.ec2, s.ec2.DescribeTags, &ec2.DescribeTagsInput{}).Tags; len(tags) > 3 { // of a NAT gateway that was
+	if tags := must(s.ec2, s.ec2.DescribeTags, &ec2.DescribeTagsInput{}).Tags; len(tags) > 3 { // of a deleted NAT gateway
 		for _, tag := range tags {
 			if tag.ResourceType != types.ResourceTypeNatgateway {
 				t.Errorf("left: tag %s of %s", *tag.Key, *tag.ResourceId)
@@ -254,7 +255,7 @@ func (s *stacks) empty(t *testing.T) {
 	}
 }
 
-// detect fails the test if a stack that nobody touched has drifted.
+// detect fails the test if a stack has drifted although its resources were not changed.
 func (s *stacks) detect(t *testing.T) {
 	t.Helper()
 	out, err := s.DetectStackDrift(t.Context(), &cloudformation.DetectStackDriftInput{StackName: aws.String("demo")})
@@ -283,7 +284,7 @@ func (s *stacks) detect(t *testing.T) {
 	t.Fatal("drift detection does not end")
 }
 
-func TestAStackThatFailsLeavesNothing(t *testing.T) {
+func TestFailedStackLeavesNothing(t *testing.T) {
 	tests := []struct{ reason, template, want string }{
 		{
 			"a NAT gateway before the internet gateway", `
@@ -346,7 +347,7 @@ Resources:
 	}
 }
 
-func TestASubnetKeepsATableWhenItsStackChangesIt(t *testing.T) {
+func TestSubnetKeepsRouteTableDuringReplacement(t *testing.T) {
 	const tables = `
 Parameters:
   Address: {Type: String, Default: 10.0.0.10}
@@ -381,7 +382,7 @@ Outputs:
 			t.Fatalf("%s\n%s", stack.StackStatus, s.reasons("demo"))
 		}
 	}
-	update("10.0.0.255", cfntypes.StackStatusUpdateRollbackComplete) // no interface can have it
+	update("10.0.0.255", cfntypes.StackStatusUpdateRollbackComplete) // no interface can have this address
 	if !using(out["A"]) {
 		t.Error("rolled back, the subnet does not use its old table")
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// WithDefaultVPC gives accounts the default VPC that AWS makes in each of their
-// regions: 172.31.0.0/16 with a public subnet in each zone. It counts in quotas.
+// WithDefaultVPC creates the default VPC that AWS creates in each region of an account:
+// 172.31.0.0/16 with a public subnet in each zone. It counts toward quotas.
 // https://docs.aws.amazon.com/vpc/latest/userguide/default-vpc-components.html
 func WithDefaultVPC() Option { return func(s *Service) { s.defaults = true } }
 
-// addDefaultVPC makes the default VPC of a region that nothing else is in yet.
+// addDefaultVPC creates the default VPC of an empty region.
 func (r *region) addDefaultVPC() error {
 	v, err := r.newVPC(&ec2.CreateVpcInput{CidrBlock: aws.String("172.31.0.0/16")})
 	if err != nil {

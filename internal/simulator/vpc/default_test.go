@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
-func TestAnAccountHasADefaultVPCInEachRegion(t *testing.T) {
+func TestAccountHasDefaultVPCInEachRegion(t *testing.T) {
 	n := start(t, vpc.WithDefaultVPC())
 	vpcs := must(n, n.DescribeVpcs, &ec2.DescribeVpcsInput{Filters: []types.Filter{filter("is-default", "true")}}).Vpcs
 	if len(vpcs) != 1 || !*vpcs[0].IsDefault || *vpcs[0].CidrBlock != "172.31.0.0/16" {

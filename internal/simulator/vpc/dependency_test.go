@@ -12,17 +12,17 @@ import (
 
 const dependencyViolation = "DependencyViolation"
 
-// What AWS refuses to delete while something hangs on it. Codes:
+// AWS refuses to delete resources on which others depend. The error codes are from
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
+func TestResourcesWithDependentsCannotBeDeleted(t *testing.T) {
 	deleteVPC := func(n *network, id *string) error {
 		_, err := n.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: id})
 		return err
 	}
 	tests := []struct {
 		reason string
-		// make makes what is to be deleted and what depends on it, and returns
-		// the deletion and what frees it.
+		// make creates the resource and one that depends on it. It returns the deletion and a
+		// function that removes the dependency.
 		make func(n *network, v *string) (del func() error, free func())
 		code string
 	}{
@@ -154,7 +154,7 @@ func TestNothingGoesThatSomethingDependsOn(t *testing.T) {
 	}
 }
 
-func TestInterfacesOfServicesAreNotTheUsers(t *testing.T) {
+func TestUsersCannotChangeInterfacesOfServices(t *testing.T) {
 	n := start(t)
 	subnet := n.subnet(n.vpc("10.0.0.0/16"), "10.0.0.0/24", "a")
 	i, err := n.service.NewInterface(account, region, *subnet, vpc.InterfaceRequest{
@@ -169,7 +169,7 @@ func TestInterfacesOfServicesAreNotTheUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// github.com/gruntwork-io/cloud-nuke/pull/1132 shows code and words.
+	// github.com/gruntwork-io/cloud-nuke/pull/1132 shows the code and message.
 	refused(n, "deleting an instance's", n.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &own.ID}, "InvalidParameterValue")
 	if err := n.service.DeleteInterface(account, region, own.ID); err != nil {
 		t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// dhcpOptions are what DHCP tells instances.
+// dhcpOptions are the options that DHCP sends to instances.
 type dhcpOptions struct {
 	named
 
@@ -25,8 +25,8 @@ type dhcpConfiguration struct {
 
 var dhcpKeys = []string{"domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type", "ipv6-address-preferred-lease-time"}
 
-// standardOptions are the region's own set, made with the first VPC. They are not
-// listed among the user's.
+// standardOptions returns the region's default set, which the first VPC creates. It is not among
+// the user's sets.
 func (r *region) standardOptions() *dhcpOptions {
 	if r.standard == nil {
 		name := r.Region + ".compute.internal"
@@ -57,7 +57,7 @@ func (r *region) newOptions(configurations []dhcpConfiguration, tags map[string]
 	return o, nil
 }
 
-// setOptions gives a VPC a set of options, or none for "default".
+// setOptions sets the options of a VPC; "default" means none.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateDhcpOptions.html
 func (r *region) setOptions(vpcID, optionsID *string) error {
 	v, err := r.vpcs.get(vpcID)
@@ -156,8 +156,7 @@ func (r *region) describeDhcpOptions(in *ec2.DescribeDhcpOptionsInput) (*ec2.Des
 	return &ec2.DescribeDhcpOptionsOutput{DhcpOptions: list, NextToken: next}, err
 }
 
-// acl is a VPC's default network access list, which lets everything through. There
-// are no others.
+// acl is a VPC's default network ACL, which allows all traffic. The simulator has no others.
 type acl struct {
 	named
 
@@ -217,7 +216,7 @@ func (r *region) describeNetworkAcls(in *ec2.DescribeNetworkAclsInput) (*ec2.Des
 	return &ec2.DescribeNetworkAclsOutput{NetworkAcls: list, NextToken: next}, err
 }
 
-// deleteNetworkAcl refuses: there are only default lists.
+// deleteNetworkACL refuses, because there are only default network ACLs.
 func (r *region) deleteNetworkACL(in *ec2.DeleteNetworkAclInput) (*ec2.DeleteNetworkAclOutput, error) {
 	a, err := r.acls.get(in.NetworkAclId)
 	if err != nil {

@@ -1,21 +1,18 @@
-// Package vpc is the network part of EC2: VPCs and subnets, route tables and
-// gateways, addresses, security groups, network interfaces, endpoints, and the
-// tags of everything that EC2 has.
+// Package vpc simulates the network part of EC2: VPCs and subnets, route tables and gateways,
+// addresses, security groups, network interfaces, endpoints, and the tags of all EC2 resources.
 //
-// It has no wire service of its own: EC2 is one API, and package ec2 merges
-// [Service.Operations] with its own. What the two share goes through
-// [Service]'s Go API: [Service.NewInterface] for the interfaces of instances and
-// load balancers, [Service.Tags] for the tags of any id, [Fields] for the
-// filters of Describe operations and [Page] for their pages.
+// It has no wire service of its own: EC2 is one API, and package ec2 merges [Service.Operations]
+// with its own operations. The two share [Service]'s Go API: [Service.NewInterface] for the
+// interfaces of instances and load balancers, [Service.Tags] for the tags of any ID, [Fields] for
+// the filters of Describe operations and [Page] for their pages.
 //
-// What depends on what is enforced as AWS does it: a VPC with subnets, gateways
-// or groups, a subnet with interfaces, a group in use or referred to, a gateway
-// with mapped addresses refuse to go with DependencyViolation.
+// The simulation enforces dependencies as AWS does: the deletion of a VPC with subnets, gateways or
+// groups, of a subnet with interfaces, of a group that is in use or referenced, and of a gateway
+// with mapped addresses fails with DependencyViolation.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
 //
-// Where it differs from AWS: an account begins without a default VPC, so that
-// nothing exists that nobody made, and without VPC peering, transit gateways, VPN
-// and IPAM. Packets are not filtered: groups, routes and access lists are kept
-// and checked but let everything through. Public addresses are of
-// 198.18.0.0/15, which is set aside for benchmarks and belongs to nobody.
+// It differs from AWS as follows. An account has no default VPC unless [WithDefaultVPC] is set, so
+// that only resources exist that a client created. There is no VPC peering, transit gateway, VPN or
+// IPAM. Packets are not filtered: groups, routes and network ACLs are stored and validated but have
+// no effect. Public addresses are from 198.18.0.0/15, a range that is reserved for benchmarks.
 package vpc

@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// endpoint is a VPC endpoint: of type Gateway, a route to S3 or DynamoDB in some
-// route tables, or of type Interface, interfaces in some subnets.
+// endpoint is a VPC endpoint. One of type Gateway is a route to S3 or DynamoDB in some route
+// tables; one of type Interface has interfaces in some subnets.
 type endpoint struct {
 	named
 
@@ -30,18 +30,18 @@ type endpoint struct {
 	created     time.Time
 }
 
-// prefixLists are AWS's own of each region, by the service's name.
+// prefixLists are the AWS-managed lists of each region, by the service's name.
 // https://docs.aws.amazon.com/vpc/latest/userguide/working-with-aws-managed-prefix-lists.html
 func (r *region) prefixLists() []types.PrefixList {
-	// The ranges are of those set aside for documentation: what is behind them is the simulator.
+	// The ranges are reserved for documentation: behind them is the simulator.
 	return []types.PrefixList{
 		{PrefixListId: aws.String("pl-" + r.listDigits("s3")), PrefixListName: aws.String("com.amazonaws." + r.Region + ".s3"), Cidrs: []string{"192.0.2.0/25"}},
 		{PrefixListId: aws.String("pl-" + r.listDigits("dynamodb")), PrefixListName: aws.String("com.amazonaws." + r.Region + ".dynamodb"), Cidrs: []string{"192.0.2.128/25"}},
 	}
 }
 
-// listDigits makes the digits of a list's id: the same in all accounts, another
-// in each region.
+// listDigits generates the digits of a list's ID, which are the same in all accounts but differ
+// between regions.
 func (r *region) listDigits(service string) string {
 	h := uint32(2166136261)
 	for _, c := range []byte(service + "/" + r.Region) {
@@ -55,7 +55,7 @@ func (r *region) listDigits(service string) string {
 	return string(id)
 }
 
-// checkList errs if there is no prefix list of an id.
+// checkList returns an error if a prefix list does not exist.
 func (r *region) checkList(id string) error {
 	if slices.ContainsFunc(r.prefixLists(), func(l types.PrefixList) bool { return *l.PrefixListId == id }) {
 		return nil
@@ -105,7 +105,7 @@ func (r *region) describeManagedPrefixLists(in *ec2.DescribeManagedPrefixListsIn
 	return out, err
 }
 
-// newEndpoint makes an endpoint. It errs before it makes anything.
+// newEndpoint creates an endpoint. It validates everything first.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateVpcEndpoint.html
 func (r *region) newEndpoint(in *ec2.CreateVpcEndpointInput) (*endpoint, error) {
 	v, err := r.vpcs.get(in.VpcId)
@@ -177,7 +177,7 @@ func (r *region) checkTables(e *endpoint, ids []string) error {
 	return nil
 }
 
-// list is the prefix list of the endpoint's service, "" if it has none.
+// list returns the prefix list of the endpoint's service, or "".
 func (e *endpoint) list(r *region) string {
 	for _, l := range r.prefixLists() {
 		if *l.PrefixListName == e.service {
@@ -187,7 +187,7 @@ func (e *endpoint) list(r *region) string {
 	return ""
 }
 
-// setRoutes makes the routes of a gateway endpoint those of the tables.
+// setRoutes sets the route tables of a gateway endpoint.
 func (r *region) setRoutes(e *endpoint, tables []string) {
 	if e.kind != types.VpcEndpointTypeGateway {
 		return
@@ -213,7 +213,7 @@ func (r *region) placeEndpoint(e *endpoint, in *ec2.CreateVpcEndpointInput) erro
 	return r.setSubnets(e, in.SubnetIds)
 }
 
-// setSubnets makes the subnets of an interface endpoint those: all or none.
+// setSubnets sets the subnets of an interface endpoint, all or none.
 func (r *region) setSubnets(e *endpoint, ids []string) error {
 	var kept, fresh []*networkInterface
 	zones := map[string]bool{}
@@ -293,7 +293,7 @@ func (r *region) deleteVpcEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 	return out, nil
 }
 
-// endpointChange is what may change of an endpoint; nil leaves it.
+// endpointChange holds the changes of an endpoint; nil leaves a member unchanged.
 type endpointChange struct {
 	tables, subnets, groups []string
 	policy                  *string
@@ -335,7 +335,7 @@ func (r *region) changeEndpoint(e *endpoint, c endpointChange) error {
 	return nil
 }
 
-// changed returns a list with some added and some removed; nil if neither.
+// changed returns a list with items added and removed, or nil if there are no changes.
 func changed(list, add, remove []string) []string {
 	if len(add) == 0 && len(remove) == 0 {
 		return nil
@@ -380,7 +380,7 @@ func (r *region) modifyVpcEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyV
 	return &ec2.ModifyVpcEndpointOutput{Return: yes()}, r.changeEndpoint(e, c)
 }
 
-// anyPolicy is what an endpoint has that was given no policy.
+// anyPolicy is the default policy of an endpoint.
 const anyPolicy = `{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`
 
 func (r *region) describeEndpoint(e *endpoint) types.VpcEndpoint {

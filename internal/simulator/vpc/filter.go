@@ -13,25 +13,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Fields are what the resources of a Describe operation can be filtered by: the
-// values of each resource by the filter's name. tag:KEY, tag-key and tag-value
-// need no field.
+// Fields are the filters of a Describe operation: functions that return a resource's values, by the
+// filter's name. tag:KEY, tag-key and tag-value need no field.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html
 type Fields[T any] map[string]func(T) []string
 
 // one is a condition of a filter.
 type one struct {
 	name string
-	// tag is the key that a filter tag:KEY is about.
+	// tag is the key in a filter tag:KEY.
 	tag   string
 	isTag bool
-	// plain are the values that stand for themselves, patterns the others.
+	// plain are the literal values; patterns are the others.
 	plain    []string
 	patterns []*regexp.Regexp
 }
 
-// Compile returns what tells the resources that pass all filters, given each and
-// its tags. A filter that the operation does not have is InvalidParameterValue.
+// Compile returns a function that reports whether a resource with its tags passes all filters. A
+// filter that the operation does not support is InvalidParameterValue.
 func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) bool, error) {
 	conditions := make([]one, 0, len(filters))
 	for _, filter := range filters {
@@ -63,7 +62,7 @@ func (f Fields[T]) Compile(filters []types.Filter) (func(T, map[string]string) b
 	}, nil
 }
 
-// pass reports whether a resource meets a condition.
+// pass reports whether a resource satisfies a condition.
 func (f Fields[T]) pass(c *one, resource T, tags map[string]string) bool {
 	if c.isTag {
 		value, ok := tags[c.tag]
@@ -94,11 +93,11 @@ func (c *one) passes(value string) bool {
 		slices.ContainsFunc(c.patterns, func(want *regexp.Regexp) bool { return want.MatchString(value) })
 }
 
-// special are the characters of a filter's value that are not meant as they are.
+// special are the special characters of a filter's value.
 const special = `*?\`
 
-// wildcards makes a pattern of a filter's value: * is any characters, ? is one,
-// a backslash makes either plain.
+// wildcards converts a filter's value to a pattern: * matches any characters, ? matches one, and a
+// backslash escapes either.
 func wildcards(value string) *regexp.Regexp {
 	var buf strings.Builder
 	buf.WriteString(`(?s)^`)
@@ -124,12 +123,11 @@ func wildcards(value string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + regexp.QuoteMeta(value) + `$`)
 }
 
-// pageSize is how many results a page may have: from 5 to 1000, as EC2 has it
-// for its Describe operations.
+// minPage and maxPage are the bounds of a page's size in EC2's Describe operations.
 const minPage, maxPage = 5, 1000
 
-// Page returns one page of what a Describe operation found, in the order of
-// their ids, and the token of the next. Without maxResults there is one page.
+// Page returns one page of the results of a Describe operation, ordered by ID, and the token of the
+// next page. Without maxResults there is one page.
 func Page[T any](found []T, id func(T) string, maxResults *int32, token *string) (page []T, next *string, err error) {
 	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 	if aws.ToString(token) != "" {

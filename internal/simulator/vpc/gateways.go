@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// gateway is an internet gateway, attached to a VPC or not.
+// gateway is an internet gateway. It may be attached to a VPC.
 type gateway struct {
 	named
 
@@ -81,14 +81,13 @@ func (r *region) attachGateway(id, vpcID *string) error {
 	return nil
 }
 
-// gatewayOf returns the internet gateway of a VPC, nil if it has none.
+// gatewayOf returns the internet gateway of a VPC, or nil.
 func (r *region) gatewayOf(v *vpc) *gateway {
 	g, _ := r.gateways.first(func(g *gateway) bool { return g.vpc == v })
 	return g
 }
 
-// detachGateway detaches a gateway from a VPC in which no public address is
-// mapped.
+// detachGateway detaches a gateway from a VPC without mapped public addresses.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DetachInternetGateway.html
 func (r *region) detachGateway(id, vpcID *string) error {
 	g, err := r.gateways.get(id)
@@ -117,7 +116,7 @@ func attachedVPC(v *vpc) []types.InternetGatewayAttachment {
 	if v == nil {
 		return []types.InternetGatewayAttachment{}
 	}
-	// EC2 says available, which the SDK's enumeration lacks:
+	// EC2 returns "available", which the SDK's enumeration lacks:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InternetGatewayAttachment.html
 	return []types.InternetGatewayAttachment{{VpcId: aws.String(v.id), State: "available"}}
 }

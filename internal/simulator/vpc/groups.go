@@ -24,7 +24,7 @@ type group struct {
 	rules             []rule
 }
 
-// groupName is what a name or description may hold.
+// groupName matches valid names and descriptions.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html
 var groupName = lazyregexp.New(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]{1,255}$`)
 
@@ -36,7 +36,7 @@ func (r *region) newDefaultGroup(v *vpc) {
 		rule{protocol: anyProtocol, peer: "0.0.0.0/0", egress: true})
 }
 
-// defaultGroup is a VPC's own group.
+// defaultGroup returns the default group of a VPC.
 func (r *region) defaultGroup(v *vpc) *group {
 	for _, g := range r.groups.byID {
 		if g.vpc == v && g.name == defaultName {
@@ -49,7 +49,7 @@ func (r *region) defaultGroup(v *vpc) *group {
 func (r *region) newGroup(name, description, vpcID *string, tags map[string]string) (*group, error) {
 	switch {
 	case aws.ToString(vpcID) == "":
-		// There is no default VPC to take.
+		// There is no default VPC to use.
 		return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user")
 	case aws.ToString(name) == "":
 		return nil, missing("groupName")
@@ -93,7 +93,7 @@ func (r *region) groupARN(g *group) string {
 	return r.ARN(r.partition(), "ec2", "security-group/"+g.id)
 }
 
-// groupOf finds a group by id, or by name in the only VPC that has one.
+// groupOf returns a group by its ID. Only groups of a default VPC can be found by name.
 func (r *region) groupOf(id, name *string) (*group, error) {
 	if aws.ToString(id) != "" {
 		return r.groups.get(id)
@@ -101,12 +101,11 @@ func (r *region) groupOf(id, name *string) (*group, error) {
 	if aws.ToString(name) == "" {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter groupName or groupId")
 	}
-	// Only groups of a default VPC can be named, and there is none.
+	// Only groups of a default VPC can be found by name.
 	return nil, wire.Errorf("VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// removeGroup removes a group that no interface is in and no other group's rule
-// names.
+// removeGroup deletes a group that no interface and no rule of another group uses.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteSecurityGroup.html
 func (r *region) removeGroup(g *group) error {
 	if g.name == defaultName {
@@ -195,7 +194,7 @@ func (r *region) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) (*e
 	return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: list, NextToken: next}, err
 }
 
-// describeSecurityGroupReferences is about peered VPCs, of which there are none.
+// describeSecurityGroupReferences returns nothing, because there are no peered VPCs.
 func (r *region) describeSecurityGroupReferences(in *ec2.DescribeSecurityGroupReferencesInput) (*ec2.DescribeSecurityGroupReferencesOutput, error) {
 	for _, id := range in.GroupId {
 		if _, err := r.groups.get(&id); err != nil {

@@ -22,7 +22,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// network is a service with a client, and helpers that make things in it.
+// network is a service with a client and helpers that create resources.
 type network struct {
 	*ec2.Client
 
@@ -43,7 +43,7 @@ func start(t *testing.T, options ...vpc.Option) *network {
 	return &network{Client: client, t: t, service: s, clock: clk}
 }
 
-// must calls an operation that is to go well.
+// must calls an operation and fails the test if it returns an error.
 func must[I, O any](n *network, call func(context.Context, *I, ...func(*ec2.Options)) (*O, error), in *I) *O {
 	n.t.Helper()
 	out, err := call(n.t.Context(), in)
@@ -53,7 +53,7 @@ func must[I, O any](n *network, call func(context.Context, *I, ...func(*ec2.Opti
 	return out
 }
 
-// refused calls an operation that is to fail with a code.
+// refused calls an operation that must fail with a code.
 func refused[I, O any](n *network, reason string, call func(context.Context, *I, ...func(*ec2.Options)) (*O, error), in *I, code string) {
 	n.t.Helper()
 	_, err := call(n.t.Context(), in)

@@ -51,8 +51,7 @@ func (r *region) createNetworkInterface(in *ec2.CreateNetworkInterfaceInput) (*e
 	return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &d, ClientToken: in.ClientToken}, nil
 }
 
-// addSecondary gives an interface further addresses: those named, or free ones
-// for empty ones.
+// addSecondary adds addresses to an interface; an empty one means any free address.
 func (i *networkInterface) addSecondary(asked []string) error {
 	before := len(i.secondary)
 	for _, a := range asked {
@@ -108,8 +107,8 @@ func (r *region) unassignPrivateIPAddresses(in *ec2.UnassignPrivateIpAddressesIn
 	return &ec2.UnassignPrivateIpAddressesOutput{}, nil
 }
 
-// removeInterface deletes an interface for a user: one that is neither attached
-// nor another service's.
+// removeInterface deletes an interface for a user. It must be detached and not belong to another
+// service.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteNetworkInterface.html
 func (r *region) removeInterface(id *string) error {
 	i, err := r.interfaces.get(id)

@@ -32,10 +32,10 @@ type networkInterface struct {
 	attachment      *Attachment
 	attached        time.Time
 	elastic         *address   // mapped to it
-	auto            netip.Addr // a public address that is the interface's own
+	auto            netip.Addr // a public address that lives as long as the interface
 }
 
-// mapped is the public address of an interface, invalid if it has none.
+// mapped returns the public address of an interface; invalid if it has none.
 func (i *networkInterface) mapped() netip.Addr {
 	if i.elastic != nil {
 		return i.elastic.ip
@@ -43,7 +43,7 @@ func (i *networkInterface) mapped() netip.Addr {
 	return i.auto
 }
 
-// dnsName is the name of the private address.
+// dnsName returns the DNS name of the private address.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-dns.html
 func (i *networkInterface) dnsName() string {
 	suffix := i.region.Region + ".compute.internal"
@@ -53,7 +53,7 @@ func (i *networkInterface) dnsName() string {
 	return "ip-" + dashed(i.primary) + "." + suffix
 }
 
-// publicName is the name of a public address, "" if the VPC gives none.
+// publicName returns the DNS name of a public address, or "" if the VPC assigns none.
 func (i *networkInterface) publicName(a netip.Addr) string {
 	if !i.subnet.vpc.dnsHostnames {
 		return ""
@@ -76,7 +76,7 @@ func randomMAC() string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4])
 }
 
-// groupsIn holds ids of groups against a VPC: they must be its own.
+// groupsIn validates that the groups belong to a VPC.
 func (r *region) groupsIn(v *vpc, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return []string{r.defaultGroup(v).id}, nil
@@ -96,7 +96,7 @@ func (r *region) groupsIn(v *vpc, ids []string) ([]string, error) {
 	return slices.Compact(slices.Clone(ids)), nil
 }
 
-// newInterface makes an interface. It errs before it makes anything.
+// newInterface creates an interface. It validates everything first.
 func (r *region) newInterface(subnetID string, q InterfaceRequest) (*networkInterface, error) {
 	n, err := r.subnets.get(&subnetID)
 	if err != nil {
@@ -151,20 +151,20 @@ func (r *region) attach(i *networkInterface, to Attachment) error {
 	return nil
 }
 
-// dropInterface removes an interface and unmaps its public address.
+// dropInterface deletes an interface and unmaps its public address.
 func (r *region) dropInterface(i *networkInterface) {
 	if i.elastic != nil {
 		i.elastic.unmap()
 	}
 	if i.auto.IsValid() {
-		r.service.publics.give(i.auto)
+		r.service.publics.release(i.auto)
 	}
 	i.release(i.secondary)
 	delete(i.subnet.taken, i.primary)
 	drop(r, r.interfaces, i)
 }
 
-// release frees addresses of an interface's subnet.
+// release returns addresses to the interface's subnet.
 func (i *networkInterface) release(addresses []netip.Addr) {
 	for _, a := range addresses {
 		delete(i.subnet.taken, a)
@@ -188,7 +188,7 @@ func (r *region) changeInterface(i *networkInterface, groups []string, descripti
 	return nil
 }
 
-// attachedTo returns the interfaces of an instance, the primary first.
+// attachedTo returns the interfaces of an instance, the primary one first.
 func (r *region) attachedTo(instanceID string) []*networkInterface {
 	var list []*networkInterface
 	for _, i := range r.interfaces.byID {

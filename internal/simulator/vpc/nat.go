@@ -10,21 +10,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// nat is a NAT gateway. What state it is in follows from the time.
+// nat is a NAT gateway. Its state depends on the time.
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-basics.html
 type nat struct {
 	named
 
-	subnet           *subnet
-	public           bool
-	networkInterface *networkInterface
-	allocation       string
-	created, ready   time.Time
-	deleted, gone    time.Time // when deletion began and when it is over
-	failure, reason  string
+	subnet               *subnet
+	public               bool
+	networkInterface     *networkInterface
+	allocation           string
+	created, ready       time.Time
+	deleted, deletionEnd time.Time // when deletion begins and ends
+	failure, reason      string
 }
 
-// keptFor is how long a deleted NAT gateway is still described.
+// keptFor is how long a deleted NAT gateway can still be described.
 const keptFor = time.Hour
 
 func (r *region) natState(n *nat) types.NatGatewayState {
@@ -32,7 +32,7 @@ func (r *region) natState(n *nat) types.NatGatewayState {
 	switch {
 	case n.failure != "":
 		return types.NatGatewayStateFailed
-	case !n.deleted.IsZero() && now.Before(n.gone):
+	case !n.deleted.IsZero() && now.Before(n.deletionEnd):
 		return types.NatGatewayStateDeleting
 	case !n.deleted.IsZero():
 		return types.NatGatewayStateDeleted
@@ -43,13 +43,13 @@ func (r *region) natState(n *nat) types.NatGatewayState {
 	}
 }
 
-// gone reports whether a NAT gateway is one only in name.
-func (r *region) gone(n *nat) bool { return n.failure != "" || !n.deleted.IsZero() }
+// inactive reports whether a NAT gateway has failed or is deleted.
+func (r *region) inactive(n *nat) bool { return n.failure != "" || !n.deleted.IsZero() }
 
-// forget takes out NAT gateways that are long deleted.
+// forget forgets NAT gateways that were deleted long ago.
 func (r *region) forget() {
 	for _, n := range r.nats.byID {
-		end := n.gone
+		end := n.deletionEnd
 		if n.failure != "" {
 			end = n.created
 		}
@@ -59,8 +59,8 @@ func (r *region) forget() {
 	}
 }
 
-// newNAT makes a NAT gateway. One whose VPC has no internet gateway, or whose
-// address is another's, is made and fails, as in AWS:
+// newNAT creates a NAT gateway. As in AWS, one whose VPC has no internet gateway, or whose address
+// is in use, is created and then fails:
 // https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
 func (r *region) newNAT(in *ec2.CreateNatGatewayInput, takes time.Duration) (*nat, error) {
 	if err := supportedNAT(in); err != nil {
@@ -86,7 +86,7 @@ func (r *region) newNAT(in *ec2.CreateNatGatewayInput, takes time.Duration) (*na
 			return nil, err
 		}
 	}
-	inZone := r.nats.count(func(n *nat) bool { return n.subnet.zone == subnet.zone && !r.gone(n) })
+	inZone := r.nats.count(func(n *nat) bool { return n.subnet.zone == subnet.zone && !r.inactive(n) })
 	err = r.within(NATGateways, inZone, "NatGatewayLimitExceeded", "Performing this operation would exceed the limit of "+decimal(r.quotas[NATGateways])+" NAT gateways")
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func supportedNAT(in *ec2.CreateNatGatewayInput) error {
 	}
 }
 
-// wireNAT gives a NAT gateway its interface and maps its address.
+// wireNAT creates a NAT gateway's interface and maps its address.
 func (r *region) wireNAT(n *nat, mapped *address, privateIP string) error {
 	if n.public {
 		switch {
@@ -154,8 +154,8 @@ func (r *region) createNatGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNat
 	return &ec2.CreateNatGatewayOutput{NatGateway: &d, ClientToken: in.ClientToken}, nil
 }
 
-// removeNAT deletes a NAT gateway, which takes its time; its address is free and
-// its interface gone from the beginning of that.
+// removeNAT deletes a NAT gateway, which takes some time. It releases the gateway's address and
+// interface at once.
 func (r *region) removeNAT(id *string, takes time.Duration) error {
 	n, err := r.nats.get(id)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *region) removeNAT(id *string, takes time.Duration) error {
 		return nil
 	}
 	n.deleted = r.now()
-	n.gone = n.deleted.Add(takes)
+	n.deletionEnd = n.deleted.Add(takes)
 	n.failure = ""
 	if n.networkInterface != nil {
 		r.dropInterface(n.networkInterface)

@@ -18,7 +18,7 @@ func wantCode(t *testing.T, err error, code string) {
 	wiretest.WantCode(t, err, code)
 }
 
-func TestAVPCHasWhatEveryOneHas(t *testing.T) {
+func TestVPCHasDefaultResources(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.1.2.3/16") // host bits are cleared
 	got := must(n, n.DescribeVpcs, &ec2.DescribeVpcsInput{Filters: []types.Filter{filter("cidr", "10.1.0.0/16")}}).Vpcs
@@ -76,7 +76,7 @@ func TestRanges(t *testing.T) {
 	must(n, n.DisassociateVpcCidrBlock, &ec2.DisassociateVpcCidrBlockInput{AssociationId: second.AssociationId})
 }
 
-func TestAddressesOfASubnet(t *testing.T) {
+func TestSubnetAddresses(t *testing.T) {
 	n := start(t)
 	s := n.subnet(n.vpc("10.0.0.0/16"), "10.0.0.0/28", "a")
 	free := func() int32 {
@@ -160,10 +160,10 @@ func TestNATGateways(t *testing.T) {
 	}
 	must(n, n.ReleaseAddress, &ec2.ReleaseAddressInput{AllocationId: a})
 	n.clock.Step(2 * time.Hour)
-	refused(n, "long gone", n.DescribeNatGateways, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{*id}}, "NatGatewayNotFound")
+	refused(n, "long deleted", n.DescribeNatGateways, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{*id}}, "NatGatewayNotFound")
 }
 
-func TestRulesOfGroups(t *testing.T) {
+func TestSecurityGroupRules(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	g := n.group(v, "g")
@@ -201,7 +201,7 @@ func TestRulesOfGroups(t *testing.T) {
 		t.Errorf("modified %+v", rules)
 	}
 	must(n, n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, SecurityGroupRuleIds: []string{*added[0].SecurityGroupRuleId}})
-	refused(n, "a rule that is gone", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")
+	refused(n, "a deleted rule", n.RevokeSecurityGroupIngress, &ec2.RevokeSecurityGroupIngressInput{GroupId: g, IpPermissions: []types.IpPermission{ssh}}, "InvalidPermission.NotFound")
 }
 
 func TestEndpoints(t *testing.T) {

@@ -2,8 +2,7 @@ package vpc
 
 import "github.com/aws-operator/aws-operator/internal/simulator/wire"
 
-// Operations returns the operations for the wire layer; package ec2 merges them
-// with its own.
+// Operations returns the operations for the wire layer; package ec2 merges them with its own.
 func (s *Service) Operations() map[string]wire.Operation {
 	return map[string]wire.Operation{
 		"AllocateAddress":                            op(s, (*region).allocateAddress),

@@ -13,9 +13,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
-// Whatever comes and goes in a subnet: no address is given out twice, and the
-// free ones are those that AWS does not keep and no interface has.
-func TestNoAddressTwice(t *testing.T) {
+// For any sequence of operations on a subnet, no address is assigned twice, and the free addresses
+// are those that neither AWS reserves nor an interface has.
+func TestAddressesAreUnique(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	s := n.subnet(v, "10.0.0.0/28", "a")
@@ -65,7 +65,7 @@ func TestNoAddressTwice(t *testing.T) {
 	})
 }
 
-// Callers at once, each with its own VPC, and in several accounts.
+// Concurrent callers have their own VPCs, in several accounts.
 func TestManyAtOnce(t *testing.T) {
 	n := start(t, vpc.WithQuotas(map[vpc.Quota]int{vpc.VPCs: 100}))
 	var wg sync.WaitGroup

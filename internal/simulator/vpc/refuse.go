@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// notSupported are the parameters that would change what an operation does and
-// that the simulator does not have, by the operation's input. What it has in part
-// is refused where it is read.
+// notSupported are the parameters, by the operation's input, that would change the result of an
+// operation and that the simulator does not support. Code that reads partly supported parameters
+// refuses the rest.
 var notSupported = map[string][]string{
 	"CreateVpcInput":           {"Ipv6CidrBlockNetworkBorderGroup", "Ipv6NetmaskLength", "VpcEncryptionControl"},
 	"CreateSubnetInput":        {"Ipv6NetmaskLength"},
@@ -27,8 +27,7 @@ var notSupported = map[string][]string{
 	"ModifyVpcEndpointInput":     {"DnsOptions"},
 }
 
-// refuse errs if an input sets a parameter that is not supported. One that says
-// false asks for nothing.
+// refuse returns an error if an input sets an unsupported parameter. False does not count as set.
 func refuse[I any](in *I) error {
 	v := reflect.ValueOf(in).Elem()
 	for _, name := range notSupported[v.Type().Name()] {

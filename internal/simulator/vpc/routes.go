@@ -12,8 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// route leads from a destination, an IPv4 or IPv6 range or a prefix list, to one
-// target.
+// route is a route from a destination (an IPv4 or IPv6 range or a prefix list) to one target.
 type route struct {
 	destination                            string
 	gateway, nat, egress, networkInterface string
@@ -21,7 +20,7 @@ type route struct {
 	byEndpoint                             bool
 }
 
-// routesOf returns a table's routes, its VPC's local ones first.
+// routesOf returns a table's routes, the local ones of its VPC first.
 func (r *region) routesOf(t *routeTable) []route {
 	var all []route
 	for _, b := range t.vpc.blocks {
@@ -30,7 +29,7 @@ func (r *region) routesOf(t *routeTable) []route {
 	return append(all, t.routes...)
 }
 
-// state says whether a route's target is there.
+// state reports whether a route's target exists.
 func (x *route) state(r *region) types.RouteState {
 	ok := x.local || x.byEndpoint
 	switch {
@@ -74,7 +73,7 @@ func (x *route) describe(r *region) types.Route {
 	return d
 }
 
-// destination reads where a route leads from: exactly one must be given.
+// destination returns a route's destination, of which exactly one must be set.
 func destination(v4, v6, list *string) (string, error) {
 	given := slices.DeleteFunc([]string{aws.ToString(v4), aws.ToString(v6), aws.ToString(list)}, func(s string) bool { return s == "" })
 	if len(given) != 1 {
@@ -95,8 +94,7 @@ func destination(v4, v6, list *string) (string, error) {
 	}
 }
 
-// target reads where a route leads to: exactly one must be given and exist, in
-// the table's VPC.
+// target returns a route's target. Exactly one must be set, and it must exist in the table's VPC.
 func (r *region) target(t *routeTable, in *ec2.CreateRouteInput) (route, error) {
 	x := route{
 		gateway: aws.ToString(in.GatewayId), nat: aws.ToString(in.NatGatewayId), egress: aws.ToString(in.EgressOnlyInternetGatewayId),
@@ -139,7 +137,7 @@ func (r *region) checkTarget(t *routeTable, x *route) error {
 		v = g.vpc
 	case x.nat != "":
 		n, ok := r.nats.byID[x.nat]
-		if !ok || r.gone(n) {
+		if !ok || r.inactive(n) {
 			return wire.Errorf("InvalidNatGatewayID.NotFound", "The natGateway ID '%s' does not exist", x.nat)
 		}
 		v, kind, id = n.subnet.vpc, "NatGateway", x.nat
@@ -191,7 +189,7 @@ func (r *region) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, 
 	return &ec2.CreateRouteOutput{Return: yes()}, nil
 }
 
-// replaceRoute changes where a route leads to.
+// replaceRoute changes the target of a route.
 func (r *region) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutput, error) {
 	if aws.ToBool(in.LocalTarget) {
 		return nil, unsupported("localTarget")

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// routeTable is a route table. Its VPC's local routes are not kept in it.
+// routeTable is a route table. It does not contain its VPC's local routes.
 type routeTable struct {
 	named
 
@@ -19,19 +19,19 @@ type routeTable struct {
 	associations []association
 }
 
-// association says that a subnet, or as the main one the whole VPC, uses a table.
+// association associates a table with a subnet or, as the main table, with the whole VPC.
 type association struct {
 	id     string
 	main   bool
 	subnet *subnet
 
-	// owner is the stack's resource that made it; instead is what it replaced, in
-	// an update of that resource which is not over yet.
-	owner   string
-	instead *replacedAssociation
+	// owner is the stack's resource that created it; replaces is the association that it replaced
+	// in an update of that resource which has not ended.
+	owner    string
+	replaces *replacedAssociation
 }
 
-// replacedAssociation is an association that an update may still go back to.
+// replacedAssociation is an association that a rollback may restore.
 type replacedAssociation struct {
 	id    string
 	table *routeTable
@@ -61,7 +61,7 @@ func (r *region) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.CreateRou
 	return &ec2.CreateRouteTableOutput{RouteTable: &d}, nil
 }
 
-// removeRouteTable removes a table that nothing uses; a VPC's main one stays.
+// removeRouteTable deletes an unused table. The main table of a VPC cannot be deleted.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteRouteTable.html
 func (r *region) removeRouteTable(id *string) error {
 	t, err := r.routeTables.get(id)
@@ -108,7 +108,7 @@ func (r *region) associate(tableID, subnetID *string) (*association, error) {
 	return &t.associations[len(t.associations)-1], nil
 }
 
-// disassociate ends an association.
+// disassociate deletes an association.
 func (r *region) disassociate(id *string) error {
 	for _, t := range r.routeTables.byID {
 		for i, a := range t.associations {
@@ -144,8 +144,8 @@ func (r *region) disassociateRouteTable(in *ec2.DisassociateRouteTableInput) (*e
 	return &ec2.DisassociateRouteTableOutput{}, r.disassociate(in.AssociationId)
 }
 
-// replaceRouteTableAssociation moves an association, also the main one, to
-// another table of the VPC; it gets a new id.
+// replaceRouteTableAssociation moves an association, also the main one, to another table of the
+// VPC. The association gets a new ID.
 func (r *region) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssociationInput) (*ec2.ReplaceRouteTableAssociationOutput, error) {
 	to, err := r.routeTables.get(in.RouteTableId)
 	if err != nil {

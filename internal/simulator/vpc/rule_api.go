@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// single puts the older parameters, which hold one rule, as a permission.
+// single converts the older parameters, which hold one rule, to a permission.
 func single(list []types.IpPermission, protocol, cidr, group *string, from, to *int32) []types.IpPermission {
 	if len(list) > 0 || protocol == nil {
 		return list
@@ -96,7 +96,7 @@ func (r *region) revokeCall(id, name *string, list []types.IpPermission, ids []s
 	return out, nil
 }
 
-// describing changes the descriptions of rules that are there.
+// describing changes the descriptions of existing rules.
 func (r *region) describing(id, name *string, list []types.IpPermission, byID []types.SecurityGroupRuleDescription, egress bool) error {
 	g, err := r.groupOf(id, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *region) updateEgressDescriptions(in *ec2.UpdateSecurityGroupRuleDescrip
 	return &ec2.UpdateSecurityGroupRuleDescriptionsEgressOutput{Return: yes()}, err
 }
 
-// ruleOf is a rule with the group it is in.
+// ruleOf is a rule with its group.
 type ruleOf struct {
 	group *group
 	rule  rule
@@ -182,7 +182,7 @@ func (r *region) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesIn
 	return &ec2.DescribeSecurityGroupRulesOutput{SecurityGroupRules: list, NextToken: next}, err
 }
 
-// modifySecurityGroupRules changes what rules say, which keep their ids: all or none.
+// modifySecurityGroupRules changes rules, all or none. They keep their IDs.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifySecurityGroupRules.html
 func (r *region) modifySecurityGroupRules(in *ec2.ModifySecurityGroupRulesInput) (*ec2.ModifySecurityGroupRulesOutput, error) {
 	g, err := r.groups.get(in.GroupId)

@@ -13,11 +13,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// anyProtocol stands for all protocols and ports.
+// anyProtocol means all protocols and ports.
 const anyProtocol = "-1"
 
-// rule lets traffic of one protocol through from, or to, one peer: a range of
-// addresses, a group or a prefix list.
+// rule allows traffic of one protocol from or to one peer: a range of addresses, a group or a
+// prefix list.
 type rule struct {
 	id          string
 	egress      bool
@@ -27,7 +27,7 @@ type rule struct {
 	description string
 }
 
-// What a peer may be.
+// The kinds of peers.
 const (
 	peerIPv4  = "ipv4"
 	peerIPv6  = "ipv6"
@@ -48,13 +48,12 @@ func (x *rule) peerKind() string {
 	}
 }
 
-// same reports whether two rules let the same through; their descriptions do not
-// count.
+// same reports whether two rules allow the same traffic; it ignores their descriptions.
 func (x *rule) same(o *rule) bool {
 	return x.egress == o.egress && x.protocol == o.protocol && x.peer == o.peer && portText(x.from) == portText(o.from) && portText(x.to) == portText(o.to)
 }
 
-// String is a rule as EC2's messages have it.
+// String returns a rule in the form of EC2's messages.
 func (x *rule) String() string {
 	ports := ""
 	protocol := strings.ToUpper(x.protocol)
@@ -76,7 +75,7 @@ func portText(p *int32) string {
 // protocolNames are the protocols that have a name in EC2; others are numbers.
 var protocolNames = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": anyProtocol}
 
-// checkPorts puts protocol and ports as EC2 keeps them.
+// checkPorts normalizes protocol and ports as EC2 does.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html
 func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err error) {
 	protocol = strings.ToLower(aws.ToString(p.IpProtocol))
@@ -115,7 +114,7 @@ func checkPorts(p *types.IpPermission) (protocol string, from, to *int32, err er
 	return protocol, nil, nil, nil
 }
 
-// rulesOf takes a permission apart into rules of one peer each.
+// rulesOf splits a permission into rules with one peer each.
 func (r *region) rulesOf(g *group, p *types.IpPermission, egress bool) ([]rule, error) {
 	protocol, from, to, err := checkPorts(p)
 	if err != nil {
@@ -206,16 +205,15 @@ func (r *region) addRules(g *group, rules ...rule) []rule {
 	return g.rules[before:]
 }
 
-// revoke takes rules out of a group. Those it does not have are an error if
-// nothing else was meant.
+// revoke removes rules from a group. A rule that the group does not have is an error.
 func (r *region) revoke(g *group, list []types.IpPermission, ids []string, egress bool) ([]rule, error) {
-	var doomed []rule
+	var removed []rule
 	for _, id := range ids {
 		i := slices.IndexFunc(g.rules, func(x rule) bool { return x.id == id && x.egress == egress })
 		if i < 0 {
 			return nil, noID(id)
 		}
-		doomed = append(doomed, g.rules[i])
+		removed = append(removed, g.rules[i])
 	}
 	for _, p := range list {
 		rules, err := r.rulesOf(g, &p, egress)
@@ -227,15 +225,15 @@ func (r *region) revoke(g *group, list []types.IpPermission, ids []string, egres
 			if i < 0 {
 				return nil, wire.Errorf("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 			}
-			doomed = append(doomed, g.rules[i])
+			removed = append(removed, g.rules[i])
 		}
 	}
-	r.dropRules(g, doomed)
-	return doomed, nil
+	r.dropRules(g, removed)
+	return removed, nil
 }
 
-func (r *region) dropRules(g *group, doomed []rule) {
-	for _, d := range doomed {
+func (r *region) dropRules(g *group, removed []rule) {
+	for _, d := range removed {
 		g.rules = slices.DeleteFunc(g.rules, func(x rule) bool { return x.id == d.id })
 		r.forgetRule(d.id)
 	}
@@ -246,8 +244,7 @@ func (r *region) forgetRule(id string) {
 	r.tags.Forget(id)
 }
 
-// permissions puts rules of one direction together by protocol and ports, as
-// EC2's answers have them.
+// permissions groups rules of one direction by protocol and ports, as EC2's responses do.
 func permissions(rules []rule, egress bool) []types.IpPermission {
 	list := []types.IpPermission{}
 	at := map[string]int{}

@@ -15,18 +15,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Quota is something of which an account may have only so many in a region.
+// Quota is a quota of an account in a region.
 type Quota string
 
-// The quotas, with EC2's own standard values.
+// The quotas, with EC2's default values.
 // https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
 const (
 	VPCs             Quota = "VPCs"
 	InternetGateways Quota = "InternetGateways"
 	ElasticAddresses Quota = "ElasticAddresses"
-	NATGateways      Quota = "NATGateways" // of an availability zone
+	NATGateways      Quota = "NATGateways" // per availability zone
 	SubnetsOfVPC     Quota = "SubnetsOfVPC"
-	RulesOfGroup     Quota = "RulesOfGroup" // in each direction
+	RulesOfGroup     Quota = "RulesOfGroup" // per direction
 )
 
 var standardQuotas = map[Quota]int{
@@ -43,22 +43,20 @@ type Service struct {
 	publics  *publicPool
 }
 
-// Option changes the service.
+// Option configures the service.
 type Option func(*Service)
 
-// WithQuotas sets quotas of all accounts and regions; those not in the map keep
-// AWS's standard value.
+// WithQuotas sets quotas of all accounts and regions; others keep AWS's default values.
 func WithQuotas(quotas map[Quota]int) Option {
 	return func(s *Service) { maps.Copy(s.quotas, quotas) }
 }
 
-// WithNATLatency says how long a NAT gateway is pending, and deleting; no time
-// unless set.
+// WithNATLatency sets how long a NAT gateway is pending or deleting. The default is no time.
 func WithNATLatency(d time.Duration) Option {
 	return func(s *Service) { s.natTakes = d }
 }
 
-// New returns the service without anything in it.
+// New returns an empty service.
 func New(env *resource.Env, options ...Option) *Service {
 	s := &Service{env: env, quotas: maps.Clone(standardQuotas), publics: newPublicPool()}
 	for _, option := range options {
@@ -68,7 +66,7 @@ func New(env *resource.Env, options ...Option) *Service {
 	return s
 }
 
-// region holds what one account has in one region.
+// region holds the resources of one account in one region.
 type region struct {
 	place.Place
 
@@ -90,7 +88,7 @@ type region struct {
 	dhcp        table[*dhcpOptions]
 	acls        table[*acl]
 	answers     map[string]answer   // of calls with a client token
-	standard    *dhcpOptions        // what VPCs have that were not given others
+	standard    *dhcpOptions        // the default for VPCs
 	ruleGroups  map[string]*group   // the group of each rule, by the rule's id
 	templated   map[string][]string // keys of tags that come from a template, by id
 }
@@ -104,7 +102,7 @@ func (s *Service) newRegion(p place.Place) *region {
 	}
 	if s.defaults {
 		if err := r.addDefaultVPC(); err != nil {
-			panic(fmt.Sprintf("the default VPC of %v: %v", p, err)) // It depends on nothing that others choose.
+			panic(fmt.Sprintf("the default VPC of %v: %v", p, err)) // It does not depend on user input.
 		}
 	}
 	r.quotas = maps.Clone(s.quotas)
@@ -121,8 +119,7 @@ func (r *region) partition() string { return cmp.Or(r.service.env.Partition, "aw
 
 func (r *region) now() time.Time { return r.service.env.Clock.Now() }
 
-// within errs with the code when there are n of something already and no more
-// may be.
+// within returns an error with the code if n resources exhaust the quota.
 func (r *region) within(q Quota, n int, code, message string) error {
 	if n >= r.quotas[q] {
 		return wire.Errorf(code, "%s", message)
@@ -130,8 +127,8 @@ func (r *region) within(q Quota, n int, code, message string) error {
 	return nil
 }
 
-// op makes an operation of a function on what the caller has. A dry run is
-// answered with what AWS answers a caller that may do it.
+// op makes an operation from a function on the caller's region. A dry run returns AWS's error for a
+// caller with permission.
 func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 	return wire.Op(func(ctx context.Context, in *I) (*O, error) {
 		if f := reflect.ValueOf(in).Elem().FieldByName("DryRun"); f.IsValid() && f.Kind() == reflect.Pointer && !f.IsNil() && f.Elem().Bool() {
@@ -146,14 +143,14 @@ func op[I, O any](s *Service, fn func(*region, *I) (*O, error)) wire.Operation {
 	})
 }
 
-// publicPool gives out public addresses. No two accounts have the same.
+// publicPool allocates public addresses, which are unique across accounts.
 type publicPool struct {
 	mu   sync.Mutex
 	next netip.Addr
 	used map[netip.Addr]bool
 }
 
-// publicRange is set aside for benchmarks: https://www.rfc-editor.org/rfc/rfc2544
+// publicRange is reserved for benchmarks: https://www.rfc-editor.org/rfc/rfc2544
 var publicRange = netip.MustParsePrefix("198.18.0.0/15")
 
 func newPublicPool() *publicPool {
@@ -176,7 +173,7 @@ func (p *publicPool) take() (netip.Addr, error) {
 	return netip.Addr{}, wire.Errorf("InsufficientAddressCapacity", "Not enough addresses available.").WithStatus(500)
 }
 
-func (p *publicPool) give(a netip.Addr) {
+func (p *publicPool) release(a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.used, a)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// subnet is a range of addresses of a VPC in one zone.
+// subnet is a range of a VPC's addresses in one zone.
 type subnet struct {
 	named
 
@@ -26,15 +26,15 @@ type subnet struct {
 	taken          map[netip.Addr]bool // by interfaces
 }
 
-// reserved are the addresses of each subnet that AWS keeps: the first four and
-// the last.
+// reserved is the number of addresses that AWS reserves in each subnet: the first four and the
+// last.
 // https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
 const reserved = 5
 
-// free is how many addresses are left in a subnet.
+// free returns the number of unused addresses.
 func (n *subnet) free() int { return 1<<(32-n.cidr.Bits()) - reserved - len(n.taken) }
 
-// usable reports whether an address of a subnet can be an interface's.
+// usable reports whether an interface can have an address of the subnet.
 func (n *subnet) usable(a netip.Addr) bool {
 	if !n.cidr.Contains(a) {
 		return false
@@ -49,7 +49,7 @@ func (n *subnet) usable(a netip.Addr) bool {
 	return n.cidr.Contains(a.Next())
 }
 
-// take takes the address asked for, or the first that is free.
+// take allocates the requested address, or the first free one.
 func (n *subnet) take(asked string) (netip.Addr, error) {
 	a, err := n.pick(asked)
 	if err == nil {
@@ -88,7 +88,7 @@ func (r *region) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutpu
 	return &ec2.CreateSubnetOutput{Subnet: &d}, nil
 }
 
-// newSubnet makes a subnet, which must be in its VPC's range and off the others.
+// newSubnet creates a subnet. It must be within its VPC's range and not overlap other subnets.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSubnet.html
 func (r *region) newSubnet(in *ec2.CreateSubnetInput) (*subnet, error) {
 	switch {
@@ -136,8 +136,7 @@ func (r *region) newSubnet(in *ec2.CreateSubnetInput) (*subnet, error) {
 	return n, nil
 }
 
-// removeSubnet removes a subnet, and its association with a route table, unless
-// there are interfaces in it.
+// removeSubnet deletes a subnet without interfaces, and its association with a route table.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteSubnet.html
 func (r *region) removeSubnet(id *string) error {
 	n, err := r.subnets.get(id)

@@ -14,20 +14,20 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// item is anything with an id of EC2.
+// item is a resource with an ID.
 type item interface{ ident() string }
 
-// named is what has an id.
+// named implements item.
 type named struct{ id string }
 
 func (n named) ident() string { return n.id }
 
-// table holds resources of one kind by id.
+// table holds the resources of one kind by ID.
 type table[T item] struct{ byID map[string]T }
 
 func newTable[T item]() table[T] { return table[T]{byID: map[string]T{}} }
 
-// get returns the resource of an id, or errs as EC2 does for its kind of id.
+// get returns the resource with an ID, or EC2's error for its kind of ID.
 func (t table[T]) get(id *string) (T, error) {
 	x, ok := t.byID[aws.ToString(id)]
 	if !ok {
@@ -39,7 +39,7 @@ func (t table[T]) get(id *string) (T, error) {
 	return x, nil
 }
 
-// sorted returns the resources in the order of their ids.
+// sorted returns the resources ordered by ID.
 func (t table[T]) sorted() []T {
 	all := make([]T, 0, len(t.byID))
 	for _, x := range t.byID {
@@ -49,7 +49,7 @@ func (t table[T]) sorted() []T {
 	return all
 }
 
-// first returns a resource that fn is true of, in order of ids.
+// first returns the first resource, by ID, for which fn returns true.
 func (t table[T]) first(fn func(T) bool) (T, bool) {
 	for _, x := range t.sorted() {
 		if fn(x) {
@@ -60,7 +60,7 @@ func (t table[T]) first(fn func(T) bool) (T, bool) {
 	return none, false
 }
 
-// has reports whether fn is true of any.
+// has reports whether fn returns true for any resource.
 func (t table[T]) has(fn func(T) bool) bool {
 	for _, x := range t.byID {
 		if fn(x) {
@@ -79,7 +79,7 @@ func (t table[T]) count(fn func(T) bool) (n int) {
 	return n
 }
 
-// wanted is what a Describe operation asks for.
+// wanted holds the parameters of a Describe operation.
 type wanted struct {
 	ids     []string
 	filters []types.Filter
@@ -87,8 +87,8 @@ type wanted struct {
 	token   *string
 }
 
-// describe answers a Describe operation: the resources asked for by id, or all,
-// that pass the filters, a page at a time.
+// describe implements a Describe operation: it returns a page of the resources, by ID or all, that
+// pass the filters.
 func describe[T item, O any](r *region, t table[T], w wanted, fields Fields[T], out func(T) O) ([]O, *string, error) {
 	pass, err := fields.Compile(w.filters)
 	if err != nil {
@@ -126,7 +126,7 @@ func describe[T item, O any](r *region, t table[T], w wanted, fields Fields[T], 
 	return list, next, nil
 }
 
-// NewID makes an id of EC2's form: the prefix and 17 hexadecimal digits.
+// NewID generates an ID of EC2's form: the prefix and 17 hexadecimal digits.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resource-ids.html
 func NewID(prefix string) string {
 	random := make([]byte, 9)
@@ -134,7 +134,7 @@ func NewID(prefix string) string {
 	return prefix + "-0" + hex.EncodeToString(random)[:16]
 }
 
-// newID makes an id and registers it with its tags.
+// newID generates an ID and registers it with its tags.
 func (r *region) newID(prefix string, kind types.ResourceType, tags map[string]string) named {
 	id := NewID(prefix)
 	r.tags.Register(id, kind, tags)
@@ -149,17 +149,17 @@ func invalid(parameter string, value any, why string) *wire.Error {
 	return wire.Errorf("InvalidParameterValue", "%s", strings.TrimSpace(wire.Errorf("", "Value (%v) for parameter %s is invalid. %s", value, parameter, why).Message))
 }
 
-// unsupported refuses what the simulator does not do rather than to pass it over.
+// unsupported rejects a parameter that the simulator does not support.
 func unsupported(parameter string) *wire.Error {
 	return wire.Errorf("UnsupportedOperation", "The simulator does not support the parameter %s.", parameter)
 }
 
-// depends is the error for what cannot go as something hangs on it.
+// depends returns the error for a resource on which others depend.
 func depends(kind, id string) *wire.Error {
 	return wire.Errorf("DependencyViolation", "The %s '%s' has dependencies and cannot be deleted.", kind, id)
 }
 
-// parseRange reads an IPv4 CIDR block and clears its host bits, as EC2 does.
+// parseRange parses an IPv4 CIDR block and clears its host bits, as EC2 does.
 func parseRange(parameter, text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || !p.Addr().Is4() {
@@ -177,5 +177,5 @@ func flag(b bool) []string {
 	return []string{"false"}
 }
 
-// yes is the answer of operations that say so.
+// yes is the response of operations that return true.
 func yes() *bool { return aws.Bool(true) }

@@ -15,26 +15,26 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// Tags are the tags of EC2's resources in one place. An id is registered for as
-// long as its resource exists.
+// Tags are the tags of EC2's resources in one account and region. An ID is registered as long as
+// its resource exists.
 type Tags struct {
 	mu  sync.RWMutex
 	ids map[string]*tagged
-	// having are the ids by what they are tagged with, so that nobody has to look at all of a region.
+	// having indexes the IDs by tag, so that filters need not scan the whole region.
 	having map[tag]map[string]struct{}
 }
 
 // tag is a key with its value.
 type tag struct{ key, value string }
 
-// tagged is what an id has. Its map is never changed, only replaced, so that it can
-// be read without the lock.
+// tagged holds the tags of an ID. Its map is never changed, only replaced, so that it can be read
+// without the lock.
 type tagged struct {
 	kind types.ResourceType
 	tags map[string]string
 }
 
-// Register makes an id known, with its tags.
+// Register registers an ID with its tags.
 func (t *Tags) Register(id string, kind types.ResourceType, tags map[string]string) {
 	c := maps.Clone(tags)
 	if c == nil {
@@ -43,11 +43,12 @@ func (t *Tags) Register(id string, kind types.ResourceType, tags map[string]stri
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ids[id] = &tagged{kind: kind}
-	t.give(id, c)
+	t.replaceTags(id, c)
 }
 
-// give gives an id these tags and no others. The caller holds the lock, and changes the map no more.
-func (t *Tags) give(id string, tags map[string]string) {
+// replaceTags replaces the tags of an ID. The caller holds the lock, and must not change the map
+// afterwards.
+func (t *Tags) replaceTags(id string, tags map[string]string) {
 	e := t.ids[id]
 	for key, value := range e.tags {
 		if of := t.having[tag{key, value}]; len(of) > 1 {
@@ -72,7 +73,7 @@ func (t *Tags) Forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.ids[id]; ok {
-		t.give(id, nil)
+		t.replaceTags(id, nil)
 		delete(t.ids, id)
 	}
 }
@@ -85,7 +86,7 @@ func (t *Tags) Get(id string) map[string]string {
 	return map[string]string{}
 }
 
-// Of returns the tags of an id as they are now, for reading only.
+// Of returns the current tags of an ID, for reading only.
 func (t *Tags) Of(id string) map[string]string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -95,7 +96,7 @@ func (t *Tags) Of(id string) map[string]string {
 	return nil
 }
 
-// List returns the tags of an id as EC2's answers have them, sorted.
+// List returns the sorted tags of an ID in the form of EC2's responses.
 func (t *Tags) List(id string) []types.Tag {
 	tags := t.Of(id)
 	list := make([]types.Tag, 0, len(tags))
@@ -105,25 +106,25 @@ func (t *Tags) List(id string) []types.Tag {
 	return list
 }
 
-// Set adds tags to a registered id, or changes them.
+// Set adds or changes tags of a registered ID.
 func (t *Tags) Set(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.ids[id]; ok {
 		all := maps.Clone(e.tags)
 		maps.Copy(all, tags)
-		t.give(id, all)
+		t.replaceTags(id, all)
 	}
 }
 
-// Replace gives a registered id these tags and no others.
+// Replace replaces the tags of a registered ID.
 func (t *Tags) Replace(id string, tags map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.ids[id]; ok {
 		all := map[string]string{}
 		maps.Copy(all, tags)
-		t.give(id, all)
+		t.replaceTags(id, all)
 	}
 }
 
@@ -136,12 +137,11 @@ func (t *Tags) Delete(id string, keys ...string) {
 		for _, key := range keys {
 			delete(left, key)
 		}
-		t.give(id, left)
+		t.replaceTags(id, left)
 	}
 }
 
-// Kind returns what kind of resource an id is of; false for one that is not
-// registered.
+// Kind returns the kind of resource of an ID; false if it is not registered.
 func (t *Tags) Kind(id string) (types.ResourceType, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -152,8 +152,8 @@ func (t *Tags) Kind(id string) (types.ResourceType, bool) {
 	return e.kind, true
 }
 
-// Narrow returns the ids that can pass filters on tags at all, those of a resource of any kind among them; false if none of the filters
-// names the value of a tag, so that all can.
+// Narrow returns the IDs, of resources of any kind, that can pass the filters on tags. It returns
+// false if no filter names the value of a tag, so that all IDs can pass.
 func (t *Tags) Narrow(filters []types.Filter) (ids []string, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -179,8 +179,7 @@ func (t *Tags) Narrow(filters []types.Filter) (ids []string, ok bool) {
 	return slices.Compact(ids), fewest >= 0
 }
 
-// Having returns the ids, sorted, that have a tag of that key, and of that value
-// unless it is "".
+// Having returns the sorted IDs that have a tag with the key and, unless it is "", the value.
 func (t *Tags) Having(key, value string) []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -194,12 +193,11 @@ func (t *Tags) Having(key, value string) []string {
 	return ids
 }
 
-// maxTags is how many tags of its user's a resource may have.
+// maxTags is the maximum number of user tags on a resource.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions
 const maxTags = 50
 
-// CheckTags holds tags against EC2's rules; those of AWS are allowed only to
-// AWS's own services.
+// CheckTags validates tags by EC2's rules. Only AWS's own services may use aws: tags.
 func CheckTags(tags map[string]string, ofAWS bool) error {
 	count := 0
 	for key, value := range tags {
@@ -224,8 +222,8 @@ func CheckTags(tags map[string]string, ofAWS bool) error {
 	return nil
 }
 
-// TagsFor returns the tags that a request specifies for a kind of resource. It
-// errs when there are specifications for another kind than those in kinds.
+// TagsFor returns the tags that a request specifies, by kind of resource. It returns an error if
+// the request specifies tags for a kind that is not in kinds.
 func TagsFor(specifications []types.TagSpecification, kinds ...types.ResourceType) (map[types.ResourceType]map[string]string, error) {
 	all := map[types.ResourceType]map[string]string{}
 	for _, s := range specifications {
@@ -253,7 +251,7 @@ func tagMap(list []types.Tag) map[string]string {
 	return m
 }
 
-// createTags and deleteTags are all or nothing, as EC2's are.
+// createTags and deleteTags change all resources or none, like EC2.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateTags.html
 func (r *region) createTags(in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
 	tags := tagMap(in.Tags)
@@ -286,14 +284,14 @@ func (r *region) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, err
 		}
 	}
 	for _, id := range in.Resources {
-		r.tags.Delete(id, r.doomed(id, in.Tags)...)
+		r.tags.Delete(id, r.keysToDelete(id, in.Tags)...)
 	}
 	return &ec2.DeleteTagsOutput{}, nil
 }
 
-// doomed returns the keys that DeleteTags removes from an id: those named, if
-// their value is the one given or none is, or all of the user's when none are named.
-func (r *region) doomed(id string, named []types.Tag) []string {
+// keysToDelete returns the keys that DeleteTags removes from an ID: the named ones whose value
+// matches or is not given, or all user tags if none are named.
+func (r *region) keysToDelete(id string, named []types.Tag) []string {
 	tags := r.tags.Get(id)
 	var keys []string
 	if len(named) == 0 {
@@ -312,7 +310,7 @@ func (r *region) doomed(id string, named []types.Tag) []string {
 	return keys
 }
 
-// tagFields are what DescribeTags can be filtered by.
+// tagFields are the filters of DescribeTags.
 var tagFields = Fields[types.TagDescription]{
 	"key":           func(t types.TagDescription) []string { return []string{*t.Key} },
 	"value":         func(t types.TagDescription) []string { return []string{*t.Value} },
@@ -343,7 +341,7 @@ func (r *region) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutpu
 	return &ec2.DescribeTagsOutput{Tags: page, NextToken: next}, nil
 }
 
-// notFoundOf are the words for an id that does not exist, by its prefix.
+// notFoundOf are the error codes and messages for an ID that does not exist, by its prefix.
 var notFoundOf = map[string]struct{ code, words string }{
 	"vpc":      {"InvalidVpcID.NotFound", "The vpc ID '%s' does not exist"},
 	"subnet":   {"InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist"},

@@ -7,19 +7,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// answer is what a call with a client token was answered.
+// answer is the recorded response to a call with a client token.
 type answer struct {
 	in, out any
 	at      time.Time
 }
 
-// tokensKept is for how long EC2 knows a client token here, at least; the longest
-// that AWS promises for any operation is a day.
+// tokensKept is the minimum time for which a client token is remembered. The longest that AWS
+// documents for any operation is a day.
 const tokensKept = 24 * time.Hour
 
-// once runs an operation, unless its client token says that it was run before:
-// then the answer is the same. SDKs send such a token with every call that makes
-// something, so that a retry of one whose answer was lost makes nothing twice.
+// once runs an operation, or returns the recorded response if its client token was used before.
+// SDKs send a token with every creating call, so that a retry after a lost response does not create
+// a second resource.
 // https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
 func once[I, O any](r *region, in *I, fn func(*region, *I) (*O, error)) (*O, error) {
 	token := reflect.ValueOf(in).Elem().FieldByName("ClientToken")

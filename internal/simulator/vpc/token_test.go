@@ -8,7 +8,7 @@ import (
 )
 
 // https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html
-func TestARetryMakesNothingTwice(t *testing.T) {
+func TestRetryCreatesNothingTwice(t *testing.T) {
 	n := start(t)
 	v := n.vpc("10.0.0.0/16")
 	n.gateway(v)

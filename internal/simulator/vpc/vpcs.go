@@ -39,7 +39,7 @@ func (v *vpc) ranges() []netip.Prefix {
 	return list
 }
 
-// rangeOf returns the VPC's range that a range is in, an invalid one if none.
+// rangeOf returns the range of the VPC that contains a range; invalid if none does.
 func (v *vpc) rangeOf(p netip.Prefix) netip.Prefix {
 	for _, b := range v.blocks {
 		if b.cidr.Bits() <= p.Bits() && b.cidr.Contains(p.Addr()) {
@@ -51,7 +51,7 @@ func (v *vpc) rangeOf(p netip.Prefix) netip.Prefix {
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// vpcRange reads the range of a VPC: between /16 and /28.
+// vpcRange parses the range of a VPC: between /16 and /28.
 // https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html
 func vpcRange(value *string) (netip.Prefix, error) {
 	if aws.ToString(value) == "" {
@@ -76,8 +76,8 @@ func (r *region) createVpc(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error)
 	return &ec2.CreateVpcOutput{Vpc: &d}, nil
 }
 
-// newVPC makes a VPC with what every one has: a main route table, a default
-// group and access list, and the region's DHCP options.
+// newVPC creates a VPC with a main route table, a default group and network ACL, and the region's
+// DHCP options.
 func (r *region) newVPC(in *ec2.CreateVpcInput) (*vpc, error) {
 	switch {
 	case aws.ToBool(in.AmazonProvidedIpv6CidrBlock) || in.Ipv6CidrBlock != nil || in.Ipv6Pool != nil || in.Ipv6IpamPoolId != nil:
@@ -111,7 +111,7 @@ func (r *region) newVPC(in *ec2.CreateVpcInput) (*vpc, error) {
 	return v, nil
 }
 
-// removeVPC removes a VPC and what every one has, unless something else is in it.
+// removeVPC deletes a VPC and its default resources, unless it contains other resources.
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteVpc.html
 func (r *region) removeVPC(id *string) error {
 	v, err := r.vpcs.get(id)
@@ -144,7 +144,7 @@ func (r *region) removeVPC(id *string) error {
 	return nil
 }
 
-// drop takes a resource out of its table and forgets its tags.
+// drop removes a resource from its table and forgets its tags.
 func drop[T item](r *region, t table[T], x T) {
 	delete(t.byID, x.ident())
 	delete(r.templated, x.ident())
@@ -245,7 +245,7 @@ func (r *region) modifyVpcAttribute(in *ec2.ModifyVpcAttributeInput) (*ec2.Modif
 	return &ec2.ModifyVpcAttributeOutput{}, nil
 }
 
-// addBlock gives a VPC another range. It may not overlap with another of it.
+// addBlock adds a range to a VPC. It must not overlap another range of the VPC.
 func (r *region) addBlock(vpcID, cidr *string) (*vpc, *block, error) {
 	v, err := r.vpcs.get(vpcID)
 	if err != nil {
@@ -267,8 +267,7 @@ func (r *region) addBlock(vpcID, cidr *string) (*vpc, *block, error) {
 	return v, &v.blocks[len(v.blocks)-1], nil
 }
 
-// dropBlock takes a range from the VPC that has it; not its primary one, nor one
-// that subnets are in.
+// dropBlock removes a range from its VPC. It must not be the primary range or contain subnets.
 func (r *region) dropBlock(associationID *string) (*vpc, *block, error) {
 	for _, v := range r.vpcs.byID {
 		for i, b := range v.blocks {

@@ -15,8 +15,7 @@ import (
 // zone is an availability zone.
 type zone struct{ name, id string }
 
-// regionNames are AWS's regions; those that an account has without asking for
-// them begin without "+".
+// regionNames are AWS's regions. Those that an account must enable begin with "+".
 // https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-regions.html
 var regionNames = strings.Fields(`us-east-1 us-east-2 us-west-1 us-west-2 ca-central-1 sa-east-1
 	eu-central-1 eu-west-1 eu-west-2 eu-west-3 eu-north-1
@@ -24,8 +23,8 @@ var regionNames = strings.Fields(`us-east-1 us-east-2 us-west-1 us-west-2 ca-cen
 	+af-south-1 +ap-east-1 +ap-east-2 +ap-south-2 +ap-southeast-3 +ap-southeast-4 +ap-southeast-5 +ap-southeast-6 +ap-southeast-7
 	+ca-west-1 +eu-central-2 +eu-south-1 +eu-south-2 +il-central-1 +me-central-1 +me-south-1 +mx-central-1`)
 
-// zonesOf returns the zones of a region. All have a, b and c here; which letters
-// an account has in AWS differs between regions and accounts, and some have more.
+// zonesOf returns the zones of a region. All have a, b and c here; in AWS the letters differ
+// between regions and accounts, and some regions have more zones.
 func zonesOf(region string) []zone {
 	letters := strings.Split("abc", "")
 	switch region {
@@ -41,7 +40,7 @@ func zonesOf(region string) []zone {
 	return zones
 }
 
-// shortRegion is a region as ids of its zones begin: use1 for us-east-1.
+// shortRegion returns the prefix of a region's zone IDs: use1 for us-east-1.
 // https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html
 func shortRegion(region string) string {
 	parts := strings.Split(region, "-")
@@ -157,7 +156,7 @@ func (r *region) describeRegions(in *ec2.DescribeRegionsInput) (*ec2.DescribeReg
 	return out, nil
 }
 
-// describeAccountAttributes says what every account has. There is no default VPC.
+// describeAccountAttributes returns the attributes of every account. There is no default VPC.
 func (r *region) describeAccountAttributes(in *ec2.DescribeAccountAttributesInput) (*ec2.DescribeAccountAttributesOutput, error) {
 	all := []struct{ name, value string }{
 		{"supported-platforms", "VPC"},

@@ -10,8 +10,8 @@ import (
 // WithPolicies limits principals to what their policies allow.
 func WithPolicies(policies *access.Policies) Option { return func(r *Router) { r.policies = policies } }
 
-// authorize returns the error of a call that its caller may not make, nil otherwise. It is the one place where the calls of all
-// services are authorized.
+// authorize returns an error if the caller may not make the call. All calls of all services are
+// authorized here.
 func (r *Router) authorize(q *request) error {
 	if r.policies == nil || !q.signed {
 		return nil
@@ -32,7 +32,7 @@ func (r *Router) authorize(q *request) error {
 	return nil
 }
 
-// resourceOf returns the ARN of what a call is on; empty if the request does not say.
+// resourceOf returns the ARN that a call acts on, or "" if the request does not contain it.
 func (r *Router) resourceOf(q *request) string {
 	switch {
 	case q.call.Service == "s3" && strings.Contains(q.call.Operation, "Object") && !strings.HasPrefix(q.call.Operation, "ListObject"):
@@ -57,7 +57,7 @@ func (r *Router) resourceOf(q *request) string {
 	return ""
 }
 
-// textIn returns a text member of an input, empty if there is none.
+// textIn returns a string member of an input, or "" if the input has none.
 func textIn(input any, member string) string {
 	if input == nil {
 		return ""
@@ -72,7 +72,7 @@ func textIn(input any, member string) string {
 	return ""
 }
 
-// tagsWhatItCreates reports whether a call that creates something tags it at once.
+// tagsWhatItCreates reports whether a call creates a resource with tags.
 func tagsWhatItCreates(q *request) bool {
 	creates := strings.HasPrefix(q.call.Operation, "Create") && q.call.Operation != "CreateTags" || q.call.Operation == "RunInstances"
 	if !creates || q.input == nil {

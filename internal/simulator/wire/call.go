@@ -2,35 +2,34 @@ package wire
 
 import "context"
 
-// Call is what is known about a request besides its input.
+// Call is the context of a request besides its input.
 type Call struct {
-	// Account, Region and AccessKeyID follow from the request's credentials.
+	// Account, Region and AccessKeyID are derived from the request's credentials.
 	Account, Region, AccessKeyID string
-	// Principal is the ARN of who calls, UserID its unique id.
+	// Principal is the ARN of the caller; UserID is its unique ID.
 	Principal, UserID string
-	// Service is the signing name, Operation the API operation.
+	// Service is the signing name; Operation is the API operation.
 	Service, Operation string
-	// RequestID is the id under which the answer is sent.
+	// RequestID is the ID of the request in the response.
 	RequestID string
-	// Host and Scheme are those the caller used to reach the simulator.
+	// Host and Scheme are those with which the caller reached the simulator.
 	Host, Scheme string
-	// Path is the URL's: SQS's Query clients name the queue by it.
+	// Path is the path of the URL, by which SQS's Query clients name the queue.
 	Path string
 }
 
-// Endpoint is the address under which the caller reached the simulator, for
-// URLs handed out.
+// Endpoint is the address at which the caller reached the simulator, for URLs in responses.
 func (c *Call) Endpoint() string { return c.Scheme + "://" + c.Host }
 
 type callKey struct{}
 
-// WithCall returns a context that carries the call, for a service that calls
-// another one within the simulator, and for tests.
+// WithCall returns a context that carries the call, for a service that calls another service of the
+// simulator, and for tests.
 func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// CallFrom returns the call that a context carries; without one, an empty call.
+// CallFrom returns the call that a context carries, or an empty call.
 func CallFrom(ctx context.Context) *Call {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// scope is what a request's credentials say. Signatures are not verified, but for
-// those of presigned requests of STS: the simulator has no secrets to keep.
+// scope is the credential scope of a request. Signatures are not verified except those of presigned
+// STS requests.
 type scope struct {
 	accessKey, region, service string
 }
@@ -31,8 +31,8 @@ func credentialsOf(req *http.Request, query url.Values) (scope, bool) {
 	return scope{}, false
 }
 
-// parseScope splits KEY/date/region/service/aws4_request; the asymmetric
-// algorithm has no region there and names a set of them elsewhere.
+// parseScope splits KEY/date/region/service/aws4_request. The asymmetric algorithm omits the region
+// there and sends a set of regions separately.
 func parseScope(credential, regionSet string) (scope, bool) {
 	parts := strings.Split(credential, "/")
 	n := len(parts)
@@ -43,12 +43,12 @@ func parseScope(credential, regionSet string) (scope, bool) {
 		region, _, _ := strings.Cut(regionSet, ",")
 		return scope{accessKey: parts[0], region: region, service: parts[2]}, true
 	}
-	// An access key id may itself hold slashes; the rest is counted from the end.
+	// An access key ID may contain slashes, so the other parts are counted from the end.
 	return scope{accessKey: strings.Join(parts[:n-4], "/"), region: parts[n-3], service: parts[n-2]}, true
 }
 
-// principalOf finds who an access key belongs to: an issued key says it, twelve
-// digits are an account, and anything else is the default account's demo user.
+// principalOf returns the principal of an access key: the principal of an issued key, the account
+// of a key of twelve digits, and otherwise the default account's demo user.
 func (r *Router) principalOf(accessKey string) Principal {
 	if p, ok := r.keys.Lookup(accessKey); ok {
 		return p

@@ -1,8 +1,7 @@
-// Package wire speaks AWS's protocols, so that a simulated service is a set of
-// Go functions from the SDK's own input types to its output types.
+// Package wire implements AWS's protocols, so that a simulated service is a set of Go functions
+// from the SDK's input types to its output types.
 //
-// A [Service] names its protocols and its [Operation]s; [Op] makes one from a
-// function:
+// A [Service] names its protocols and its [Operation]s; [Op] makes one from a function:
 //
 //	service := &wire.Service{
 //		Name:         "sqs",
@@ -14,17 +13,15 @@
 //		},
 //	}
 //
-// [NewRouter] serves several services at one address, as a caller sees AWS
-// behind AWS_ENDPOINT_URL: the credential scope of the signature names service
-// and region, the access key id the account. Signatures are not verified, but for
-// presigned requests of STS; a
-// request without any credentials is refused as AWS refuses it.
+// [NewRouter] serves several services at one address, as AWS_ENDPOINT_URL expects: the credential
+// scope of the signature names the service and region, and the access key ID the account.
+// Signatures are not verified, except those of presigned STS requests. A request without
+// credentials gets the error that AWS returns.
 //
-// Decoding and encoding work by reflection on the SDK's types, with one codec
-// per type that is made once. Member names follow from the Go names by a rule
-// per service ([Service.LowerCamel]) with exceptions ([Service.Names]). Unions
-// (Go interfaces such as DynamoDB's AttributeValue) are announced with
-// [RegisterUnion].
+// Decoding and encoding reflect on the SDK's types; the codec of each type is created once. Member
+// names follow from the Go names by a rule per service ([Service.LowerCamel]) with exceptions
+// ([Service.Names]). [RegisterUnion] registers unions (Go interfaces such as DynamoDB's
+// AttributeValue).
 //
 // Protocols: https://smithy.io/2.0/aws/protocols/index.html
 package wire

@@ -5,18 +5,18 @@ import (
 	"net/http"
 )
 
-// Error is an AWS error. It is the sender's fault unless Status is 500 or more.
+// Error is an AWS error. It is a client error unless Status is 500 or more.
 type Error struct {
-	// Code is the error's shape name or code, Message its sentence.
+	// Code is the error's shape name or code; Message is its message.
 	Code, Message string
-	// Status is the HTTP status, 400 unless set.
+	// Status is the HTTP status. The default is 400.
 	Status int
-	// Detail are further members of the error.
+	// Detail holds further members of the error.
 	Detail map[string]string
-	// Body is an SDK exception whose members are sent as well (JSON only), such
-	// as DynamoDB's *types.TransactionCanceledException.
+	// Body is an SDK exception whose members are sent as well (JSON only), such as DynamoDB's
+	// *types.TransactionCanceledException.
 	Body any
-	// Target names the resource that a denied action was on, if known.
+	// Target names the resource that a denied action is on, if known.
 	Target string
 }
 

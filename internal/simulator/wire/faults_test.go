@@ -23,7 +23,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/wire"
 )
 
-// counting returns a service that counts the effects of its one operation.
+// counting returns a service that counts the effects of its only operation.
 func counting(effects *atomic.Int64) *wire.Service {
 	return dynamo(wire.Op(func(context.Context, *dynamodb.DeleteTableInput) (*dynamodb.DeleteTableOutput, error) {
 		effects.Add(1)
@@ -89,7 +89,8 @@ func TestSkipAndTimes(t *testing.T) {
 	}
 }
 
-// The sentence: https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
+// AWS documents the message:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 func TestDenialNamesTheAction(t *testing.T) {
 	faults := fault.New()
 	faults.Add(fault.Rule{Deny: true})
@@ -123,7 +124,7 @@ func TestHooksRunBeforeAndAfterTheEffect(t *testing.T) {
 	}
 }
 
-func TestLatencyIsTheClocks(t *testing.T) {
+func TestLatencyUsesTheClock(t *testing.T) {
 	clk := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	faults, effects := fault.New(), new(atomic.Int64)
 	faults.Add(fault.Rule{Latency: time.Hour})

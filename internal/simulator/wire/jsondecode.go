@@ -190,7 +190,7 @@ func unexpected(tree any, want string) error {
 	return fmt.Errorf("found %s where %s was expected", got, want)
 }
 
-// setScalar sets a string, number or boolean from text.
+// setScalar parses text into a string, number or boolean.
 func setScalar(v reflect.Value, text string) error {
 	switch v.Kind() {
 	case reflect.String:

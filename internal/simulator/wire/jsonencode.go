@@ -159,8 +159,8 @@ func sortedKeys(v reflect.Value) []reflect.Value {
 	return keys
 }
 
-// absent reports whether a member is left out: nil, or an enum's empty string.
-// Numbers and booleans that are not pointers always have a value.
+// absent reports whether a member is omitted: nil, or an enum's empty string. Numbers and booleans
+// that are not pointers always have a value.
 func absent(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
@@ -192,8 +192,7 @@ func appendJSONFloat(buf []byte, f float64, bits int) []byte {
 	}
 }
 
-// appendJSONString appends a quoted string; the common case of plain text is
-// copied in one go.
+// appendJSONString appends a quoted string. The common case of plain text needs only one copy.
 func appendJSONString(buf []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Principal is who an access key belongs to.
+// Principal is the owner of an access key.
 type Principal struct {
 	// Account owns the key.
 	Account string
 	// ARN and UserID identify the principal: arn:aws:iam::…:user/demo, AIDA….
 	ARN, UserID string
-	// Expires is when a session's key ends; zero for a key that does not.
+	// Expires is when a session's key expires; zero for a key that does not expire.
 	Expires time.Time
 }
 
-// Keys maps access key ids to principals. IAM and STS issue keys here, and the
-// router looks callers up. The zero value is ready for use.
+// Keys maps access key IDs to principals. IAM and STS issue keys, and the router looks up callers.
+// The zero value is ready for use.
 type Keys struct {
 	mu   sync.RWMutex
 	keys map[string]issued
@@ -31,8 +31,8 @@ type issued struct {
 	secret string
 }
 
-// Issue makes an access key with the given prefix ("AKIA" for a user's, "ASIA"
-// for a session's) and returns its id and secret.
+// Issue issues an access key with the given prefix ("AKIA" for a user's, "ASIA" for a session's)
+// and returns its ID and secret.
 func (k *Keys) Issue(prefix string, p Principal) (id, secret string) {
 	id, secret = prefix+RandomID(16), RandomID(40)
 	k.mu.Lock()
@@ -44,7 +44,7 @@ func (k *Keys) Issue(prefix string, p Principal) (id, secret string) {
 	return id, secret
 }
 
-// Revoke forgets a key.
+// Revoke revokes a key.
 func (k *Keys) Revoke(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,8 +67,8 @@ func (k *Keys) secretOf(id string) (string, bool) {
 	return p.secret, ok
 }
 
-// RandomID returns n random characters of those that AWS uses in ids: upper-case
-// letters and the digits 2 to 7.
+// RandomID returns n random characters from the alphabet of AWS's IDs: upper-case letters and the
+// digits 2 to 7.
 func RandomID(n int) string {
 	var buf strings.Builder
 	for buf.Len() < n {

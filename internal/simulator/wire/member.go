@@ -1,6 +1,6 @@
 package wire
 
-// Optional is a member that is left out of the answer when it is empty.
+// Optional returns nil for an empty string, which omits the member from the response.
 func Optional(s string) *string {
 	if s == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// misbehave ends a call as a fault rule says.
+// misbehave ends a call as a fault rule specifies.
 func (r *Router) misbehave(w http.ResponseWriter, q *request, effect fault.Effect) {
 	switch {
 	case effect.HangUp:
@@ -23,13 +23,12 @@ func (r *Router) misbehave(w http.ResponseWriter, q *request, effect fault.Effec
 	}
 }
 
-// denial is AccessDenied for the call's action, with AWS's code for it in each
-// protocol.
+// denial returns AccessDenied for the call's action, with AWS's code for it in each protocol.
 func (r *Router) denial(q *request) *Error {
 	return r.denialOf(q, Action(q.call.Service, q.call.Operation))
 }
 
-// denialOf is the same for an action that is not named like the call.
+// denialOf returns the same for an action that is not named like the call.
 func (r *Router) denialOf(q *request, action string) *Error {
 	e := &Error{Code: "AccessDenied", Status: http.StatusForbidden}
 	if q.protocol == JSON10 || q.protocol == JSON11 {
@@ -39,8 +38,8 @@ func (r *Router) denialOf(q *request, action string) *Error {
 	return e
 }
 
-// Action is the IAM action of an operation: the service's prefix, which is not
-// always its signing name, and the operation.
+// Action returns the IAM action of an operation: the service's prefix, which is not always its
+// signing name, and the operation.
 func Action(service, operation string) string {
 	prefixes := map[string]string{"monitoring": "cloudwatch", "email": "ses"}
 	if p, ok := prefixes[service]; ok {
@@ -49,8 +48,8 @@ func Action(service, operation string) string {
 	return service + ":" + operation
 }
 
-// resourceARN guesses the ARN of what a call is about, for denials; AWS says "*"
-// where an action is on nothing in particular.
+// resourceARN guesses the ARN that a call acts on, for denials. AWS reports "*" for an action on no
+// particular resource.
 func (r *Router) resourceARN(q *request) string {
 	name := q.name
 	if name == "" && q.input != nil {
@@ -88,8 +87,7 @@ func (r *Router) resourceARN(q *request) string {
 	}
 }
 
-// nameMembers are the input members that say what a call is about, the most
-// telling one first.
+// nameMembers are the input members that may name what a call acts on, the most specific first.
 var nameMembers = []string{
 	"StackName", "QueueName", "QueueUrl", "TableName", "RepositoryName", "Bucket", "TopicArn", "SubscriptionArn",
 	"RoleName", "PolicyName", "InstanceProfileName", "UserName", "Rule", "Name", "KeyId", "AliasName", "ResourceARN", "ResourceArn",
@@ -97,8 +95,8 @@ var nameMembers = []string{
 
 var nameIndexes sync.Map // reflect.Type → []int
 
-// nameIn finds the name of what an input is about: the last part of a URL or
-// ARN, the name within a stack's ARN.
+// nameIn returns the name of what an input is about: the last part of a URL or ARN, or the name in
+// a stack's ARN.
 func nameIn(input any) string {
 	v := reflect.ValueOf(input).Elem()
 	cached, ok := nameIndexes.Load(v.Type())
@@ -157,7 +155,7 @@ func (w *afterWriter) Write(p []byte) (int, error) {
 // Unwrap returns the writer below, for [http.ResponseController].
 func (w *afterWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// discardWriter takes an answer that nobody is to see.
+// discardWriter discards a response that the client must not receive.
 type discardWriter struct{ header http.Header }
 
 func (w *discardWriter) Header() http.Header         { return w.header }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dialect is which of a service's name tables counts.
+// dialect selects one of a service's name tables.
 type dialect int
 
 const (
@@ -18,13 +18,13 @@ const (
 	dialectXML
 )
 
-// field is one member of a structure as a dialect calls it.
+// field is one member of a structure with its name in a dialect.
 type field struct {
 	index int
 	Name
 }
 
-// plan is how a structure's members are called in one service and dialect.
+// plan holds the names of a structure's members in one service and dialect.
 type plan struct {
 	fields []field
 	byName map[string]int // by wire name and by its lower-case form
@@ -41,7 +41,7 @@ var (
 	timeType = reflect.TypeFor[time.Time]()
 )
 
-// planOf returns the plan of a structure type, made once.
+// planOf returns the cached plan of a structure type.
 func (s *Service) planOf(d dialect, t reflect.Type) *plan {
 	key := planKey{s, d, t}
 	if p, ok := plans.Load(key); ok {
@@ -66,8 +66,8 @@ func (s *Service) makePlan(d dialect, t reflect.Type) *plan {
 	return p
 }
 
-// index enters the members by name: what requests call one goes before what
-// answers call another, and both before the Go names.
+// index indexes the members by name. Names in requests take precedence over names in responses, and
+// both over the Go names.
 func (p *plan) index(t reflect.Type) {
 	enter := func(i int, name string) {
 		if _, taken := p.byName[name]; !taken && name != "" {
@@ -126,7 +126,7 @@ func (s *Service) nameOf(d dialect, t reflect.Type, name string) Name {
 	return n
 }
 
-// find returns the member of that wire name, in any case.
+// find returns the member with a wire name, case-insensitively.
 func (p *plan) find(name string) (field, bool) {
 	i, ok := p.byName[name]
 	if !ok {
@@ -145,7 +145,7 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// union is what [RegisterUnion] announced.
+// union is a union registered by [RegisterUnion].
 type union struct {
 	byName map[string]reflect.Type // wire name → member structure
 	names  map[reflect.Type]string // member structure → wire name
@@ -153,9 +153,8 @@ type union struct {
 
 var unions sync.Map // interface type → *union
 
-// RegisterUnion announces the members of a union: its Go interface and one
-// pointer to each of its member structures. Member names follow from the
-// structures' names: AttributeValueMemberS is "S".
+// RegisterUnion registers the members of a union: its Go interface and one pointer to each of its
+// member structures. Member names follow from the structures' names: AttributeValueMemberS is "S".
 //
 //	wire.RegisterUnion[types.AttributeValue](&types.AttributeValueMemberS{}, &types.AttributeValueMemberN{}, …)
 func RegisterUnion[T any](members ...T) {

@@ -85,8 +85,8 @@ func (s *Service) fromNodeStruct(d dialect, n *node, v reflect.Value) error {
 	return nil
 }
 
-// entries returns the numbered children in order, whether they are flattened or
-// below one wrapper ("member", "entry", "Item" …).
+// entries returns the numbered children in order, either flattened or below one wrapper ("member",
+// "entry", "Item" …).
 func (n *node) entries() []*node {
 	if len(n.children) == 1 {
 		for key, child := range n.children {
@@ -146,7 +146,7 @@ func (s *Service) fromNodeMap(d dialect, n *node, v reflect.Value, name Name) er
 	return nil
 }
 
-// child returns the first child that goes by one of the names, in any case.
+// child returns the first child that has one of the names, case-insensitively.
 func (n *node) child(names ...string) *node {
 	for _, name := range names {
 		for key, child := range n.children {

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// maxBody bounds the body of a request to an operation; AWS's own limits are
-// lower for every such service.
+// maxBody is the limit of a request body; the limits of AWS are lower for every simulated service.
 const maxBody = 32 << 20
 
-// request is an HTTP request on its way to an operation.
+// request is an HTTP request before its operation is called.
 type request struct {
 	*http.Request
 
@@ -27,10 +26,10 @@ type request struct {
 	call     *Call
 	body     []byte
 	input    any
-	name     string // of what the call is about, if someone asks
+	name     string // the name of what the call acts on, if it was requested
 }
 
-// readBody reads the body, unpacked if the client compressed it.
+// readBody reads the body and decompresses it.
 func (q *request) readBody() error {
 	if q.Body == nil {
 		return nil
@@ -57,7 +56,7 @@ func (q *request) readBody() error {
 	return nil
 }
 
-// target returns prefix and operation of X-Amz-Target.
+// target returns the prefix and operation of X-Amz-Target.
 func (q *request) target() (prefix, operation string, ok bool) {
 	target := q.Header.Get("X-Amz-Target")
 	dot := strings.LastIndexByte(target, '.')

@@ -40,7 +40,7 @@ func (r *Router) respond(w http.ResponseWriter, q *request, out any) {
 	header := w.Header()
 	header.Set("Content-Type", contentType(q.protocol))
 	header.Set("X-Amzn-Requestid", q.call.RequestID)
-	// An answer that cannot be written has no one to be told about it.
+	// If writing the response fails, there is no client to report the error to.
 	_, _ = w.Write(body)
 }
 
@@ -75,7 +75,7 @@ func (q *request) encodeEC2(out any) ([]byte, error) {
 	return w.buf.Bytes(), nil
 }
 
-// fail answers with an error in the request's protocol.
+// fail returns an error in the request's protocol.
 func (r *Router) fail(w http.ResponseWriter, q *request, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -88,14 +88,13 @@ func internal(err error) *Error {
 	return &Error{Code: "InternalFailure", Message: "We encountered an internal error. Please try again. (" + err.Error() + ")", Status: http.StatusInternalServerError}
 }
 
-// WriteError answers with an error as the protocol has it; for services that
-// serve HTTP themselves.
+// WriteError writes an error in the protocol's format, for services that serve HTTP themselves.
 func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Error) {
 	header := w.Header()
 	header.Set("Content-Type", contentType(p))
 	header.Set("X-Amzn-Requestid", call.RequestID)
 	if p == RESTXML && s.WrapsErrors {
-		p = Query // whose errors are the same
+		p = Query // Its errors have the same format.
 	}
 	var body []byte
 	switch p {
@@ -118,7 +117,7 @@ func WriteError(w http.ResponseWriter, s *Service, p Protocol, call *Call, e *Er
 	_, _ = w.Write(body)
 }
 
-// queryError gives the error the code that the Query protocol has for it.
+// queryError gives the error its code in the Query protocol.
 func (s *Service) queryError(e *Error) *Error {
 	code, ok := s.QueryCodes[e.Code]
 	if !ok {

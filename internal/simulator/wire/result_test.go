@@ -28,7 +28,7 @@ import (
 
 var resultElement = regexp.MustCompile(`(?s)<\w+Result>.*</\w+Result>`)
 
-// direct sends requests to a handler; if bare is set, answers lose their result.
+// direct sends requests to a handler; if bare is set, it removes the result element from responses.
 type direct struct {
 	handler   http.Handler
 	bare      bool
@@ -48,8 +48,8 @@ func (d *direct) Do(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// An answer carries a result element exactly where AWS's API has an output: the
-// SDK reads it then, and would fail on an answer without it.
+// A response has a result element exactly where AWS's API defines an output: the SDK then reads it,
+// and fails if the element is missing.
 func TestResultElements(t *testing.T) {
 	transport := &direct{}
 	config := aws.Config{
@@ -57,7 +57,8 @@ func TestResultElements(t *testing.T) {
 		Credentials: credentials.NewStaticCredentialsProvider("demo", "secret", ""),
 		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
 		APIOptions: []func(*middleware.Stack) error{func(stack *middleware.Stack) error {
-			// The answer counts here, whatever was asked; not every operation has that step.
+			// Only the response matters here, so skip validation. Not every operation has that
+			// step.
 			_, _ = stack.Initialize.Remove("OperationInputValidation")
 			return nil
 		}},

@@ -14,22 +14,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// DefaultAccount is the account of callers whose access key says nothing else.
+// DefaultAccount is the account of callers whose access key does not determine one.
 const DefaultAccount = "123456789012"
 
-// DefaultRegion is the region of requests that name none.
+// DefaultRegion is the region of requests that do not name one.
 const DefaultRegion = "us-east-1"
 
-// Option changes a router.
+// Option configures a router.
 type Option func(*Router)
 
-// WithAccount sets the account of callers whose access key says nothing else.
+// WithAccount sets the account of callers whose access key does not determine one.
 func WithAccount(account string) Option { return func(r *Router) { r.account = account } }
 
-// WithRegion sets the region of requests that name none.
+// WithRegion sets the region of requests that do not name one.
 func WithRegion(region string) Option { return func(r *Router) { r.region = region } }
 
-// WithPartition sets the ARN partition, "aws" otherwise.
+// WithPartition sets the ARN partition. The default is "aws".
 func WithPartition(partition string) Option { return func(r *Router) { r.partition = partition } }
 
 // WithKeys sets the registry of issued access keys.
@@ -49,8 +49,8 @@ type Router struct {
 	endpoint  atomic.Pointer[string]
 }
 
-// NewRouter returns a handler that finds the service, account and operation of
-// each request, subjects it to the faults and answers in the request's protocol.
+// NewRouter returns a handler that determines the service, account and operation of each request,
+// applies the faults and responds in the request's protocol.
 func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, options ...Option) *Router {
 	r := &Router{
 		byName: map[string][]*Service{}, services: services, faults: faults, clock: clk,
@@ -65,8 +65,7 @@ func NewRouter(services []*Service, faults *fault.Injector, clk clock.Clock, opt
 	return r
 }
 
-// Endpoint is the address that the last caller of an operation used, "" before
-// the first.
+// Endpoint is the address that the last caller of an operation used, or "" before the first call.
 func (r *Router) Endpoint() string {
 	if e := r.endpoint.Load(); e != nil {
 		return *e
@@ -102,7 +101,7 @@ func (r *Router) newCall(q *request) *Call {
 	}
 }
 
-// route finds the service, protocol and operation of a request.
+// route determines the service, protocol and operation of a request.
 func (r *Router) route(q *request) error {
 	q.protocol = q.guessProtocol()
 	q.service = &Service{Name: q.scope.service}
@@ -124,7 +123,7 @@ func (r *Router) routeSigned(q *request) error {
 	candidates := r.byName[q.scope.service]
 	if len(candidates) == 0 {
 		if q.protocol == RESTXML && !slices.Contains([]string{"s3", "route53", "cloudfront"}, q.scope.service) {
-			q.protocol = JSON11 // REST services answer in JSON but for these
+			q.protocol = JSON11 // other REST services answer in JSON
 		}
 		return unknownService(q.scope.service)
 	}
@@ -159,7 +158,7 @@ func unknownService(name string) *Error {
 	}
 }
 
-// pick chooses between services that share a signing name, by target or version.
+// pick chooses among services that share a signing name, by target or version.
 func pick(candidates []*Service, q *request) *Service {
 	if len(candidates) == 1 {
 		return candidates[0]
@@ -176,8 +175,8 @@ func pick(candidates []*Service, q *request) *Service {
 	return candidates[0]
 }
 
-// guessProtocol tells the protocol from the request alone, for errors that come
-// before the service is known.
+// guessProtocol derives the protocol from the request alone, for errors that occur before the
+// service is known.
 func (q *request) guessProtocol() Protocol {
 	if _, _, ok := q.target(); ok {
 		if strings.HasPrefix(q.Header.Get("Content-Type"), "application/x-amz-json-1.1") {
@@ -245,7 +244,7 @@ func malformed(p Protocol, err error) *Error {
 	return &Error{Code: code, Message: err.Error(), Status: http.StatusBadRequest}
 }
 
-// serve decodes the input, runs the operation under the faults and answers.
+// serve decodes the input, runs the operation with the faults applied and responds.
 func (r *Router) serve(ctx context.Context, w http.ResponseWriter, q *request) {
 	operation, isOperation := q.service.Operations[q.call.Operation]
 	isOperation = isOperation && q.protocol != RESTXML

@@ -159,7 +159,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-func TestUnknownIsAnErrorNeverSuccess(t *testing.T) {
+func TestUnknownOperationsReturnErrors(t *testing.T) {
 	noop := wire.Op(func(context.Context, *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) { return nil, nil })
 	config := start(t, nil, dynamo(noop, "PutItem"), snsService())
 	tests := []struct {

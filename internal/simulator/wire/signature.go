@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// presignedFor is how long STS accepts a presigned request, whatever X-Amz-Expires says:
+// presignedFor is how long STS accepts a presigned request; X-Amz-Expires does not extend it:
 // https://github.com/kubernetes-sigs/aws-iam-authenticator#api-authorization-from-outside-a-cluster
 const presignedFor = 15 * time.Minute
 
-// verifyPresigned checks the signature of a presigned request of STS, which others send to learn who signed it. It is the only
-// signature that the simulator verifies. It returns nil for all other requests.
+// verifyPresigned verifies the signature of a presigned STS request, which other parties send to
+// learn who signed it. The simulator verifies no other signature and returns nil for all other
+// requests.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 func (r *Router) verifyPresigned(q *request) error {
 	signature := q.query.Get("X-Amz-Signature")
@@ -38,7 +39,7 @@ func (r *Router) verifyPresigned(q *request) error {
 	return nil
 }
 
-// presignature returns the signature that a presigned request without a body has if it is signed with a secret.
+// presignature returns the signature of a presigned request without a body, signed with a secret.
 func (q *request) presignature(secret string, signed time.Time) string {
 	var headers strings.Builder
 	names := q.query.Get("X-Amz-SignedHeaders")

@@ -16,9 +16,8 @@ type element struct {
 	children []*element
 }
 
-// DecodeXML decodes an XML document into v, a pointer to an SDK structure, for
-// REST-XML bodies. Unknown elements are passed over; malformed XML and values of
-// the wrong type are errors.
+// DecodeXML decodes an XML document into v, a pointer to an SDK structure, for REST-XML bodies. It
+// ignores unknown elements; malformed XML and values of the wrong type are errors.
 func (s *Service) DecodeXML(r io.Reader, v any) error {
 	root, err := parseXML(r)
 	if err != nil {
@@ -57,8 +56,8 @@ func parseXML(r io.Reader) (*element, error) {
 	return root.children[0], nil
 }
 
-// fromElements decodes the elements of one name into a value; only flattened
-// lists and maps have more than one.
+// fromElements decodes the elements of one name into a value; only flattened lists and maps have
+// more than one.
 func (s *Service) fromElements(list []*element, v reflect.Value, n Name) error {
 	switch v.Kind() {
 	case reflect.Pointer:

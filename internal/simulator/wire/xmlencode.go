@@ -30,12 +30,12 @@ func (w *xmlWriter) text(name, text string) {
 }
 
 func escapeXML(buf *bytes.Buffer, text string) {
-	// EscapeText errs only when its writer does, and a buffer does not.
+	// EscapeText returns only the errors of its writer, and a buffer has none.
 	_ = xml.EscapeText(buf, []byte(text))
 }
 
-// EncodeXML encodes an SDK structure as an XML document with the given root
-// element, for REST-XML bodies. It errs on a type that XML cannot hold.
+// EncodeXML encodes an SDK structure as an XML document with the given root element, for REST-XML
+// bodies. It returns an error for a type that XML cannot represent.
 func (s *Service) EncodeXML(out io.Writer, root string, v any) error {
 	w := &xmlWriter{buf: &bytes.Buffer{}, service: s, dialect: dialectXML}
 	w.buf.WriteString(xmlHeader)
@@ -159,8 +159,7 @@ func (w *xmlWriter) mapping(n Name, v reflect.Value) error {
 	return nil
 }
 
-// formatTime writes a timestamp as AWS does in XML: milliseconds only if there
-// are some.
+// formatTime formats a timestamp as AWS does in XML: with milliseconds only if they are not zero.
 func formatTime(t time.Time) string {
 	t = t.UTC()
 	if t.Nanosecond()/int(time.Millisecond) == 0 {

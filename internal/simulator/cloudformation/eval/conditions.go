@@ -7,8 +7,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// EvaluateConditions evaluates every condition of the template and keeps the
-// results for Fn::If and for the Condition attribute.
+// EvaluateConditions evaluates every condition of the template and stores the results for Fn::If
+// and for the Condition attribute.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/conditions-section-structure.html
 func (s *Scope) EvaluateConditions() error {
 	s.Conditions = make(map[string]bool, len(s.Template.Conditions))
@@ -41,7 +41,7 @@ func (s *Scope) conditionNamed(name string, visiting map[string]bool) (bool, err
 	return v, nil
 }
 
-// Active tells whether something with this Condition attribute exists.
+// Active reports whether an item with this Condition attribute exists.
 func (s *Scope) Active(condition string) bool {
 	return condition == "" || s.Conditions[condition]
 }
@@ -72,7 +72,7 @@ func (s *Scope) choose(arg *template.Node) (any, error) {
 	return s.Value(arg.Items[2])
 }
 
-// boolean evaluates a condition's node.
+// boolean evaluates a condition.
 func (s *Scope) boolean(n *template.Node, visiting map[string]bool) (bool, error) {
 	if n == nil || n.Kind != template.Intrinsic {
 		return s.literal(n)

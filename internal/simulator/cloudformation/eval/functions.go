@@ -168,8 +168,7 @@ func (s *Scope) join(arg *template.Node) (any, error) {
 	return strings.Join(pieces, arg.Items[0].Text), nil
 }
 
-// listOf evaluates an argument that must be a list; malformed is the sentence for
-// when it is not.
+// listOf evaluates an argument that must be a list; malformed is the error message if it is not.
 func (s *Scope) listOf(arg *template.Node, malformed string) ([]any, *Unknown, error) {
 	v, err := s.Value(arg)
 	if err != nil {
@@ -225,8 +224,7 @@ func (s *Scope) split(arg *template.Node) (any, error) {
 	return out, nil
 }
 
-// findInMap implements Fn::FindInMap, with the default value that
-// AWS::LanguageExtensions adds.
+// findInMap implements Fn::FindInMap, with the default value that AWS::LanguageExtensions adds.
 func (s *Scope) findInMap(arg *template.Node) (any, error) {
 	if arg == nil || len(arg.Items) < 3 {
 		return nil, Errorf("Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the attribute for return value")

@@ -11,10 +11,10 @@ import (
 
 const forEachPrefix = "Fn::ForEach::"
 
-// ExpandLanguageExtensions applies what the transform AWS::LanguageExtensions
-// does to a template's structure: Fn::ForEach in Resources, Outputs, Conditions
-// and in properties. Its functions (Fn::Length, Fn::ToJsonString, the default
-// of Fn::FindInMap) are evaluated like any other.
+// ExpandLanguageExtensions expands the structures that the transform AWS::LanguageExtensions
+// supports: Fn::ForEach in Resources, Outputs, Conditions and in properties. The functions of the
+// transform (Fn::Length, Fn::ToJsonString, the default of Fn::FindInMap) are evaluated like any
+// other.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference-foreach.html
 func ExpandLanguageExtensions(t *template.Template) (*template.Template, error) {
 	var tree any
@@ -44,7 +44,7 @@ func ExpandLanguageExtensions(t *template.Template) (*template.Template, error) 
 
 type expander struct{ template *template.Template }
 
-// expand rewrites a tree; variables are the loop variables in force.
+// expand expands a tree; variables are the current loop variables.
 func (x expander) expand(v any, variables map[string]string) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -88,7 +88,7 @@ func (x expander) object(v map[string]any, variables map[string]string) (any, er
 	return out, nil
 }
 
-// loop adds what one Fn::ForEach yields to the map that it stands in.
+// loop adds the result of one Fn::ForEach to the map that contains it.
 func (x expander) loop(out map[string]any, name string, arg any, variables map[string]string) error {
 	parts, ok := arg.([]any)
 	if !ok || len(parts) != 3 {
@@ -124,8 +124,8 @@ func (x expander) loop(out map[string]any, name string, arg any, variables map[s
 	return nil
 }
 
-// collection is what a loop runs over: a list of strings, or a Ref to a list
-// parameter, of which only the default is known here.
+// collection returns the items of a loop: a list of strings, or the default of a list parameter
+// that a Ref names, because other values are not known here.
 func (x expander) collection(name string, v any, variables map[string]string) ([]string, error) {
 	v, err := x.expand(v, variables)
 	if err != nil {
@@ -147,8 +147,8 @@ func (x expander) collection(name string, v any, variables map[string]string) ([
 	return texts(items), nil
 }
 
-// substitute replaces ${name} and &{name} (its letters and digits only) of the
-// loop variables and leaves other variables alone.
+// substitute replaces ${name} and &{name} (its letters and digits only) of the loop variables and
+// keeps other variables.
 func substitute(text string, variables map[string]string) string {
 	for name, value := range variables {
 		text = strings.ReplaceAll(text, "${"+name+"}", value)

@@ -14,37 +14,36 @@ import (
 type Given struct {
 	// Value is the parameter's text.
 	Value string
-	// UsePrevious takes the stack's present value.
+	// UsePrevious keeps the stack's current value.
 	UsePrevious bool
 }
 
 // ParameterValue is a parameter with its value resolved.
 type ParameterValue struct {
-	// Text is the value as it was given, or the default.
+	// Text is the given value, or the default.
 	Text string
-	// Resolved is what the Parameter Store holds, for types
-	// AWS::SSM::Parameter::…; empty otherwise.
+	// Resolved is the value in Parameter Store, for types AWS::SSM::Parameter::…; empty otherwise.
 	Resolved string
-	// NoEcho hides the value in what the API answers.
+	// NoEcho hides the value in API responses.
 	NoEcho bool
 	// Value is what Ref returns: a string or []any.
 	Value any
 }
 
-// ParameterInput is what [ResolveParameters] works on.
+// ParameterInput is the input of [ResolveParameters].
 type ParameterInput struct {
 	// Template declares the parameters.
 	Template *template.Template
 	// Given are the call's parameters.
 	Given map[string]Given
-	// Previous are the stack's present values, nil for a new stack.
+	// Previous are the stack's current values; nil for a new stack.
 	Previous map[string]ParameterValue
-	// ReadSSM reads the Parameter Store. Nil refuses such parameters.
+	// ReadSSM reads Parameter Store. If it is nil, such parameters are refused.
 	ReadSSM func(name string) (string, error)
 }
 
-// ResolveParameters applies defaults and previous values and validates every
-// parameter against its declaration, with AWS's texts.
+// ResolveParameters applies defaults and previous values and validates every parameter against its
+// declaration. Errors have AWS's messages.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
 func ResolveParameters(in ParameterInput) (map[string]ParameterValue, error) {
 	if err := checkNames(in); err != nil {

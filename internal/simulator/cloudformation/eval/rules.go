@@ -8,8 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// CheckRules evaluates the Rules section against the parameters and returns the
-// first assertion that does not hold, in AWS's words.
+// CheckRules evaluates the Rules section against the parameters and returns the first failed
+// assertion with AWS's message.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/rules-section-structure.html
 func (s *Scope) CheckRules() error {
 	if s.Template.Rules == nil {
@@ -51,8 +51,8 @@ func (s *Scope) checkRule(name string, rule *template.Node) error {
 	return nil
 }
 
-// ruleTruth evaluates a rule-specific intrinsic function. The parser knows some
-// of them as intrinsics and leaves the others as one-key maps.
+// ruleTruth evaluates a rule-specific intrinsic function. The parser recognizes only some of them
+// as intrinsic functions; the others are maps with one key.
 func (s *Scope) ruleTruth(n *template.Node) (bool, error) {
 	if n == nil {
 		return false, Errorf("Template format error: every rule needs an Assert")

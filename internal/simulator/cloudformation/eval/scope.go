@@ -10,20 +10,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/property"
 )
 
-// NoValue is what the pseudo parameter AWS::NoValue evaluates to: the property
-// or list item that holds it is left out.
+// NoValue is the value of the pseudo parameter AWS::NoValue. A property or list item with this
+// value is omitted.
 type NoValue struct{}
 
 // Unknown is a value that depends on a resource which does not exist yet.
 type Unknown struct {
-	// Resource is the logical ID that it depends on.
+	// Resource is the logical ID of the resource.
 	Resource string
 	// Attribute is the attribute's name, empty for Ref.
 	Attribute string
 }
 
-// Error is a fault of the template, in AWS's words. The API answers it as a
-// ValidationError.
+// Error is an error in the template, with AWS's message. The API returns it as a ValidationError.
 type Error struct{ Message string }
 
 // Error returns the message.
@@ -34,9 +33,9 @@ func Errorf(format string, args ...any) *Error {
 	return &Error{Message: fmt.Sprintf(format, args...)}
 }
 
-// Scope is what a template's nodes are evaluated in.
+// Scope holds the values for the evaluation of a template.
 type Scope struct {
-	// Template gives mappings and conditions.
+	// Template provides mappings and conditions.
 	Template *template.Template
 	// Parameters are the resolved parameters: string, or []any for lists.
 	Parameters map[string]any
@@ -52,8 +51,8 @@ type Scope struct {
 	Import func(name string) (any, error)
 	// Zones lists the availability zones of a region.
 	Zones func(region string) []string
-	// Resolve returns the value of a dynamic reference, given what stands
-	// between {{resolve: and }}. Nil leaves references as they are.
+	// Resolve returns the value of a dynamic reference, given the text between {{resolve: and }}.
+	// If it is nil, references stay unresolved.
 	Resolve func(reference string) (string, error)
 }
 
@@ -88,8 +87,8 @@ func (s *Scope) Value(n *template.Node) (any, error) {
 	return nil, Errorf("Template format error: unsupported structure.")
 }
 
-// String evaluates a node that must be a string, for a function's argument.
-// The second value is false when the string is not known yet.
+// String evaluates a function's argument that must be a string. unknown is set if the string is not
+// known yet.
 func (s *Scope) String(n *template.Node, function string) (text string, unknown *Unknown, err error) {
 	v, err := s.Value(n)
 	if err != nil {
@@ -161,7 +160,7 @@ func (s *Scope) dynamic(text string) (any, error) {
 	}
 }
 
-// number keeps a literal that JSON can hold and converts what only YAML knows.
+// number keeps a literal that is valid JSON and converts one that is valid only in YAML.
 func number(text string) any {
 	if json.Valid([]byte(text)) {
 		return json.Number(text)
@@ -175,7 +174,7 @@ func number(text string) any {
 	return text
 }
 
-// Contains tells whether a value holds an [Unknown], and returns the first.
+// Contains reports whether a value contains an [Unknown], and returns the first one.
 func Contains(v any) (Unknown, bool) {
 	switch t := v.(type) {
 	case Unknown:

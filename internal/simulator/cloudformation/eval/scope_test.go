@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/eval"
 )
 
-// valueOf evaluates the property P of the one resource of a template.
+// valueOf evaluates the property P of the only resource of a template.
 func valueOf(t *testing.T, head, property string, edit func(*eval.Scope)) (any, error) {
 	t.Helper()
 	body := head + "\nResources:\n  R:\n    Type: AWS::SQS::Queue\n    Properties:\n      P: " + property + "\n  Other:\n    Type: AWS::SQS::Queue\n"
@@ -89,7 +89,7 @@ func TestFaultyFunctions(t *testing.T) {
 	}
 }
 
-func TestConditionsMayNotGoInCircles(t *testing.T) {
+func TestCircularConditionsAreRefused(t *testing.T) {
 	_, err := valueOf(t, "Conditions:\n  A: !Not [!Condition B]\n  B: !Not [!Condition A]", "x", nil)
 	if err == nil || !strings.Contains(err.Error(), "Circular dependency") {
 		t.Errorf("%v", err)

@@ -7,12 +7,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// Phase is how far an instance of a group is.
+// Phase is the phase of an instance in a group.
 type Phase int
 
-// The phases of an instance. What Auto Scaling calls Terminating is Leaving;
-// whatever is not part of the group any more, or held by a terminating hook, is
-// Left.
+// The phases of an instance. Leaving is Auto Scaling's Terminating. Left is any instance that is no
+// longer part of the group, or that a terminating hook holds.
 const (
 	Launching Phase = iota
 	InService
@@ -23,44 +22,43 @@ const (
 // Instance is one instance of a group.
 type Instance struct {
 	ID string
-	// Obsolete says that the group would not launch it so any more.
+	// Obsolete says that the instance does not match what the group launches now.
 	Obsolete bool
 	Phase    Phase
 }
 
-// Group is what an Auto Scaling group looks like at one moment.
+// Group is an observation of an Auto Scaling group.
 type Group struct {
 	Min, Max, Desired int
-	// Instances come in the order in which they are to be replaced.
+	// Instances are in the order in which to replace them.
 	Instances []Instance
-	// Failure is why the group gets no further, empty while it may.
+	// Failure is why the group cannot make progress, or "".
 	Failure string
 }
 
-// Observation is all that a roll depends on.
+// Observation is the input of a roll.
 type Observation struct {
 	Now   time.Time
 	Group Group
-	// Signals are those received for the group, by unique ID: whether it was
-	// SUCCESS. The first one of an ID counts.
+	// Signals are the signals for the group, by unique ID: whether the first signal with the ID was
+	// SUCCESS.
 	Signals map[string]bool
 }
 
-// Roller is a [resource.Provider] of groups whose instances CloudFormation
-// replaces. Its methods work on the group that the request's PhysicalID names and
-// err like those of a provider. They do not wait.
+// Roller is a [resource.Provider] of groups whose instances CloudFormation replaces. Its methods
+// act on the group in the request's PhysicalID and return errors like those of a provider. They do
+// not wait.
 type Roller interface {
-	// Observe returns what the group looks like.
+	// Observe returns the current state of the group.
 	Observe(ctx context.Context, r resource.Request) (Group, error)
-	// Resize sets a group's minimum and its desired capacity.
+	// Resize sets a group's minimum and desired capacity.
 	Resize(ctx context.Context, r resource.Request, minimum, desired int) error
-	// Terminate ends an instance as TerminateInstanceInAutoScalingGroup does. One
-	// that is on its way out or gone is none of its concern.
+	// Terminate terminates an instance like TerminateInstanceInAutoScalingGroup. It ignores
+	// instances that are terminating or do not exist.
 	Terminate(ctx context.Context, r resource.Request, id string, decrement bool) error
-	// Suspend suspends processes of the group, or resumes them, and returns those for
-	// which that was something new.
+	// Suspend suspends or resumes processes of the group, and returns those whose state changed.
 	Suspend(ctx context.Context, r resource.Request, processes []string, suspended bool) ([]string, error)
-	// Watch calls changed, with no lock held, whenever the group may look different.
-	// There is one watcher of a group at most; nil ends it.
+	// Watch calls changed, with no lock held, whenever the group may have changed. A group has at
+	// most one watcher; nil removes it.
 	Watch(ctx context.Context, r resource.Request, changed func()) error
 }

@@ -12,35 +12,35 @@ import (
 
 // Policy is the update policy of an Auto Scaling group.
 type Policy struct {
-	// Rolling replaces the instances batch by batch; nil when the policy does not.
+	// Rolling replaces the instances batch by batch; nil if the policy does not ask for that.
 	Rolling *Update
-	// WillReplace replaces the group by another one.
+	// WillReplace replaces the group with a new one.
 	WillReplace bool
-	// IgnoreUnmodifiedSizes leaves MinSize, MaxSize and DesiredCapacity as they are
-	// unless the template's values have changed.
+	// IgnoreUnmodifiedSizes keeps the live MinSize, MaxSize and DesiredCapacity unless the
+	// template's values have changed.
 	IgnoreUnmodifiedSizes bool
 }
 
 // Update is the policy AutoScalingRollingUpdate of a group.
 type Update struct {
 	MaxBatchSize int
-	// MinInService is MinInstancesInService, MinActivePercent is
-	// MinActiveInstancesPercent, -1 when it is not given.
+	// MinInService is MinInstancesInService; MinActivePercent is MinActiveInstancesPercent, or -1
+	// if it is not set.
 	MinInService, MinActivePercent int
 	// MinSuccessfulPercent is MinSuccessfulInstancesPercent.
 	MinSuccessfulPercent int
-	// PauseTime is the pause as the template has it, Pause what it means.
+	// PauseTime is the text in the template; Pause is its value.
 	PauseTime        string
 	Pause            time.Duration
 	SuspendProcesses []string
 	WaitOnSignals    bool
 }
 
-// longestPause is what PauseTime may be at most.
+// longestPause is the maximum of PauseTime.
 const longestPause = time.Hour
 
-// Parse reads the value of an UpdatePolicy attribute, with all intrinsics
-// resolved. It errs in a sentence for a value that AWS does not take.
+// Parse parses the value of an UpdatePolicy attribute with all intrinsic functions resolved. It
+// returns an error for a value that AWS rejects.
 func Parse(value map[string]any) (Policy, error) {
 	policy := Policy{}
 	for name, v := range value {
@@ -90,7 +90,7 @@ func parseRolling(value map[string]any) (*Update, error) {
 	return u, u.check(value)
 }
 
-// check errs for values that are out of the bounds which the documentation gives.
+// check returns an error for values outside the documented bounds.
 func (u *Update) check(given map[string]any) error {
 	pause, ok := Duration(u.PauseTime)
 	u.Pause = pause
@@ -114,8 +114,8 @@ func (u *Update) check(given map[string]any) error {
 	return nil
 }
 
-// CheckSize errs when the policy keeps as many instances in service as the group
-// may have at most. CloudFormation says so when it updates the group.
+// CheckSize returns an error if the policy keeps as many instances in service as the maximum size
+// of the group. CloudFormation reports it when it updates the group.
 // https://github.com/aws-cloudformation/cfn-lint/issues/362
 func (u *Update) CheckSize(maxSize int) error {
 	if u.MinInService >= maxSize {
@@ -124,7 +124,7 @@ func (u *Update) CheckSize(maxSize int) error {
 	return nil
 }
 
-// Duration reads an ISO 8601 duration of the form PT1H30M5S.
+// Duration parses an ISO 8601 duration in the form PT1H30M5S.
 func Duration(text string) (time.Duration, bool) {
 	rest, ok := strings.CutPrefix(text, "PT")
 	if !ok {
@@ -193,7 +193,7 @@ func (r *reader) fail(name string, value any) {
 	}
 }
 
-// done returns the first error, also for names that there are not.
+// done returns the first error, including one for unknown names.
 func (r *reader) done(policy string, names ...string) error {
 	for name := range r.of {
 		if r.err == nil && !slices.Contains(names, name) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Action is one thing that CloudFormation does. Exactly one member is set.
+// Action is one action of CloudFormation. Exactly one member is set.
 type Action struct {
-	// Say is the text of an event of the resource.
+	// Say is the message of an event of the resource.
 	Say string
 	// Resize sets the group's sizes.
 	Resize *Sizes
-	// Terminate ends instances.
+	// Terminate terminates instances.
 	Terminate []Termination
-	// Done says that the update of the group has succeeded, Fail why it has failed.
+	// Done ends the update with success; Fail ends it with a reason.
 	Done bool
 	Fail string
 }
@@ -23,14 +23,14 @@ type Action struct {
 // Sizes are a group's minimum and desired capacity.
 type Sizes struct{ Min, Desired int }
 
-// Termination ends one instance, and lowers the desired capacity with it if it
-// is not to be replaced.
+// Termination terminates one instance. If it is not to be replaced, Decrement lowers the desired
+// capacity.
 type Termination struct {
 	ID        string
 	Decrement bool
 }
 
-// state is what a roll does next.
+// state is the current phase of a roll.
 type state int
 
 const (
@@ -42,44 +42,42 @@ const (
 	ended
 )
 
-// stabilizeTimeout is how long the group may take until its new instances are in
-// service.
+// stabilizeTimeout is the time limit for new instances to be in service.
 const stabilizeTimeout = 2 * time.Hour
 
 // Roll is one rolling update of a group.
 type Roll struct {
 	policy Update
-	// target are the sizes in the end.
+	// target are the sizes at the end.
 	target Sizes
 	state  state
-	// size is the desired capacity that the roll works with.
+	// size is the desired capacity during the roll.
 	size, batch int
-	// obsolete are the instances to be replaced, current those of them that are on
-	// their way out, gone how many have left.
+	// obsolete are the instances to replace, current those that are being terminated; replaced is
+	// the number that have left.
 	obsolete, current []string
-	gone              int
-	// settled are the instances that need no signal (any more): they were up to
-	// date before, or have been waited for.
-	settled map[string]bool
-	// told are the instances whose signals have been shown.
-	told map[string]bool
-	// expected is how many signals come in all; failed and good count those that did.
+	replaced          int
+	// waited are the instances that need no signal: they are up to date from before the roll, or
+	// the roll has waited for them.
+	waited map[string]bool
+	// reported are the instances whose signals have been reported.
+	reported map[string]bool
+	// expected is the total number of signals to receive; failed and good count the received ones.
 	expected, good, failed int
-	// needed is how many new instances are waited for.
+	// needed is the number of new instances to wait for.
 	needed   int
 	deadline time.Time
 }
 
-// New returns a rolling update that leaves a group with the target sizes.
+// New returns a rolling update that ends with the target sizes.
 func New(policy Update, target Sizes) *Roll {
-	return &Roll{policy: policy, target: target, settled: map[string]bool{}, told: map[string]bool{}}
+	return &Roll{policy: policy, target: target, waited: map[string]bool{}, reported: map[string]bool{}}
 }
 
-// Next returns what to do now, in order; nothing when there is something to wait
-// for: a change of the group, a signal, or the time that it returns, unless that
-// is zero.
-func (r *Roll) Next(o Observation) (actions []Action, wake time.Time) {
-	r.note(o.Group)
+// Next returns the next actions, in order. It returns none if the roll has to wait: for a change of
+// the group, a signal, or, unless it is zero, the time that it returns.
+func (r *Roll) Next(o Observation) (actions []Action, next time.Time) {
+	r.recordObsolete(o.Group)
 	switch r.state {
 	case starting:
 		return r.start(o), time.Time{}
@@ -96,8 +94,8 @@ func (r *Roll) Next(o Observation) (actions []Action, wake time.Time) {
 	return nil, time.Time{}
 }
 
-// Abort returns what a roll that is cancelled leaves behind: the minimum that the
-// group had. The desired capacity stays, for only the template may set it.
+// Abort returns the actions after a roll was cancelled. They restore the group's minimum. The
+// desired capacity stays, because only the template may set it.
 // https://github.com/guardian/testing-asg-rolling-update/blob/main/observations/healthy-to-unhealthy.md
 func (r *Roll) Abort(g Group) []Action {
 	r.state = ended
@@ -107,9 +105,9 @@ func (r *Roll) Abort(g Group) []Action {
 	return []Action{{Resize: &Sizes{Min: r.target.Min, Desired: g.Desired}}}
 }
 
-// note keeps which instances are obsolete: also one whose launch had begun before
-// the group was updated and that came afterwards.
-func (r *Roll) note(g Group) {
+// recordObsolete records obsolete instances, including those whose launch began before the update
+// of the group and that appear afterwards.
+func (r *Roll) recordObsolete(g Group) {
 	for _, i := range g.Instances {
 		if i.Obsolete && i.Phase < Leaving && !slices.Contains(r.obsolete, i.ID) {
 			r.obsolete = append(r.obsolete, i.ID)
@@ -122,7 +120,7 @@ func (r *Roll) start(o Observation) []Action {
 	g := o.Group
 	for _, i := range g.Instances {
 		if !i.Obsolete && i.Phase == InService {
-			r.settled[i.ID] = true
+			r.waited[i.ID] = true
 		}
 	}
 	r.size = g.Desired
@@ -131,7 +129,7 @@ func (r *Roll) start(o Observation) []Action {
 	}
 	keep := r.policy.keep(r.target.Desired)
 	r.batch = max(1, min(r.policy.MaxBatchSize, len(r.obsolete), g.Max-keep))
-	r.expected = max(len(r.obsolete), r.target.Desired-len(r.settled))
+	r.expected = max(len(r.obsolete), r.target.Desired-len(r.waited))
 	actions := []Action{{Say: r.announcement(keep)}}
 	if room := min(keep+r.batch, g.Max); room > r.size {
 		r.size = room
@@ -142,7 +140,7 @@ func (r *Roll) start(o Observation) []Action {
 	return actions
 }
 
-// keep is how many of a number of instances stay in service.
+// keep returns how many instances of a desired capacity stay in service.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-updatepolicy.html
 func (u *Update) keep(desired int) int {
 	return max(u.MinInService, (desired*max(u.MinActivePercent, 0)+99)/100)
@@ -162,12 +160,12 @@ func (r *Roll) announcement(keep int) string {
 	return text + "."
 }
 
-// await begins to wait until the group is complete.
+// await starts waiting for the missing instances.
 func (r *Roll) await(now time.Time) {
 	r.state, r.deadline = launching, now.Add(stabilizeTimeout)
 }
 
-// launch waits until all instances that are missing are in service.
+// launch waits until all missing instances are in service.
 func (r *Roll) launch(o Observation) ([]Action, time.Time) {
 	g := o.Group
 	r.needed = min(r.size, g.Desired)
@@ -175,7 +173,7 @@ func (r *Roll) launch(o Observation) ([]Action, time.Time) {
 	for _, i := range g.Instances {
 		switch {
 		case i.Phase >= Leaving:
-		case i.Obsolete || r.settled[i.ID]:
+		case i.Obsolete || r.waited[i.ID]:
 			r.needed--
 		case i.Phase == InService:
 			arrived++
@@ -211,17 +209,17 @@ func (r *Roll) signals(o Observation) ([]Action, time.Time) {
 		if !due {
 			return nil, r.deadline
 		}
-		r.settle(o.Group, nil)
+		r.markWaited(o.Group, nil)
 		return r.choose(o), time.Time{}
 	}
-	if told := r.tell(o); len(told) > 0 {
-		return told, time.Time{}
+	if reported := r.reportSignals(o); len(reported) > 0 {
+		return reported, time.Time{}
 	}
 	good, bad := 0, 0
 	for _, i := range o.Group.Instances {
 		ok, came := o.Signals[i.ID]
 		switch {
-		case r.settled[i.ID] || i.Obsolete || !came:
+		case r.waited[i.ID] || i.Obsolete || !came:
 		case ok:
 			good++
 		default:
@@ -243,45 +241,44 @@ func (r *Roll) signals(o Observation) ([]Action, time.Time) {
 			return append(actions, r.fail(o.Group, r.shortfall(r.good, "SUCCESS"))...), time.Time{}
 		}
 		bad += missing
-		r.settle(o.Group, nil)
+		r.markWaited(o.Group, nil)
 	} else {
-		r.settle(o.Group, o.Signals)
+		r.markWaited(o.Group, o.Signals)
 	}
 	r.failed += bad
 	return append(actions, r.choose(o)...), time.Time{}
 }
 
-// tell shows the signals that came for new instances. Those of others count for
-// nothing.
-func (r *Roll) tell(o Observation) []Action {
-	var told []Action
+// reportSignals reports the signals of new instances. It ignores signals of other instances.
+func (r *Roll) reportSignals(o Observation) []Action {
+	var reported []Action
 	for _, i := range o.Group.Instances {
 		ok, came := o.Signals[i.ID]
-		if !came || r.told[i.ID] || r.settled[i.ID] || i.Obsolete {
+		if !came || r.reported[i.ID] || r.waited[i.ID] || i.Obsolete {
 			continue
 		}
-		r.told[i.ID] = true
+		r.reported[i.ID] = true
 		word := "SUCCESS"
 		if !ok {
 			word = "FAILURE"
 		}
-		told = append(told, say("Received %s signal with UniqueId %s", word, i.ID)...)
+		reported = append(reported, say("Received %s signal with UniqueId %s", word, i.ID)...)
 	}
-	return told
+	return reported
 }
 
-// settle counts the new instances as waited for: all, or those that have signalled.
-func (r *Roll) settle(g Group, signals map[string]bool) {
+// markWaited marks new instances as waited for: all, or those that have signalled.
+func (r *Roll) markWaited(g Group, signals map[string]bool) {
 	for _, i := range g.Instances {
 		if _, came := signals[i.ID]; !i.Obsolete && i.Phase < Leaving && (signals == nil || came) {
-			r.settled[i.ID] = true
+			r.waited[i.ID] = true
 		}
 	}
 	r.state = choosing
 }
 
-// reachable reports whether enough instances can still succeed after so many
-// more have failed. Of five with 50 percent, three must succeed.
+// reachable reports whether enough instances can still succeed if this many more have failed. With
+// five instances and 50 percent, three must succeed.
 func (r *Roll) reachable(bad int) bool {
 	required := (r.expected*r.policy.MinSuccessfulPercent + 99) / 100
 	return r.expected-r.failed-bad >= required
@@ -292,10 +289,10 @@ func (r *Roll) shortfall(received int, what string) string {
 		received, what, r.expected, r.policy.MinSuccessfulPercent)
 }
 
-// choose terminates the next batch, or ends the roll when there is none.
+// choose terminates the next batch, or ends the roll if all obsolete instances were replaced.
 func (r *Roll) choose(o Observation) []Action {
 	g := o.Group
-	current := 0 // instances that are as they should be
+	current := 0 // instances that are up to date
 	var left []string
 	for _, i := range g.Instances {
 		switch {
@@ -310,12 +307,13 @@ func (r *Roll) choose(o Observation) []Action {
 		return r.finish(g)
 	}
 	r.current = left[:min(r.batch, len(left))]
-	r.gone = len(r.obsolete) - len(left)
+	r.replaced = len(r.obsolete) - len(left)
 	replaced := min(max(r.target.Desired-current, 0), len(r.current))
 	actions := say("Terminating instance(s) [%s]; replacing with %d new instance(s).", strings.Join(r.current, ","), replaced)
 	dropped := len(r.current) - replaced
 	if dropped > 0 && (g.Min > r.size-dropped || g.Desired > r.size) {
-		// So that fewer are allowed. What others added to the group meanwhile goes, see
+		// Allow a smaller group. This also removes instances that the user added during the roll,
+		// see
 		// https://github.com/guardian/testing-asg-rolling-update/blob/main/observations/healthy-scale-out-mid-deploy.md
 		actions = append(actions, Action{Resize: &Sizes{Min: r.target.Min, Desired: r.size}})
 	}
@@ -335,14 +333,14 @@ func (r *Roll) terminated(o Observation) []Action {
 			return nil
 		}
 	}
-	r.gone += len(r.current)
+	r.replaced += len(r.current)
 	text := fmt.Sprintf("Successfully terminated instance(s) [%s] (Progress %d%%).",
-		strings.Join(r.current, ","), (100*r.gone+len(r.obsolete)/2)/len(r.obsolete))
+		strings.Join(r.current, ","), (100*r.replaced+len(r.obsolete)/2)/len(r.obsolete))
 	r.await(o.Now)
 	return []Action{{Say: text}}
 }
 
-// finish gives the group the sizes that it is to have.
+// finish sets the target sizes of the group.
 func (r *Roll) finish(g Group) []Action {
 	r.state = ended
 	var actions []Action

@@ -12,8 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/rolling"
 )
 
-// group is an Auto Scaling group that launches and terminates at once, and whose
-// new instances signal at once if they are well.
+// group is an Auto Scaling group that launches and terminates immediately, and whose healthy new
+// instances signal immediately.
 type group struct {
 	rolling.Group
 
@@ -22,7 +22,7 @@ type group struct {
 	made    int
 	well    func(n int) bool
 	events  []string
-	// least is the fewest instances that were in service and had signalled or were old.
+	// least is the lowest number of instances that were in service and either old or signalled.
 	least int
 }
 
@@ -35,7 +35,7 @@ func newGroup(minimum, most, desired, obsolete int) *group {
 	return g
 }
 
-// converge launches what is missing and ends what is too much.
+// converge launches missing instances and terminates surplus ones.
 func (g *group) converge() {
 	g.Instances = g.Instances[max(len(g.Instances)-g.Desired, 0):]
 	for len(g.Instances) < g.Desired {
@@ -59,16 +59,16 @@ func (g *group) ready() int {
 	return n
 }
 
-// roll runs a roll to its end and returns why it failed.
+// roll runs a roll to its end and returns the reason of its failure.
 func (g *group) roll(policy rolling.Update) string {
 	r := rolling.New(policy, rolling.Sizes{Min: g.Min, Desired: g.Desired})
 	for range 10_000 {
-		actions, wake := r.Next(rolling.Observation{Now: g.now, Group: g.Group, Signals: g.signals})
-		if len(actions) == 0 && wake.IsZero() {
+		actions, next := r.Next(rolling.Observation{Now: g.now, Group: g.Group, Signals: g.signals})
+		if len(actions) == 0 && next.IsZero() {
 			return "it waits for nothing"
 		}
 		if len(actions) == 0 {
-			g.now = wake
+			g.now = next
 		}
 		for _, a := range actions {
 			switch {
@@ -104,8 +104,8 @@ func policy(batch, inService int) rolling.Update {
 
 var terminating = regexp.MustCompile(`^Terminating instance\(s\) \[(.*)\]; replacing with (\d+) new`)
 
-// outline says what was terminated and replaced: "9 (6>3)" for a group that grew to
-// nine and lost six instances for three new ones.
+// outline summarizes the replacements: "9 (6>3)" for a group that grew to nine and replaced six
+// instances with three new ones.
 func (g *group) outline() string {
 	parts := []string{}
 	for _, line := range g.events {
@@ -119,10 +119,10 @@ func (g *group) outline() string {
 	return strings.Join(parts, " ")
 }
 
-// What was seen in AWS: https://github.com/guardian/testing-asg-rolling-update,
-// https://crewjam.com/etcd-aws/ and the workshop that package rolling's tests of
-// Auto Scaling follow.
-func TestBatchesAreThoseThatWereSeen(t *testing.T) {
+// These sequences were observed in AWS: https://github.com/guardian/testing-asg-rolling-update,
+// https://crewjam.com/etcd-aws/ and the workshop that package rolling's tests of Auto Scaling
+// follow.
+func TestBatchesMatchObservations(t *testing.T) {
 	for what, c := range map[string]struct {
 		group            *group
 		batch, inService int
@@ -155,7 +155,7 @@ func TestBatchesAreThoseThatWereSeen(t *testing.T) {
 	}
 }
 
-func TestAnyRollEndsWithTheGroupAsLargeAsBeforeAndNeverBelowItsMinimumInService(t *testing.T) {
+func TestRollKeepsGroupSizeAndMinInstancesInService(t *testing.T) {
 	holds := func(most, desired, obsolete, batch, inService uint8, percent int8) bool {
 		m := int(most%20) + 1
 		d := int(desired) % (m + 1)
@@ -174,7 +174,7 @@ func TestAnyRollEndsWithTheGroupAsLargeAsBeforeAndNeverBelowItsMinimumInService(
 	}
 }
 
-func TestSilentInstancesFailARollUnlessSomeMay(t *testing.T) {
+func TestSilentInstancesFailRollBelowMinSuccessfulPercent(t *testing.T) {
 	g := newGroup(5, 10, 5, 5)
 	g.well = func(n int) bool { return n > 2 }
 	p := policy(5, 5)
@@ -186,7 +186,8 @@ func TestSilentInstancesFailARollUnlessSomeMay(t *testing.T) {
 		"Each resource signal timeout is counted as a FAILURE.") {
 		t.Errorf("%d of at least %d\n%s", g.Desired, g.Min, strings.Join(g.events, "\n"))
 	}
-	for percent, fails := range map[int]bool{50: false, 60: false, 61: true} { // of five with 50 percent, three must
+	// With five instances and 50 percent, three must signal.
+	for percent, fails := range map[int]bool{50: false, 60: false, 61: true} {
 		g = newGroup(5, 10, 5, 5)
 		g.well = func(n int) bool { return n > 2 }
 		p.MinSuccessfulPercent = percent
@@ -196,7 +197,7 @@ func TestSilentInstancesFailARollUnlessSomeMay(t *testing.T) {
 	}
 }
 
-func TestPoliciesAreReadAsTemplatesHaveThem(t *testing.T) {
+func TestPoliciesAreParsed(t *testing.T) {
 	p, err := rolling.Parse(map[string]any{
 		"AutoScalingRollingUpdate":   map[string]any{"MaxBatchSize": "2", "WaitOnResourceSignals": true},
 		"AutoScalingScheduledAction": map[string]any{"IgnoreUnmodifiedGroupSizeProperties": "true"},

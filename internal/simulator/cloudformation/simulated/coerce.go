@@ -7,9 +7,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// Coerce converts scalars to the types that the schema asks for, as
-// CloudFormation does: a parameter of type Number is a string to Ref, and
-// "true" is a boolean where one is wanted.
+// Coerce converts scalars to the types in the schema, as CloudFormation does: the Ref of a
+// parameter of type Number is a string, and "true" is accepted as a boolean.
 func Coerce(t *schema.Type, properties map[string]any) map[string]any {
 	out, _ := coerce(t, t.Root, asAny(properties), 0).(map[string]any)
 	return out
@@ -37,7 +36,7 @@ func coerce(t *schema.Type, p *schema.Property, value any, depth int) any {
 	return scalar(p.Types, value)
 }
 
-// member finds the schema of an object's member, also within combinations.
+// member returns the schema of an object's member, also from within combinations.
 func member(t *schema.Type, p *schema.Property, name string, depth int) *schema.Property {
 	p = t.Resolve(p)
 	if p == nil || depth > 8 {

@@ -12,13 +12,12 @@ import (
 
 const cacheClusterType = "AWS::ElastiCache::CacheCluster"
 
-// cacheCluster knows what the schema of AWS::ElastiCache::CacheCluster does not
-// say: which endpoint an engine has, its default port, and which edits
-// ElastiCache refuses.
+// cacheCluster implements what the schema of AWS::ElastiCache::CacheCluster does not describe: the
+// endpoint of an engine, its default port, and the updates that ElastiCache rejects.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-elasticache-cachecluster.html
 type cacheCluster struct{ *provider }
 
-// Create makes a cluster with the endpoint of its engine.
+// Create creates a cluster with the endpoint of its engine.
 func (c *cacheCluster) Create(ctx context.Context, r resource.Request) (resource.Result, error) {
 	if err := checkCluster(r.Properties); err != nil {
 		return resource.Result{}, err
@@ -36,7 +35,7 @@ func (c *cacheCluster) Create(ctx context.Context, r resource.Request) (resource
 	return made, nil
 }
 
-// Update changes what ElastiCache can modify.
+// Update changes the properties that ElastiCache can modify.
 func (c *cacheCluster) Update(ctx context.Context, r resource.Request) (resource.Result, error) {
 	if err := checkCluster(r.Properties); err != nil {
 		return resource.Result{}, err
@@ -81,14 +80,14 @@ func checkCluster(properties map[string]any) error {
 	return nil
 }
 
-// clusterName is at most 50 characters of lower-case letters, digits and
-// hyphens, as ElastiCache demands; CloudFormation makes up shorter ones.
+// clusterName returns a name of at most 50 lower-case letters, digits and hyphens, which is
+// ElastiCache's limit; CloudFormation generates shorter names.
 func clusterName(r resource.Request) string {
 	return strings.ToLower(shorten(r.StackName, 3) + "-" + shorten(r.LogicalID, 3) + "-" + randomBase36(13))
 }
 
-// endpoints gives the attributes the one endpoint that the engine has: Redis
-// and Valkey RedisEndpoint, Memcached ConfigurationEndpoint.
+// endpoints sets the attributes of the engine's endpoint: RedisEndpoint for Redis and Valkey,
+// ConfigurationEndpoint for Memcached.
 func endpoints(attributes map[string]any, r resource.Request, id string) map[string]any {
 	out := maps.Clone(attributes)
 	for _, name := range []string{"RedisEndpoint", "ConfigurationEndpoint"} {
@@ -111,7 +110,7 @@ func endpoints(attributes map[string]any, r resource.Request, id string) map[str
 	return out
 }
 
-// shortRegion is how ElastiCache's host names say a region: use1 for us-east-1.
+// shortRegion returns the form of a region in ElastiCache's host names: use1 for us-east-1.
 func shortRegion(region string) string {
 	parts := strings.Split(region, "-")
 	if len(parts) != 3 || parts[1] == "" {

@@ -13,12 +13,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// maxDepth ends a schema that requires itself.
+// maxDepth limits schemas that require themselves.
 const maxDepth = 16
 
-// MinimalProperties makes the smallest properties that the schema accepts: what
-// it requires, with values that fit enums, patterns, formats and bounds. It
-// fails when the schema contradicts itself or asks for what cannot be made up.
+// MinimalProperties generates the smallest properties that the schema accepts: the required ones,
+// with values that match enums, patterns, formats and bounds. It returns an error if the schema
+// contradicts itself or requires values that cannot be generated.
 func MinimalProperties(t *schema.Type) (map[string]any, error) {
 	if t.Root == nil {
 		return nil, fmt.Errorf("%s has no properties in its schema", t.Name)
@@ -38,12 +38,12 @@ func MinimalProperties(t *schema.Type) (map[string]any, error) {
 		}
 	}
 	if problems := Validate(t, object); len(problems) > 0 {
-		return nil, fmt.Errorf("%s: made-up properties are not valid: %s", t.Name, strings.Join(problems, ", "))
+		return nil, fmt.Errorf("%s: generated properties are not valid: %s", t.Name, strings.Join(problems, ", "))
 	}
 	return object, nil
 }
 
-// hints are values that a service insists on although its schema does not say so.
+// hints are values that a service requires although its schema does not.
 var hints = map[string]any{cacheClusterType + "/Engine": "redis"}
 
 type generator struct {
@@ -78,8 +78,8 @@ func (g *generator) make(p *schema.Property, name string, depth int) (any, error
 	return g.anyBranch(p, branches, name, depth)
 }
 
-// anyBranch tries the schema itself and then together with each branch of its
-// combination, and takes the first value that is valid.
+// anyBranch tries the schema alone and then together with each branch of its combination, and
+// returns the first valid value.
 func (g *generator) anyBranch(p *schema.Property, branches []*schema.Property, name string, depth int) (any, error) {
 	bare := *p
 	bare.OneOf, bare.AnyOf = nil, nil
@@ -114,7 +114,7 @@ func (g *generator) anyBranch(p *schema.Property, branches []*schema.Property, n
 	return nil, firstErr
 }
 
-// merged returns p with what other schemas add.
+// merged returns p merged with other schemas.
 func (g *generator) merged(p *schema.Property, others ...*schema.Property) *schema.Property {
 	out := *p
 	out.AllOf = nil
@@ -174,7 +174,7 @@ func mergeValues(out, o *schema.Property) {
 	}
 }
 
-// fixed returns a value that the schema names.
+// fixed returns a value that the schema lists.
 func (g *generator) fixed(p *schema.Property) (any, bool) {
 	if p.Const != nil {
 		return p.Const, true
@@ -254,7 +254,7 @@ func join(path, name string) string {
 	return path + "/" + name
 }
 
-// fill adds properties until there are enough of them.
+// fill adds properties until the required minimum is reached.
 func (g *generator) fill(p *schema.Property, out map[string]any, name string, depth int) (any, error) {
 	missing := func() bool { return len(out) < *p.MinProperties }
 	add := func(field string, child *schema.Property) error {
@@ -266,7 +266,7 @@ func (g *generator) fill(p *schema.Property, out map[string]any, name string, de
 	}
 	for _, field := range slices.Sorted(maps.Keys(p.Properties)) {
 		if _, done := out[field]; missing() && !done {
-			_ = add(field, p.Properties[field]) // Another may do where this one cannot be made.
+			_ = add(field, p.Properties[field]) // If this one cannot be generated, another may suffice.
 		}
 	}
 	for pattern, child := range p.PatternProperties {
@@ -287,7 +287,7 @@ func (g *generator) fill(p *schema.Property, out map[string]any, name string, de
 	return out, nil
 }
 
-// examples returns up to n texts that match a pattern.
+// examples returns up to n strings that match a pattern.
 func examples(pattern string, n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range n {

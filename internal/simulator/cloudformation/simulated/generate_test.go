@@ -10,8 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/resource"
 )
 
-// TestMinimalPropertiesPassTheTemplateValidator holds that what is made up is
-// also what the operator would send.
+// Generated properties must also pass the validation of the operator's templates.
 func TestMinimalPropertiesPassTheTemplateValidator(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
@@ -40,10 +39,9 @@ func TestMinimalPropertiesPassTheTemplateValidator(t *testing.T) {
 	}
 }
 
-// TestEveryTypeCanBeMadeAndDeleted holds the share of resource types for which
-// minimal properties can be made up and that live through create, read and
-// delete. Those that cannot are logged with the reason.
-func TestEveryTypeCanBeMadeAndDeleted(t *testing.T) {
+// A minimum share of all resource types must have generated minimal properties and pass create,
+// read and delete. The test logs the others with the reason.
+func TestEveryTypeCanBeCreatedAndDeleted(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
 	store := simulated.NewStore(registry)

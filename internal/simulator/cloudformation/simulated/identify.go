@@ -28,7 +28,7 @@ var refs = map[string]string{
 	"AWS::EC2::EIP":     "PublicIp",
 }
 
-// arns are the ARNs that tell more than a name.
+// arns generate the ARNs that contain more than a name.
 var arns = map[string]func(r resource.Request) string{
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-iam-oidcprovider.html
 	"AWS::IAM::OIDCProvider": func(r resource.Request) string {
@@ -38,8 +38,8 @@ var arns = map[string]func(r resource.Request) string{
 	},
 }
 
-// identify makes up what AWS would answer: the primary identifier, from the
-// properties where they name it, and the read-only attributes.
+// identify generates the values that AWS would return: the primary identifier, from the properties
+// if they contain it, and the read-only attributes.
 func identify(t *schema.Type, r resource.Request) made {
 	n := &namer{t: t, r: r, values: map[string]any{}}
 	maps.Copy(n.values, r.Properties)
@@ -73,8 +73,8 @@ func identify(t *schema.Type, r resource.Request) made {
 	return made{Result: resource.Result{PhysicalID: physical, Attributes: attributes}, identifier: id}
 }
 
-// refreshed returns the attributes after an update: what the properties now
-// say, and what was made up before.
+// refreshed returns the attributes after an update: the values of the new properties over the
+// generated ones.
 func refreshed(t *schema.Type, attributes, properties map[string]any) map[string]any {
 	out := maps.Clone(attributes)
 	for name, value := range properties {
@@ -87,7 +87,7 @@ func refreshed(t *schema.Type, attributes, properties map[string]any) map[string
 
 func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
 
-// flatten puts a value and its members into attributes under dotted names.
+// flatten adds a value and its members to attributes under dotted names.
 func flatten(attributes map[string]any, name string, value any) {
 	attributes[name] = value
 	if object, ok := value.(map[string]any); ok {
@@ -97,14 +97,14 @@ func flatten(attributes map[string]any, name string, value any) {
 	}
 }
 
-// namer makes up values for one resource.
+// namer generates values for one resource.
 type namer struct {
 	t      *schema.Type
 	r      resource.Request
 	values map[string]any
 }
 
-// ensure gives the property at a path a value, unless it has one.
+// ensure generates a value for the property at a path, unless it has one.
 func (n *namer) ensure(path string) {
 	if strings.Contains(path, "*") {
 		return
@@ -132,7 +132,7 @@ func (n *namer) ensure(path string) {
 	}
 }
 
-// value makes up a value of a read-only property.
+// value generates a value of a read-only property.
 func (n *namer) value(name string, p *schema.Property, depth int) any {
 	if p == nil {
 		return n.text(name, &schema.Property{})
@@ -160,8 +160,7 @@ func (n *namer) value(name string, p *schema.Property, depth int) any {
 	return n.text(name, p)
 }
 
-// text makes up a string: the first of what AWS would choose that the schema
-// allows.
+// text generates a string: the first of AWS's usual forms that the schema allows.
 func (n *namer) text(name string, p *schema.Property) string {
 	maximum := 0
 	if p.MaxLength != nil {
@@ -214,8 +213,8 @@ func (n *namer) guesses(name string, maximum int) []string {
 	return []string{generated, lower, id, uuid.NewString(), n.arn(service, kind, false)}
 }
 
-// arn makes up the resource's ARN. It names the resource by the name it was
-// given, so that a second resource of that name is found to exist.
+// arn generates the resource's ARN. It contains the given name, so that the creation of a second
+// resource with that name fails.
 func (n *namer) arn(service, kind string, bare bool) string {
 	region := n.r.Region
 	if isGlobal(n.t.Name) {
@@ -231,7 +230,7 @@ func (n *namer) arn(service, kind string, bare bool) string {
 	return "arn:aws:" + service + ":" + region + ":" + n.r.Account + ":" + name
 }
 
-// givenName is the property that names the resource, if it is given.
+// givenName returns the name of the resource in its properties, if any.
 func (n *namer) givenName() string {
 	parts := strings.Split(n.t.Name, "::")
 	for _, name := range []string{parts[len(parts)-1] + "Name", "Name", parts[len(parts)-1] + "Identifier"} {
@@ -247,7 +246,7 @@ func (n *namer) givenName() string {
 	return ""
 }
 
-// generatedName is the physical name that CloudFormation makes up:
+// generatedName returns the physical name that CloudFormation generates:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-name.html
 func generatedName(r resource.Request, maximum int) string {
 	suffix := "-" + strings.ToUpper(randomBase36(12))
@@ -290,8 +289,7 @@ func randomOf(alphabet string, n int) string {
 	return string(b)
 }
 
-// GeneratedName is the physical name that CloudFormation makes up for a
-// resource of a stack.
+// GeneratedName returns the physical name that CloudFormation generates for a resource of a stack.
 func GeneratedName(stackName, logicalID string) string {
 	return generatedName(resource.Request{StackName: stackName, LogicalID: logicalID}, 0)
 }

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-var patterns sync.Map // JavaScript pattern → *regexp.Regexp, nil when Go cannot say it
+var patterns sync.Map // JavaScript pattern → *regexp.Regexp, nil if Go does not support it
 
-// compile returns a schema's pattern as a Go expression. Look-arounds, which Go
-// does not have, are left out; what still does not compile gives nil.
+// compile converts a schema's pattern to a Go expression. It omits look-arounds, which Go does not
+// support, and returns nil if the rest does not compile.
 func compile(pattern string) *regexp.Regexp {
 	if re, ok := patterns.Load(pattern); ok {
 		return re.(*regexp.Regexp)
@@ -24,14 +24,14 @@ func compile(pattern string) *regexp.Regexp {
 	return re
 }
 
-// Matches tells whether a text matches a schema's pattern. A pattern that Go's
-// regular expressions cannot say matches everything.
+// Matches reports whether a string matches a schema's pattern. A pattern that Go does not support
+// matches everything.
 func Matches(pattern, text string) bool {
 	re := compile(pattern)
 	return re == nil || re.MatchString(text)
 }
 
-// goSyntax translates what differs between ECMAScript and Go.
+// goSyntax translates the differences between ECMAScript and Go.
 func goSyntax(pattern string) string {
 	pattern = withoutLookaround(pattern)
 	replacer := strings.NewReplacer(`\/`, `/`, `\Z`, `\z`, `\#`, `#`, `\_`, `_`, `\ `, ` `, `\"`, `"`, `\'`, `'`, `\@`, `@`,
@@ -87,7 +87,7 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return false
 }
 
-// groupLength is the length of the group that s begins with.
+// groupLength returns the length of the group at the start of s.
 func groupLength(s string) int {
 	depth, inClass := 0, false
 	for i := 0; i < len(s); i++ {
@@ -110,9 +110,9 @@ func groupLength(s string) int {
 	return len(s)
 }
 
-// example makes a text that matches a pattern and has a length within the
-// bounds; maximum is negative when there is none. Different seeds give
-// different texts where the pattern allows it.
+// example generates a string that matches a pattern and whose length is within the bounds; a
+// negative maximum means no limit. Different seeds give different strings if the pattern allows
+// that.
 func example(pattern string, minimum, maximum, seed int) (string, bool) {
 	re := compile(pattern)
 	if re == nil {
@@ -136,7 +136,7 @@ func example(pattern string, minimum, maximum, seed int) (string, bool) {
 	return "", false
 }
 
-// maker writes one text that an expression matches.
+// maker generates one string that matches an expression.
 type maker struct {
 	out                  strings.Builder
 	repeat, seed, choice int
@@ -183,7 +183,7 @@ func (m *maker) times(n *syntax.Regexp, low, high int) {
 	}
 }
 
-// pick chooses a readable character of a class.
+// pick returns a readable character of a class.
 func (m *maker) pick(ranges []rune) rune {
 	const liked = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for i := range len(liked) {

@@ -27,7 +27,7 @@ func serviceOf(resourceType string) string {
 	return strings.ToLower(parts[1])
 }
 
-// isGlobal tells whether a type's resources belong to no region.
+// isGlobal reports whether a type's resources belong to no region.
 func isGlobal(resourceType string) bool {
 	for _, prefix := range []string{"AWS::IAM::", "AWS::Route53::", "AWS::CloudFront::", "AWS::Organizations::"} {
 		if strings.HasPrefix(resourceType, prefix) {
@@ -37,7 +37,7 @@ func isGlobal(resourceType string) bool {
 	return false
 }
 
-// prefixes are the beginnings of identifiers that people know by sight.
+// prefixes are the well-known prefixes of identifiers, by type.
 var prefixes = map[string]string{
 	"AWS::EC2::VPC": "vpc-", "AWS::EC2::Subnet": "subnet-", "AWS::EC2::SecurityGroup": "sg-", "AWS::EC2::Instance": "i-",
 	"AWS::EC2::Volume": "vol-", "AWS::EC2::InternetGateway": "igw-", "AWS::EC2::NatGateway": "nat-",
@@ -65,8 +65,7 @@ func prefixOf(resourceType, attribute string) string {
 	return ""
 }
 
-// verbs are the actions that a type's operation needs where they are not
-// simply <service>:<operation><kind>.
+// verbs are the actions of operations that are not named <service>:<operation><kind>.
 var verbs = map[string]string{
 	"AWS::EC2::Instance/Create": "ec2:RunInstances", "AWS::EC2::Instance/Delete": "ec2:TerminateInstances",
 	"AWS::EC2::EIP/Create": "ec2:AllocateAddress", "AWS::EC2::EIP/Delete": "ec2:ReleaseAddress",
@@ -102,8 +101,8 @@ var verbs = map[string]string{
 	"AWS::Lambda::Permission/Create": "lambda:AddPermission", "AWS::Lambda::Permission/Delete": "lambda:RemovePermission",
 }
 
-// Action names what a caller must be allowed to do for an operation on a type,
-// as in "sqs:CreateQueue".
+// Action returns the action that a caller needs for an operation on a type, such as
+// "sqs:CreateQueue".
 func Action(resourceType, operation string) string {
 	if v, ok := verbs[resourceType+"/"+operation]; ok {
 		return v

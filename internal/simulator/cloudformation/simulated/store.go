@@ -44,7 +44,7 @@ func (s *Store) shard(r resource.Request, resourceType string) *shard {
 	return v.(*shard)
 }
 
-// Provider returns what makes the resources of a type.
+// Provider returns the provider of a type.
 func (s *Store) Provider(resourceType string) resource.Provider {
 	p := &provider{store: s, resourceType: resourceType}
 	if resourceType == cacheClusterType {
@@ -53,8 +53,8 @@ func (s *Store) Provider(resourceType string) resource.Provider {
 	return p
 }
 
-// Change edits a simulated resource behind CloudFormation's back, so that it
-// drifts. It reports whether there is such a resource.
+// Change edits a simulated resource without CloudFormation, so that it drifts. It reports whether
+// the resource exists.
 func (s *Store) Change(account, region, resourceType, physicalID string, edit func(properties map[string]any)) bool {
 	sh := s.shard(resource.Request{Account: account, Region: region}, resourceType)
 	sh.mu.Lock()
@@ -69,8 +69,8 @@ func (s *Store) Change(account, region, resourceType, physicalID string, edit fu
 	return true
 }
 
-// Remove deletes a simulated resource behind CloudFormation's back. It reports
-// whether there was such a resource.
+// Remove deletes a simulated resource without CloudFormation. It reports whether the resource
+// existed.
 func (s *Store) Remove(account, region, resourceType, physicalID string) bool {
 	sh := s.shard(resource.Request{Account: account, Region: region}, resourceType)
 	sh.mu.Lock()
@@ -102,7 +102,7 @@ func (p *provider) schema() (*schema.Type, error) {
 	return t, nil
 }
 
-// Create makes up the resource's identifier and attributes and keeps it.
+// Create generates the resource's identifier and attributes and stores the resource.
 func (p *provider) Create(_ context.Context, r resource.Request) (resource.Result, error) {
 	t, err := p.schema()
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *provider) Create(_ context.Context, r resource.Request) (resource.Resul
 	return made.Result, nil
 }
 
-// Update replaces the properties; identifier and attributes stay.
+// Update replaces the properties and keeps the identifier and generated attributes.
 func (p *provider) Update(_ context.Context, r resource.Request) (resource.Result, error) {
 	t, err := p.schema()
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *provider) Update(_ context.Context, r resource.Request) (resource.Resul
 	return resource.Result{PhysicalID: r.PhysicalID, Attributes: it.attributes}, nil
 }
 
-// Delete forgets the resource.
+// Delete deletes the resource.
 func (p *provider) Delete(_ context.Context, r resource.Request) error {
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()
@@ -150,7 +150,7 @@ func (p *provider) Delete(_ context.Context, r resource.Request) error {
 	return nil
 }
 
-// Read returns the resource's properties and attributes as they are now.
+// Read returns the resource's current properties and attributes.
 func (p *provider) Read(_ context.Context, r resource.Request) (map[string]any, error) {
 	sh := p.store.shard(r, p.resourceType)
 	sh.mu.Lock()

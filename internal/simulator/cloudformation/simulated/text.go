@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// formats are examples of the formats that the schemas name.
+// formats are example values of the formats in the schemas.
 var formats = map[string]string{
 	"AWS::IAM::Role.Arn":           "arn:aws:iam::123456789012:role/example",
 	"AWS::KMS::Key.Arn":            "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555",
@@ -37,7 +37,7 @@ var formats = map[string]string{
 	"int64":                        "1",
 }
 
-// text makes a string that fits format, pattern and length.
+// text generates a string that matches format, pattern and length.
 func (g *generator) text(p *schema.Property, name string) (any, error) {
 	minimum, maximum := 0, -1
 	if p.MinLength != nil {
@@ -70,7 +70,7 @@ func (g *generator) text(p *schema.Property, name string) (any, error) {
 	return s, nil
 }
 
-// candidates are texts that a person would write for a property of the name.
+// candidates returns likely values for a property with the name.
 func (g *generator) candidates(p *schema.Property, path string) []string {
 	suffix := ""
 	if g.seed > 0 {

@@ -14,11 +14,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// Validate returns what is wrong with a resource's properties, each as the
-// JSON pointer and the sentence that CloudFormation's schema validator uses, as
-// in "#/Volumes/0: extraneous key [Foo] is not permitted". The texts are those
-// of https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html
-// as users report them.
+// Validate returns the errors in a resource's properties. Each has the JSON pointer and the message
+// of CloudFormation's schema validator, such as "#/Volumes/0: extraneous key [Foo] is not
+// permitted". The messages are those of
+// https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html as
+// users report them.
 func Validate(t *schema.Type, properties map[string]any) []string {
 	v := validator{t: t}
 	v.check("#", t.Root, asAny(properties))
@@ -202,7 +202,7 @@ func (v *validator) checkMember(path string, p *schema.Property, name string, va
 	}
 }
 
-// checkTogether checks which properties need or exclude one another.
+// checkTogether checks which properties require or exclude one another.
 func (v *validator) checkTogether(path string, p *schema.Property, object map[string]any) {
 	given := func(name string) bool { _, ok := object[name]; return ok }
 	for _, name := range slices.Sorted(maps.Keys(p.DependentRequired)) {

@@ -22,14 +22,14 @@ func decode(t *testing.T, text string) map[string]any {
 	return out
 }
 
-func TestValidateSpeaksAsCloudFormationDoes(t *testing.T) {
+func TestValidateReturnsCloudFormationMessages(t *testing.T) {
 	cases := []struct {
 		why, kind, properties string
 		want                  []string
 	}{
 		{"all is well", "AWS::SQS::Queue", `{"DelaySeconds": 5}`, nil},
 		{"numbers may be written as texts", "AWS::SQS::Queue", `{"DelaySeconds": "5", "FifoQueue": "true"}`, nil},
-		{"a property nobody knows", "AWS::SQS::Queue", `{"Delay": 5}`, []string{"#: extraneous key [Delay] is not permitted"}},
+		{"an unknown property", "AWS::SQS::Queue", `{"Delay": 5}`, []string{"#: extraneous key [Delay] is not permitted"}},
 		{"a read-only property", "AWS::SQS::Queue", `{"Arn": "x"}`, []string{"#: extraneous key [Arn] is not permitted"}},
 		{"a missing property", "AWS::ElastiCache::CacheCluster", `{"Engine": "redis", "NumCacheNodes": 1}`, []string{"#: required key [CacheNodeType] not found"}},
 		{"a missing property further down", "AWS::SQS::Queue", `{"Tags": [{"Key": "k"}]}`, []string{"#/Tags/0: required key [Value] not found"}},

@@ -1,5 +1,5 @@
-// Command generate reads the source of the SDK's EC2 client and writes how EC2
-// calls the members that its naming rule does not give.
+// Command generate reads the source of the SDK's EC2 client and writes the wire names of the
+// members that EC2's naming rule does not give.
 package main
 
 import (
@@ -19,14 +19,14 @@ import (
 
 const sdk = "github.com/aws/aws-sdk-go-v2/service/ec2"
 
-// member is how one field is called in answers and in requests.
+// member holds the wire names of one field in responses and in requests.
 type member struct{ answer, request, item string }
 
-// itemNames are what the lists' decoders call an item, by their function's name,
-// where that is not "item".
+// itemNames are the names of list items in the lists' decoders, by function name, where the name is
+// not "item".
 var itemNames = map[string]string{}
 
-// members are all of them by type and field.
+// members holds all members by type and field.
 type members map[string]map[string]member
 
 func main() {
@@ -64,13 +64,13 @@ func run(ctx context.Context, out string) error {
 			}
 		}
 	}
-	if err := os.WriteFile(out, []byte(all.table()), 0o644); err != nil { //nolint:gosec // source code is for all to read
+	if err := os.WriteFile(out, []byte(all.table()), 0o644); err != nil { //nolint:gosec // source code may be world-readable
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
 }
 
-// items enters a decoder of a list.
+// items records the item name of a list's decoder.
 func items(f *ast.FuncDecl) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -84,7 +84,7 @@ func items(f *ast.FuncDecl) {
 	})
 }
 
-// itemOf returns what the list is made of that a piece of code decodes.
+// itemOf returns the type of the items that a piece of code decodes.
 func itemOf(code ast.Node) (item string) {
 	ast.Inspect(code, func(n ast.Node) bool {
 		if x, ok := n.(*ast.Ident); ok && itemNames[x.Name] != "" {
@@ -95,8 +95,8 @@ func itemOf(code ast.Node) (item string) {
 	return item
 }
 
-// subject returns the type that a function encodes or decodes: that of its first
-// parameter, called v; "" for other functions and for lists.
+// subject returns the type that a function encodes or decodes, which is the type of its first
+// parameter if that is called v; "" for other functions and for lists.
 func subject(f *ast.FuncDecl) string {
 	if !strings.HasPrefix(f.Name.Name, "awsEc2query_") || len(f.Type.Params.List) == 0 {
 		return ""
@@ -182,7 +182,7 @@ func answerNames(body *ast.BlockStmt) map[string]member {
 	return names
 }
 
-// fieldOf returns the first field of a variable that a piece of code names.
+// fieldOf returns the first field of a variable that a piece of code uses.
 func fieldOf(code ast.Node, variable string) (field string) {
 	ast.Inspect(code, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && field == "" {
@@ -222,8 +222,8 @@ func (m members) table() string {
 	return buf.String()
 }
 
-// exception returns what the table says of a field, "" if the rule gives it: the
-// Go name, in lower case at its beginning in answers.
+// exception returns the table's entry for a field, or "" if the rule gives the name: the Go name,
+// beginning with a lower-case letter in responses.
 func (n member) exception(field string) string {
 	rule := strings.ToLower(field[:1]) + field[1:]
 	answer := n.answer

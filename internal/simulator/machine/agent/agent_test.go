@@ -74,11 +74,11 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-func TestAPlayedPodIsWrittenOnce(t *testing.T) {
+func TestSimulatedPodStatusIsWrittenOnce(t *testing.T) {
 	k := newKubelet(&options{}, logr.Discard(), testclock.NewFakeClock(noon))
 	p := pod("web")
-	act(&p.Status, p, "10.1.0.2", "10.0.0.5", k.second())
-	// As it comes back from the API server.
+	setRunning(&p.Status, p, "10.1.0.2", "10.0.0.5", k.second())
+	// The pod as the API server returns it.
 	data, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAPlayedPodIsWrittenOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := back.DeepCopy()
-	act(&again.Status, back, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon.Add(time.Hour)))
+	setRunning(&again.Status, back, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon.Add(time.Hour)))
 	if !sameStatus(&back.Status, &again.Status) {
 		t.Errorf("it differs an hour later:\n%+v\n%+v", back.Status, again.Status)
 	}
@@ -99,11 +99,11 @@ func TestAPlayedPodIsWrittenOnce(t *testing.T) {
 	}
 }
 
-func TestReadinessGatesHoldAPodBack(t *testing.T) {
+func TestReadinessGatesDelayReadiness(t *testing.T) {
 	p := pod("web")
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "balanced"}}
 	ready := func() bool {
-		act(&p.Status, p, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon))
+		setRunning(&p.Status, p, "10.1.0.2", "10.0.0.5", metav1.NewTime(noon))
 		return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
@@ -117,7 +117,7 @@ func TestReadinessGatesHoldAPodBack(t *testing.T) {
 	}
 }
 
-func TestPodsHaveAddressesOfTheNode(t *testing.T) {
+func TestPodsHaveAddressesFromPodCIDR(t *testing.T) {
 	var a addresses
 	a.learn("10.244.1.0/29")
 	old := pod("old")
@@ -142,11 +142,11 @@ func TestPodsHaveAddressesOfTheNode(t *testing.T) {
 	}
 	a.keep(nil)
 	if ip, err := a.take("g"); err != nil || ip != "10.244.1.2" {
-		t.Errorf("got %s, %v after all pods are gone", ip, err)
+		t.Errorf("got %s, %v after all pods are deleted", ip, err)
 	}
 }
 
-func TestStaticPodsRunProgramsOfTheImageOnly(t *testing.T) {
+func TestStaticPodsRunOnlyImagePrograms(t *testing.T) {
 	p := pod("static")
 	p.Spec.Containers[0] = corev1.Container{
 		Name: "kube-apiserver", Command: []string{"/usr/local/bin/kube-apiserver", "--name=$(NAME)"}, Args: []string{"--more"},
@@ -168,7 +168,7 @@ func TestStaticPodsRunProgramsOfTheImageOnly(t *testing.T) {
 	}
 }
 
-func TestInstancesAreNamedByTheirProviderID(t *testing.T) {
+func TestInstanceIsFoundByProviderID(t *testing.T) {
 	for id, want := range map[string]string{"aws:///eu-central-1a/i-1": "i-1", "": "", "kind://a/b": ""} {
 		if got := instanceOf(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: id}}); got != want {
 			t.Errorf("%q names %q, want %q", id, got, want)

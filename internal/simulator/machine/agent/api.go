@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// kinds are those that a kubelet deals with. The clients of client-go know all of
-// Kubernetes', which would be twice the memory on every machine.
+// kinds are the kinds that a kubelet needs. The clients of client-go know all kinds of Kubernetes,
+// which would double the memory on every machine.
 var (
 	kinds      = runtime.NewScheme()
 	codecs     = serializer.NewCodecFactory(kinds)
@@ -29,19 +29,19 @@ var (
 func init() {
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, certificatesv1.AddToScheme} {
 		if err := add(kinds); err != nil {
-			panic(err) // Two kinds of one name: a mistake in this file.
+			panic(err) // two kinds with the same name are a mistake in this file
 		}
 	}
 	metav1.AddToGroupVersion(kinds, schema.GroupVersion{Version: "v1"})
 }
 
-// api reaches the API server.
+// api is a client of the API server.
 type api struct {
 	core, coordination, certificates *rest.RESTClient
 }
 
-// newAPI returns the API that a kubeconfig leads to. It errs when that cannot be
-// read; whether anything answers there it does not find out.
+// newAPI returns a client for a kubeconfig. It returns an error if the kubeconfig cannot be read;
+// it does not connect.
 func newAPI(kubeconfig string) (*api, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -77,5 +77,5 @@ func group(config *rest.Config, client *http.Client, gv schema.GroupVersion) (*r
 	return rest.RESTClientForConfigAndClient(own, client)
 }
 
-// patience is how long one request may take.
+// patience is the timeout of one request.
 const patience = 10 * time.Second

@@ -24,8 +24,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Waiting for a certificate: how often it is looked for, and for how long before
-// another is asked for.
+// The interval of polls for a certificate, and the time after which another is requested.
 const (
 	certificateEvery  = 500 * time.Millisecond
 	certificateWithin = time.Minute
@@ -33,8 +32,8 @@ const (
 
 var errDenied = errors.New("the certificate was denied")
 
-// ensureKubeconfig returns when there is a kubeconfig, for which it gets a client
-// certificate by the bootstrap token where there is none:
+// ensureKubeconfig returns when the kubeconfig exists. If it does not, ensureKubeconfig requests a
+// client certificate with the bootstrap token:
 // https://kubernetes.io/docs/reference/access-authn-authz/kubelet-tls-bootstrapping/
 func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	if exists(k.kubeconfig) {
@@ -49,7 +48,7 @@ func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make the node's key: %w", err)
+		return fmt.Errorf("generate the node's key: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, certificateWithin)
 	defer cancel()
@@ -57,7 +56,7 @@ func (k *kubelet) ensureKubeconfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.log.Info("asked for a client certificate", "request", name)
+	k.log.Info("requested a client certificate", "request", name)
 	certificate, err := k.awaitCertificate(ctx, a, name)
 	if err != nil {
 		return err
@@ -82,7 +81,7 @@ func (k *kubelet) requestCertificate(ctx context.Context, a *api, key *ecdsa.Pri
 	}
 	var made certificatesv1.CertificateSigningRequest
 	if err := a.certificates.Post().Resource("certificatesigningrequests").Body(request).Do(ctx).Into(&made); err != nil {
-		return "", fmt.Errorf("ask for a client certificate: %w", err)
+		return "", fmt.Errorf("request a client certificate: %w", err)
 	}
 	return made.Name, nil
 }
@@ -94,7 +93,7 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 		var request certificatesv1.CertificateSigningRequest
 		err := a.certificates.Get().Resource("certificatesigningrequests").Name(name).Do(ctx).Into(&request)
 		if err != nil {
-			return nil, fmt.Errorf("look for the client certificate: %w", err)
+			return nil, fmt.Errorf("read the client certificate: %w", err)
 		}
 		for _, c := range request.Status.Conditions {
 			if c.Type != certificatesv1.CertificateApproved && c.Status == corev1.ConditionTrue {
@@ -112,8 +111,8 @@ func (k *kubelet) awaitCertificate(ctx context.Context, a *api, name string) ([]
 	}
 }
 
-// writeKubeconfig writes the certificate with its key, and the kubeconfig that
-// names it, last, as its being there says that all is.
+// writeKubeconfig writes the certificate with its key, and then the kubeconfig, whose existence
+// marks that both are complete.
 func (k *kubelet) writeKubeconfig(certificate []byte, key *ecdsa.PrivateKey) error {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -122,10 +121,10 @@ func (k *kubelet) writeKubeconfig(certificate []byte, key *ecdsa.PrivateKey) err
 	both := bytes.Join([][]byte{certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})}, nil)
 	path := filepath.Join(k.certDir, "kubelet-client-current.pem")
 	if err := os.MkdirAll(k.certDir, 0o750); err != nil {
-		return fmt.Errorf("keep the client certificate: %w", err)
+		return fmt.Errorf("write the client certificate: %w", err)
 	}
 	if err := os.WriteFile(path, both, 0o600); err != nil {
-		return fmt.Errorf("keep the client certificate: %w", err)
+		return fmt.Errorf("write the client certificate: %w", err)
 	}
 	config, err := clientcmd.LoadFromFile(k.bootstrapKubeconfig)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// adminKubeconfig is there on control-plane nodes only.
+// adminKubeconfig exists only on control-plane nodes.
 const adminKubeconfig = "/etc/kubernetes/admin.conf"
 
-// cloudEvery is how often nodes are compared with EC2.
+// cloudEvery is the interval at which nodes are compared with EC2.
 const cloudEvery = 5 * time.Second
 
-// cloud plays the cloud controller manager's part for nodes. Every node of the
-// control plane does it, without a leader, because what is done twice does no harm,
-// and the leader is who may just have been terminated.
+// cloud simulates the cloud controller manager's part for nodes. Every control-plane node does so
+// without leader election: repeating the work does no harm, and the leader may just have been
+// terminated.
 type cloud struct {
 	*kubelet
-	admin *api
-	ec2   *ec2
-	told  string
+	admin     *api
+	ec2       *ec2
+	lastError string
 }
 
 func newCloud(k *kubelet) *cloud { return &cloud{kubelet: k, ec2: newEC2(k.clock)} }
@@ -41,21 +41,21 @@ func (c *cloud) run(ctx context.Context) {
 	c.every(ctx, cloudEvery, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		err := c.look(ctx)
+		err := c.reconcile(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if said := err.Error(); said != c.told {
-			c.told = said
+		if said := err.Error(); said != c.lastError {
+			c.lastError = said
 			c.log.Info("nodes were not compared with EC2", "because", said)
 		}
 	})
 }
 
-// look initializes new nodes and removes those whose instance is gone. A cloud
-// controller manager asks about the second only when a node is not Ready any
-// more, most of a minute later; here every node is asked about.
-func (c *cloud) look(ctx context.Context) error {
+// reconcile initializes new nodes and deletes those whose instance no longer exists. A cloud
+// controller manager checks the latter only for nodes that are not Ready, up to a minute later;
+// this one checks all nodes.
+func (c *cloud) reconcile(ctx context.Context) error {
 	if c.admin == nil {
 		if !exists(adminKubeconfig) {
 			return nil
@@ -87,7 +87,7 @@ func (c *cloud) look(ctx context.Context) error {
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		if id := instanceOf(node); slices.Contains(ids, id) {
-			errs = append(errs, c.settle(ctx, node, instances[id]))
+			errs = append(errs, c.reconcileNode(ctx, node, instances[id]))
 		}
 	}
 	return errors.Join(errs...)
@@ -95,7 +95,7 @@ func (c *cloud) look(ctx context.Context) error {
 
 func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
 
-// instanceOf is the instance that a node's provider id, aws:///ZONE/ID, names.
+// instanceOf returns the instance in a node's provider ID, aws:///ZONE/ID.
 func instanceOf(node *corev1.Node) string {
 	if !strings.HasPrefix(node.Spec.ProviderID, "aws:///") {
 		return ""
@@ -103,8 +103,8 @@ func instanceOf(node *corev1.Node) string {
 	return path.Base(node.Spec.ProviderID)
 }
 
-// settle does what a cloud controller does about a node.
-func (c *cloud) settle(ctx context.Context, node *corev1.Node, found instance) error {
+// reconcileNode reconciles a node as a cloud controller does.
+func (c *cloud) reconcileNode(ctx context.Context, node *corev1.Node, found instance) error {
 	if found.State == "" || found.State == "terminated" {
 		c.log.Info("EC2 no longer has a node's instance: removing the Node", "node", node.Name)
 		options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &node.UID}}

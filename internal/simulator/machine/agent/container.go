@@ -25,8 +25,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
 )
 
-// Starting a container again: sooner than a kubelet, which waits 10 s to 5 min,
-// because what an API server lacks at its first start is there a second later.
+// The delays before a container restarts. They are shorter than a kubelet's, which are 10 s to 5
+// min, because what an API server lacks at its first start exists a second later.
 const (
 	backOffFirst  = time.Second
 	backOffLast   = 30 * time.Second
@@ -34,11 +34,11 @@ const (
 	stopWithin    = 10 * time.Second
 )
 
-// programs are those that the kube binary holds.
+// programs are the programs in the kube binary.
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// recordsDir remembers processes for the next kubelet. It goes with the machine,
-// as they do.
+// recordsDir holds records of processes for the next kubelet. It is deleted with the machine, like
+// the processes.
 const recordsDir = "/run/machine/containers"
 
 // container runs a static pod's first container as a process.
@@ -57,20 +57,20 @@ type container struct {
 	state containerState
 }
 
-// containerState is what a status shows.
+// containerState is the state that the pod's status shows.
 type containerState struct {
 	Running  bool
 	Ready    bool
 	Started  metav1.Time
 	Restarts int32
-	Reason   string // why it does not run
+	Reason   string // why it is not running
 	Message  string
 }
 
 // record is a process that outlives its kubelet.
 type record struct {
 	PID      int
-	Born     string // the process's start time, so that another of its number is not taken for it
+	Born     string // the process's start time, to detect a reused PID
 	Started  metav1.Time
 	Restarts int32
 }
@@ -99,11 +99,11 @@ func (c *container) set(change func(*containerState)) {
 	}
 }
 
-// stop has the process end; run does it.
+// stop requests the end of the process, which run then ends.
 func (c *container) stop() { c.stopOnce.Do(func() { close(c.stopping) }) }
 
-// run keeps the process running until it is stopped, or until ctx ends, which
-// leaves it running.
+// run keeps the process running until it is stopped. If ctx ends, run returns and leaves the
+// process running.
 func (c *container) run(ctx context.Context) {
 	wait := backOffFirst
 	for {
@@ -116,7 +116,7 @@ func (c *container) run(ctx context.Context) {
 			if over := c.attend(ctx, pid); over {
 				return
 			}
-			c.log.Info("a static pod's process ended; starting it again", "after", wait.String(), "log", c.logPath())
+			c.log.Info("a static pod's process ended; restarting it", "after", wait.String(), "log", c.logPath())
 			if c.clock.Since(began) > backOffForget {
 				wait = backOffFirst
 			}
@@ -132,8 +132,8 @@ func (c *container) run(ctx context.Context) {
 	}
 }
 
-// attend waits for the process's end, asking its probes meanwhile. It says whether
-// that is all: the pod is to stop, or the kubelet is.
+// attend probes the process until it ends. It reports whether run is to return, because the pod or
+// the kubelet is stopping.
 func (c *container) attend(ctx context.Context, process *handle) (over bool) {
 	probing, done := context.WithCancel(ctx)
 	defer done()
@@ -165,19 +165,18 @@ func (c *container) attend(ctx context.Context, process *handle) (over bool) {
 	return true
 }
 
-// handle is a process that runs.
+// handle is a running process.
 type handle struct {
 	pid   int
 	ended chan struct{}
 }
 
-// adoptOrStart returns the process that an earlier kubelet left running, or a new
-// one.
+// adoptOrStart adopts the process that an earlier kubelet left running, or starts a new one.
 func (c *container) adoptOrStart() (*handle, error) {
 	if r, ok := c.readRecord(); ok {
 		h, err := watch(r.PID)
 		if err == nil {
-			c.log.Info("took over a static pod's process", "pid", r.PID)
+			c.log.Info("adopted a static pod's process", "pid", r.PID)
 			c.set(func(s *containerState) { s.Running, s.Started, s.Restarts = true, r.Started, r.Restarts })
 			return h, nil
 		}
@@ -191,24 +190,24 @@ func (c *container) start() (*handle, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.logPath()), 0o750); err != nil {
-		return nil, fmt.Errorf("make the log: %w", err)
+		return nil, fmt.Errorf("create the log: %w", err)
 	}
 	log, err := os.OpenFile(c.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("make the log: %w", err)
+		return nil, fmt.Errorf("create the log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	cmd := &exec.Cmd{
 		Path: guest.KubePath, Args: command, Env: append(guest.Environment(), c.environment()...), Dir: "/",
 		Stdout: log, Stderr: log,
-		// A session of its own: it outlives the kubelet.
+		// With its own session the process outlives the kubelet.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	h := &handle{pid: cmd.Process.Pid, ended: make(chan struct{})}
-	started := metav1.NewTime(c.clock.Now().Truncate(time.Second)) // as the API server keeps it
+	started := metav1.NewTime(c.clock.Now().Truncate(time.Second)) // in the API server's resolution
 	c.writeRecord(record{PID: h.pid, Born: born(h.pid), Started: started, Restarts: c.now().Restarts})
 	c.set(func(s *containerState) { s.Running, s.Started, s.Reason, s.Message = true, started, "", "" })
 	go func() {
@@ -218,12 +217,12 @@ func (c *container) start() (*handle, error) {
 	return h, nil
 }
 
-// command is what the manifest says, with variables filled in. It errs for
-// programs that the kube binary does not hold.
+// command returns the command in the manifest, with variables expanded. It returns an error for
+// programs that are not in the kube binary.
 func (c *container) command() ([]string, error) {
 	words := slices.Concat(c.spec.Command, c.spec.Args)
 	if len(words) == 0 {
-		return nil, fmt.Errorf("the manifest of %s names no command, and there are no images here", c.pod.Name)
+		return nil, fmt.Errorf("the manifest of %s has no command, and images are not supported", c.pod.Name)
 	}
 	program := filepath.Base(words[0])
 	if !slices.Contains(programs, program) {
@@ -239,8 +238,7 @@ func (c *container) command() ([]string, error) {
 		filled = append(filled, word)
 	}
 	if program == "kube-apiserver" {
-		// The simulator has load balancers' addresses open on the same port: see
-		// package process.
+		// The simulator's load balancers listen on the same port: see package process.
 		filled = append(filled, "--permit-port-sharing=true")
 	}
 	return filled, nil
@@ -299,7 +297,7 @@ func (c *container) writeRecord(r record) {
 	}
 }
 
-// readRecord returns the process that runs for this manifest, if one does.
+// readRecord returns the record of this manifest's process if that still runs.
 func (c *container) readRecord() (record, bool) {
 	var r record
 	data, err := os.ReadFile(c.recordPath())
@@ -309,7 +307,7 @@ func (c *container) readRecord() (record, bool) {
 	return r, true
 }
 
-// born is when a process started, by the kernel's count; "" when there is none:
+// born returns the start time of a process in the kernel's clock ticks, or "" if it does not exist:
 // https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func born(pid int) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -24,12 +24,12 @@ import (
 // metadata is the instance metadata service.
 const metadata = "http://169.254.169.254/latest/"
 
-// filterValues is how many a filter may have:
+// filterValues is the maximum number of values in a filter:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Filter.html
 const filterValues = 200
 
-// ec2 asks EC2 about instances with the machine's own role. EC2's client of the
-// SDK would make this program three times as big, for one call.
+// ec2 calls EC2 with the machine's own role. The SDK's EC2 client would triple the size of this
+// program, for one call.
 type ec2 struct {
 	clock  clock.PassiveClock
 	client *http.Client
@@ -39,7 +39,7 @@ func newEC2(clk clock.PassiveClock) *ec2 {
 	return &ec2{clock: clk, client: &http.Client{Timeout: patience}}
 }
 
-// instance is what EC2 says about one.
+// instance is an instance that EC2 describes.
 type instance struct {
 	ID    string `xml:"instanceId"`
 	State string `xml:"instanceState>name"`
@@ -47,8 +47,7 @@ type instance struct {
 	Zone  string `xml:"placement>availabilityZone"`
 }
 
-// describe returns those of the instances that EC2 knows. The filter passes over
-// ids that it does not.
+// describe returns the instances that EC2 knows. The filter ignores unknown IDs.
 func (e *ec2) describe(ctx context.Context, ids []string) (map[string]instance, error) {
 	token, err := e.fetch(ctx, http.MethodPut, "api/token", "X-aws-ec2-metadata-token-ttl-seconds", "60")
 	if err != nil {
@@ -82,7 +81,7 @@ func (e *ec2) describe(ctx context.Context, ids []string) (map[string]instance, 
 	return found, nil
 }
 
-// credentials are those of the machine's role:
+// credentials returns the credentials of the machine's role:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html
 func (e *ec2) credentials(ctx context.Context, token string) (aws.Credentials, error) {
 	role, err := e.get(ctx, token, "iam/security-credentials/")
@@ -112,7 +111,7 @@ func (e *ec2) get(ctx context.Context, token, path string) ([]byte, error) {
 func (e *ec2) fetch(ctx context.Context, method, path, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, metadata+path, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return nil, fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	request.Header.Set(header, value)
 	return e.do(request, "the metadata service for "+path)
@@ -121,20 +120,20 @@ func (e *ec2) fetch(ctx context.Context, method, path, header, value string) ([]
 func (e *ec2) do(request *http.Request, what string) ([]byte, error) {
 	response, err := e.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", what, err)
+		return nil, fmt.Errorf("call %s: %w", what, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("hear %s: %w", what, err)
+		return nil, fmt.Errorf("read the response of %s: %w", what, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask %s: %s: %.300s", what, response.Status, body)
+		return nil, fmt.Errorf("call %s: %s: %.300s", what, response.Status, body)
 	}
 	return body, nil
 }
 
-// ask sends one DescribeInstances and what follows of its pages:
+// ask sends one DescribeInstances and reads all its pages:
 // https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
 func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.Credentials, ids []string) ([]instance, error) {
 	form := url.Values{"Action": {"DescribeInstances"}, "Version": {"2016-11-15"}, "Filter.1.Name": {"instance-id"}}
@@ -146,7 +145,7 @@ func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.
 		body := []byte(form.Encode())
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 		if err != nil {
-			return nil, fmt.Errorf("ask EC2: %w", err)
+			return nil, fmt.Errorf("call EC2: %w", err)
 		}
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 		sum := sha256.Sum256(body)
@@ -162,7 +161,7 @@ func (e *ec2) ask(ctx context.Context, endpoint, region string, credentials aws.
 			Next      string     `xml:"nextToken"`
 		}
 		if err := xml.Unmarshal(answer, &page); err != nil {
-			return nil, fmt.Errorf("read EC2's answer: %w", err)
+			return nil, fmt.Errorf("read EC2's response: %w", err)
 		}
 		all = append(all, page.Instances...)
 		if page.Next == "" {

@@ -20,10 +20,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Name is the name by which the binary is the kubelet.
+// Name is the name under which the binary is the kubelet.
 const Name = "kubelet"
 
-// Main is the kubelet: it runs until a signal ends it, and returns its exit code.
+// Main runs the kubelet until a signal ends it, and returns the exit code.
 func Main(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -35,7 +35,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	}
 	if err == nil {
 		log := logr.FromSlogHandler(slog.NewTextHandler(errOut, nil))
-		klog.SetLogger(log) // client-go's words
+		klog.SetLogger(log) // the log of client-go
 		err = newKubelet(o, log, clock.RealClock{}).run(ctx)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -45,7 +45,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// kubelet plays one node.
+// kubelet simulates the kubelet of one node.
 type kubelet struct {
 	*options
 	log    logr.Logger
@@ -61,11 +61,11 @@ func newKubelet(o *options, log logr.Logger, clk clock.WithTicker) *kubelet {
 	return k
 }
 
-// run plays the node until ctx ends. Static pods start before there is an API,
-// which is one of them.
+// run simulates the node until ctx ends. Static pods start before the API is available, because the
+// API server is one of them.
 func (k *kubelet) run(ctx context.Context) error {
 	if k.kubeconfig == "" {
-		return errors.New("--kubeconfig is needed: a kubelet without an API server is not played")
+		return errors.New("--kubeconfig is needed: standalone mode is not simulated")
 	}
 	health, err := k.serveHealth(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// serveHealth answers kubeadm, which waits for it.
+// serveHealth serves /healthz, for which kubeadm waits.
 func (k *kubelet) serveHealth(ctx context.Context) (io.Closer, error) {
 	if k.healthzPort == 0 {
 		return io.NopCloser(nil), nil
@@ -108,22 +108,22 @@ func (k *kubelet) serveHealth(ctx context.Context) (io.Closer, error) {
 	return server, nil
 }
 
-// Waiting for an API server that is not there yet.
+// The delays of retries while the API server is not available.
 const (
 	retryFirst = 250 * time.Millisecond
 	retryLast  = 2 * time.Second
 )
 
-// retry calls f until it succeeds or ctx ends. It tells of an error once.
+// retry calls f until it succeeds or ctx ends. It logs each different error once.
 func (k *kubelet) retry(ctx context.Context, what string, f func(context.Context) error) error {
-	wait, told := retryFirst, ""
+	wait, lastError := retryFirst, ""
 	for {
 		err := f(ctx)
 		if err == nil {
 			return nil
 		}
-		if said := err.Error(); said != told {
-			told = said
+		if said := err.Error(); said != lastError {
+			lastError = said
 			k.log.Info("not yet: "+what, "because", said)
 		}
 		select {
@@ -135,7 +135,7 @@ func (k *kubelet) retry(ctx context.Context, what string, f func(context.Context
 	}
 }
 
-// every calls f now and then every period until ctx ends.
+// every calls f now and then once per period until ctx ends.
 func (k *kubelet) every(ctx context.Context, period time.Duration, f func(context.Context)) {
 	ticker := k.clock.NewTicker(period)
 	defer ticker.Stop()

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// syncMirrors shows static pods as mirror pods, and takes away those whose
-// manifest is gone: https://kubernetes.io/docs/tasks/configure-pod-container/static-pod/
+// syncMirrors creates mirror pods of static pods, and deletes those whose manifest no longer
+// exists: https://kubernetes.io/docs/tasks/configure-pod-container/static-pod/
 func (p *pods) syncMirrors(ctx context.Context, mirrors map[string]*corev1.Pod) error {
 	var errs []error
 	wanted := map[string]bool{}
@@ -46,7 +46,7 @@ func (p *pods) makeMirror(ctx context.Context, static *staticPod) error {
 	mirror := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: static.pod.Name + "-" + p.nodeName, Namespace: static.pod.Namespace,
 		Labels: static.pod.Labels, Annotations: map[string]string{},
-		// Nodes may make no other pods than those that they own.
+		// Nodes may create only pods that they own.
 		OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controller},
 		},
@@ -61,15 +61,15 @@ func (p *pods) makeMirror(ctx context.Context, static *staticPod) error {
 		corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 	err := p.api.core.Post().Namespace(mirror.Namespace).Resource("pods").Body(mirror).Do(ctx).Error()
 	if apierrors.IsAlreadyExists(err) {
-		return nil // Of another manifest, and about to go; or in an event under way.
+		return nil // it belongs to a former manifest and is being deleted, or its event has not arrived yet
 	}
 	if err != nil {
-		return fmt.Errorf("make the mirror pod of %s: %w", static.pod.Name, err)
+		return fmt.Errorf("create the mirror pod of %s: %w", static.pod.Name, err)
 	}
 	return nil
 }
 
-// reflect writes how the static pod's process does.
+// reflect writes the state of the static pod's process to the mirror pod.
 func (p *pods) reflect(ctx context.Context, static *staticPod, mirror *corev1.Pod) error {
 	if mirror.DeletionTimestamp != nil {
 		return nil
@@ -88,7 +88,7 @@ func (p *pods) reflect(ctx context.Context, static *staticPod, mirror *corev1.Po
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
-	container := played(mirror, &mirror.Spec.Containers[0], false, state.Started)
+	container := simulatedStatus(mirror, &mirror.Spec.Containers[0], false, state.Started)
 	container.Ready, container.RestartCount = state.Ready, state.Restarts
 	if !state.Running {
 		container.Started = new(bool)

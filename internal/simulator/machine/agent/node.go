@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A kubelet's own periods:
+// The default periods of a kubelet:
 // https://kubernetes.io/docs/reference/node/node-status/#heartbeats
 const (
 	leaseEvery   = 10 * time.Second
@@ -32,10 +32,10 @@ const (
 	statusEvery  = 5 * time.Minute
 )
 
-// uninitialized keeps pods off a node that the cloud controller has not seen yet.
+// uninitialized keeps pods off a node that the cloud controller has not initialized.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// register makes the Node, or takes over the one of that name.
+// register creates the Node, or updates an existing one with its name.
 func (k *kubelet) register(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -48,13 +48,13 @@ func (k *kubelet) register(ctx context.Context) error {
 		err = k.takeOver(ctx, node)
 	}
 	if err != nil {
-		return fmt.Errorf("make the Node: %w", err)
+		return fmt.Errorf("create the Node: %w", err)
 	}
 	return k.report(ctx)
 }
 
-// takeOver gives the Node the labels of this boot. Taints stay as they are: a
-// kubelet may not change them.
+// takeOver sets the labels of this boot on the Node. It keeps the taints, which a kubelet may not
+// change.
 func (k *kubelet) takeOver(ctx context.Context, node *corev1.Node) error {
 	var there corev1.Node
 	if err := k.api.core.Get().Resource("nodes").Name(k.nodeName).Do(ctx).Into(&there); err != nil {
@@ -70,7 +70,7 @@ func (k *kubelet) takeOver(ctx context.Context, node *corev1.Node) error {
 	return k.api.core.Put().Resource("nodes").Name(k.nodeName).Body(&there).Do(ctx).Error()
 }
 
-// describe is the Node as a kubelet makes it.
+// describe returns the Node as a kubelet creates it.
 func (k *kubelet) describe() (*corev1.Node, error) {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: k.nodeName, Labels: map[string]string{
@@ -88,8 +88,8 @@ func (k *kubelet) describe() (*corev1.Node, error) {
 	return node, err
 }
 
-// report writes the Node's status. It is a patch of nothing else: others change the
-// Node's labels, which a kubelet may not.
+// report patches only the Node's status, because others change the Node's labels, which a kubelet
+// may not.
 func (k *kubelet) report(ctx context.Context) error {
 	var node corev1.Node
 	if err := k.api.core.Get().Resource("nodes").Name(k.nodeName).Do(ctx).Into(&node); err != nil {
@@ -157,7 +157,7 @@ func (k *kubelet) conditions() []corev1.NodeCondition {
 
 var errNoAddress = errors.New("the machine has no address")
 
-// address is the machine's own.
+// address returns the machine's address.
 func (k *kubelet) address() (string, error) {
 	if k.nodeIP != "" {
 		return k.nodeIP, nil
@@ -178,13 +178,13 @@ func (k *kubelet) address() (string, error) {
 	return "", errNoAddress
 }
 
-// nodeInfo says what the node runs on.
+// nodeInfo returns the system information of the node.
 func nodeInfo() corev1.NodeSystemInfo {
 	id, _ := os.ReadFile("/etc/machine-id")
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	info := corev1.NodeSystemInfo{
 		MachineID: strings.TrimSpace(string(id)), SystemUUID: strings.TrimSpace(string(id)), BootID: strings.TrimSpace(string(boot)),
-		KubeletVersion: Version, ContainerRuntimeVersion: "played://" + strings.TrimPrefix(Version, "v"),
+		KubeletVersion: Version, ContainerRuntimeVersion: "simulated://" + strings.TrimPrefix(Version, "v"),
 		OperatingSystem: "linux", Architecture: runtime.GOARCH, OSImage: osImage(),
 	}
 	var name unix.Utsname
@@ -204,8 +204,8 @@ func osImage() string {
 	return "Linux"
 }
 
-// capacityOf is about what an instance type has: the family tells the memory for
-// each processor, the size the number of processors
+// capacityOf estimates the capacity of an instance type: the family determines the memory per
+// processor, the size the number of processors
 // (https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html).
 func capacityOf(instanceType string) corev1.ResourceList {
 	family, size, _ := strings.Cut(instanceType, ".")
@@ -232,7 +232,7 @@ func capacityOf(instanceType string) corev1.ResourceList {
 	}
 }
 
-// keepStatus reports the status now and then, for whoever reads heartbeats there.
+// keepStatus reports the status periodically, for clients that read heartbeats from it.
 func (k *kubelet) keepStatus(ctx context.Context) {
 	k.every(ctx, statusEvery, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -243,7 +243,7 @@ func (k *kubelet) keepStatus(ctx context.Context) {
 	})
 }
 
-// keepLease tells that the node lives.
+// keepLease renews the node's lease.
 func (k *kubelet) keepLease(ctx context.Context) {
 	var lease *coordinationv1.Lease
 	k.every(ctx, leaseEvery, func(ctx context.Context) {
@@ -251,7 +251,7 @@ func (k *kubelet) keepLease(ctx context.Context) {
 		defer cancel()
 		renewed, err := k.renew(ctx, lease)
 		if err != nil {
-			lease = nil // Read it anew.
+			lease = nil // read it again
 			if ctx.Err() == nil {
 				k.log.Info("the lease was not renewed", "because", err.Error())
 			}
@@ -281,7 +281,7 @@ func (k *kubelet) renew(ctx context.Context, lease *coordinationv1.Lease) (*coor
 	return renewed, err
 }
 
-// makeLease makes the lease, owned by the Node so that it goes with it.
+// makeLease creates the lease. The Node owns it, so that it is deleted with the Node.
 func (k *kubelet) makeLease(ctx context.Context, now metav1.MicroTime) (*coordinationv1.Lease, error) {
 	var node corev1.Node
 	if err := k.api.core.Get().Resource("nodes").Name(k.nodeName).Do(ctx).Into(&node); err != nil {

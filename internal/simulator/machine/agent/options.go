@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Version is the kubelet's: that of the kube binary in the machine image, once the
-// kubelet has asked it.
+// Version is the kubelet's version: that of the kube binary in the machine image, once the kubelet
+// has queried it.
 var Version = "v1.36.3"
 
-// options are what a kubelet's command line and configuration file say.
+// options are the settings in a kubelet's command line and configuration file.
 type options struct {
 	kubeconfig, bootstrapKubeconfig string
 	configFile                      string
@@ -36,7 +36,7 @@ type options struct {
 	version                         bool
 }
 
-// passedOver are a kubelet's flags that say nothing about what is played here.
+// passedOver are a kubelet's flags that have no effect on the simulation.
 // https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
 var passedOver = []string{
 	"container-runtime-endpoint", "image-service-endpoint", "pod-infra-container-image", "image-credential-provider-config",
@@ -47,8 +47,8 @@ var passedOver = []string{
 	"tls-private-key-file", "register-node", "logging-format", "serialize-image-pulls", "protect-kernel-defaults",
 }
 
-// parse reads a kubelet's command line and the configuration file that it names.
-// It errs on flags that a kubelet does not have.
+// parse parses a kubelet's command line and the configuration file that it names. It returns an
+// error for unknown flags.
 func parse(args []string) (*options, error) {
 	o := &options{}
 	flags := pflag.NewFlagSet(Name, pflag.ContinueOnError)
@@ -83,18 +83,18 @@ func parse(args []string) (*options, error) {
 	return o, o.complete(flags)
 }
 
-// parseTaint reads KEY=VALUE:EFFECT or KEY:EFFECT.
+// parseTaint parses KEY=VALUE:EFFECT or KEY:EFFECT.
 func parseTaint(text string) (corev1.Taint, error) {
 	setting, effect, ok := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(setting, "=")
 	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
 	if !ok || key == "" || !slices.Contains(effects, corev1.TaintEffect(effect)) {
-		return corev1.Taint{}, fmt.Errorf("%q is no taint: it must be KEY=VALUE:EFFECT", text)
+		return corev1.Taint{}, fmt.Errorf("%q is not a taint: it must be KEY=VALUE:EFFECT", text)
 	}
 	return corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)}, nil
 }
 
-// configuration is what counts of a KubeletConfiguration:
+// configuration holds the relevant fields of a KubeletConfiguration:
 // https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
 type configuration struct {
 	StaticPodPath      string         `json:"staticPodPath"`
@@ -103,7 +103,7 @@ type configuration struct {
 	RegisterWithTaints []corev1.Taint `json:"registerWithTaints"`
 }
 
-// complete fills in what the command line leaves to the configuration file.
+// complete sets options that are not on the command line from the configuration file.
 func (o *options) complete(flags *pflag.FlagSet) error {
 	c, err := readConfiguration(o.configFile)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *options) complete(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// readConfiguration reads a configuration file; no path is none.
+// readConfiguration reads a configuration file; an empty path gives an empty configuration.
 func readConfiguration(path string) (configuration, error) {
 	var c configuration
 	if path == "" {

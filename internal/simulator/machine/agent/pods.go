@@ -20,26 +20,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podsEvery is how often the pods are gone through without an event, for what
-// failed.
+// podsEvery is the interval at which all pods are synced without an event, to retry failures.
 const podsEvery = 10 * time.Second
 
-// mirrorOf marks a mirror pod, and says of which manifest.
+// mirrorOf marks a mirror pod with the hash of its manifest.
 const mirrorOf = corev1.MirrorPodAnnotationKey
 
-// pods plays the pods of a node.
+// pods simulates the pods of a node.
 type pods struct {
 	*kubelet
-	store  cache.Store
-	wake   chan struct{}
-	tables addresses
+	store   cache.Store
+	trigger chan struct{}
+	tables  addresses
 }
 
 func newPods(k *kubelet) *pods {
-	return &pods{kubelet: k, wake: make(chan struct{}, 1)}
+	return &pods{kubelet: k, trigger: make(chan struct{}, 1)}
 }
 
-// run goes through the pods whenever one changed, until ctx ends.
+// run syncs the pods whenever one changed, until ctx ends.
 func (p *pods) run(ctx context.Context) {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { p.poke() },
@@ -62,23 +61,23 @@ func (p *pods) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-		case <-p.wake:
+		case <-p.trigger:
 		case <-p.static.changed:
 		}
 	}
 }
 
-// second is the time as the API server keeps it.
+// second returns the time in the API server's resolution.
 func (k *kubelet) second() metav1.Time { return metav1.NewTime(k.clock.Now().Truncate(time.Second)) }
 
 func (p *pods) poke() {
 	select {
-	case p.wake <- struct{}{}:
+	case p.trigger <- struct{}{}:
 	default:
 	}
 }
 
-// sync acts on each pod.
+// sync syncs all pods.
 func (p *pods) sync(ctx context.Context) {
 	mirrors := map[string]*corev1.Pod{} // by manifest
 	var own []*corev1.Pod
@@ -96,15 +95,15 @@ func (p *pods) sync(ctx context.Context) {
 	errs := []error{p.syncMirrors(ctx, mirrors)}
 	p.tables.keep(own)
 	for _, pod := range own {
-		errs = append(errs, p.play(ctx, pod))
+		errs = append(errs, p.syncPod(ctx, pod))
 	}
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
-		p.log.Info("pods were not all dealt with", "because", err.Error())
+		p.log.Info("some pods were not synced", "because", err.Error())
 	}
 }
 
-// play moves a pod on: gone when it is deleted, running otherwise.
-func (p *pods) play(ctx context.Context, pod *corev1.Pod) error {
+// syncPod removes a deleted pod, and runs any other.
+func (p *pods) syncPod(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return p.remove(ctx, pod)
 	}
@@ -120,7 +119,7 @@ func (p *pods) play(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	act(&want.Status, pod, address, host, p.second())
+	setRunning(&want.Status, pod, address, host, p.second())
 	return p.write(ctx, pod, want)
 }
 
@@ -133,7 +132,7 @@ func (p *pods) write(ctx context.Context, pod, want *corev1.Pod) error {
 	defer cancel()
 	err := p.api.core.Put().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status").Body(want).Do(ctx).Error()
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // An event is under way.
+		return nil // its event has not arrived yet
 	}
 	if err != nil {
 		return fmt.Errorf("report the status of %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -141,7 +140,7 @@ func (p *pods) write(ctx context.Context, pod, want *corev1.Pod) error {
 	return nil
 }
 
-// remove takes a deleted pod away.
+// remove deletes a terminating pod from the API.
 func (p *pods) remove(ctx context.Context, pod *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -154,7 +153,7 @@ func (p *pods) remove(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// addressOf is a pod's address: its own, once it has one.
+// addressOf returns a pod's address, or assigns one.
 func (p *pods) addressOf(ctx context.Context, pod *corev1.Pod) (string, error) {
 	if pod.Spec.HostNetwork {
 		return p.address()
@@ -174,11 +173,11 @@ func (p *pods) addressOf(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return p.tables.take(pod.UID)
 }
 
-// withoutCIDR is where pods' addresses are when the cluster gives nodes none: the
-// range that carriers use behind their translation, RFC 6598.
+// withoutCIDR is the range of pod addresses if the cluster assigns no pod CIDRs to nodes: the
+// shared address space of RFC 6598.
 var withoutCIDR = netip.MustParsePrefix("100.64.0.0/10")
 
-// addresses hands out those of a node's pods.
+// addresses allocates the addresses of a node's pods.
 type addresses struct {
 	prefix netip.Prefix
 	given  map[types.UID]netip.Addr
@@ -194,8 +193,8 @@ func (a *addresses) learn(cidr string) {
 	a.prefix = prefix.Masked()
 }
 
-// keep forgets the addresses of pods that are gone and learns those of pods that
-// were there before this kubelet.
+// keep forgets the addresses of deleted pods and learns those of pods that existed before this
+// kubelet started.
 func (a *addresses) keep(own []*corev1.Pod) {
 	given := map[types.UID]netip.Addr{}
 	for _, pod := range own {
@@ -208,13 +207,13 @@ func (a *addresses) keep(own []*corev1.Pod) {
 	a.given = given
 }
 
-// take gives a pod an address that no other has.
+// take allocates a free address to a pod.
 func (a *addresses) take(uid types.UID) (string, error) {
 	if ip, ok := a.given[uid]; ok {
 		return ip.String(), nil
 	}
 	taken := slices.Collect(maps.Values(a.given))
-	// The first is the network's, the second its bridge's.
+	// The first address is the network's, the second its bridge's.
 	for ip := a.prefix.Addr().Next().Next(); a.prefix.Contains(ip); ip = ip.Next() {
 		if !slices.Contains(taken, ip) {
 			a.given[uid] = ip

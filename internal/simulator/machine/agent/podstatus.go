@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// act is the status of a pod that runs well.
-func act(status *corev1.PodStatus, pod *corev1.Pod, address, host string, now metav1.Time) {
+// setRunning sets the status of a healthy running pod.
+func setRunning(status *corev1.PodStatus, pod *corev1.Pod, address, host string, now metav1.Time) {
 	status.Phase = corev1.PodRunning
 	status.HostIP, status.HostIPs = host, []corev1.HostIP{{IP: host}}
 	status.PodIP, status.PodIPs = address, []corev1.PodIP{{IP: address}}
@@ -22,16 +22,16 @@ func act(status *corev1.PodStatus, pod *corev1.Pod, address, host string, now me
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		status.InitContainerStatuses = append(status.InitContainerStatuses, played(pod, c, !sidecar, *status.StartTime))
+		status.InitContainerStatuses = append(status.InitContainerStatuses, simulatedStatus(pod, c, !sidecar, *status.StartTime))
 	}
 	status.ContainerStatuses = make([]corev1.ContainerStatus, 0, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, played(pod, &pod.Spec.Containers[i], false, *status.StartTime))
+		status.ContainerStatuses = append(status.ContainerStatuses, simulatedStatus(pod, &pod.Spec.Containers[i], false, *status.StartTime))
 	}
 	setPodConditions(status, pod, true, now)
 }
 
-// setPodConditions sets those that a kubelet owns.
+// setPodConditions sets the conditions that a kubelet owns.
 func setPodConditions(status *corev1.PodStatus, pod *corev1.Pod, containersReady bool, now metav1.Time) {
 	ready := containersReady
 	for _, gate := range pod.Spec.ReadinessGates {
@@ -64,11 +64,11 @@ func setPodCondition(status *corev1.PodStatus, kind corev1.PodConditionType, hol
 	status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now})
 }
 
-// played is the status of a container that nothing runs in.
-func played(pod *corev1.Pod, c *corev1.Container, done bool, since metav1.Time) corev1.ContainerStatus {
+// simulatedStatus returns the status of a simulated container, in which no process runs.
+func simulatedStatus(pod *corev1.Pod, c *corev1.Container, done bool, since metav1.Time) corev1.ContainerStatus {
 	started := !done
 	status := corev1.ContainerStatus{
-		Name: c.Name, Image: c.Image, ImageID: "played://" + c.Image, ContainerID: "played://" + string(pod.UID) + "-" + c.Name,
+		Name: c.Name, Image: c.Image, ImageID: "simulated://" + c.Image, ContainerID: "simulated://" + string(pod.UID) + "-" + c.Name,
 		Ready: true, Started: &started,
 	}
 	if done {
@@ -81,7 +81,7 @@ func played(pod *corev1.Pod, c *corev1.Container, done bool, since metav1.Time) 
 	return status
 }
 
-// sameStatus compares what this program writes.
+// sameStatus compares the fields that this program writes.
 func sameStatus(a, b *corev1.PodStatus) bool {
 	return a.Phase == b.Phase && a.PodIP == b.PodIP && a.HostIP == b.HostIP &&
 		equality.Semantic.DeepEqual(a.ContainerStatuses, b.ContainerStatuses) &&

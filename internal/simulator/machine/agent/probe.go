@@ -14,16 +14,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Probing: often until the container is ready, seldom afterwards.
+// The probe intervals: frequent until the container is ready, rare afterwards.
 const (
 	probeFirst = time.Second
 	probeThen  = 5 * time.Second
 	probeShort = time.Second
 )
 
-// probe asks the readiness probe, or the startup probe where there is none, and
-// keeps the container's readiness. A container without an HTTP probe is ready as
-// soon as it runs.
+// probe runs the readiness probe, or else the startup probe, and updates the container's readiness.
+// A container without an HTTP probe is ready as soon as it runs.
 func (c *container) probe(ctx context.Context) {
 	asked := c.spec.ReadinessProbe
 	if asked == nil {
@@ -33,7 +32,7 @@ func (c *container) probe(ctx context.Context) {
 		c.set(func(s *containerState) { s.Ready = s.Running })
 		return
 	}
-	// The certificate is the component's own, as a kubelet does not mind either.
+	// Like a kubelet, do not verify the component's certificate.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: max(probeShort, time.Duration(asked.TimeoutSeconds)*time.Second)}
@@ -67,7 +66,7 @@ func (c *container) url(get *corev1.HTTPGetAction) string {
 	return strings.ToLower(string(get.Scheme)) + "://" + net.JoinHostPort(host, port) + get.Path
 }
 
-// port looks a named port up.
+// port resolves a named port.
 func (c *container) port(name string) (int32, bool) {
 	for _, p := range c.spec.Ports {
 		if p.Name == name {

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifestsEvery is how often the folder of manifests is looked at. A kubelet is
-// told of changes; looking costs less than 0.1 % of a processor.
+// manifestsEvery is the interval at which the directory of manifests is read. A kubelet watches it;
+// polling costs less than 0.1 % of a processor.
 const manifestsEvery = 500 * time.Millisecond
 
-// staticPods are the pods of the manifests folder.
+// staticPods are the pods of the manifests directory.
 type staticPods struct {
 	dir   string
 	log   logr.Logger
@@ -35,7 +35,7 @@ type staticPods struct {
 	changed chan struct{}         // has an element when a pod's state may have changed
 }
 
-// staticPod is a manifest that runs.
+// staticPod is a running manifest.
 type staticPod struct {
 	pod       *corev1.Pod
 	hash      string
@@ -46,8 +46,8 @@ func newStaticPods(dir string, log logr.Logger, clk clock.WithTicker) *staticPod
 	return &staticPods{dir: dir, log: log, clock: clk, pods: map[string]*staticPod{}, changed: make(chan struct{}, 1)}
 }
 
-// run starts and stops pods as manifests come, change and go, until ctx ends.
-// What runs then goes on, and the next kubelet takes it over.
+// run starts and stops pods as manifests change, until ctx ends. Processes that still run then
+// continue, and the next kubelet adopts them.
 func (s *staticPods) run(ctx context.Context) {
 	if s.dir == "" {
 		return
@@ -66,17 +66,17 @@ func (s *staticPods) run(ctx context.Context) {
 	}
 }
 
-// sync compares the folder with what runs.
+// sync compares the directory with the running pods.
 func (s *staticPods) sync(ctx context.Context, wg *sync.WaitGroup) {
 	manifests := s.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for file, running := range s.pods {
 		if data, there := manifests[file]; !there || hashOf(data) != running.hash {
-			s.log.Info("a static pod's manifest changed or went: stopping it", "pod", running.pod.Name)
+			s.log.Info("a static pod's manifest was changed or deleted: stopping it", "pod", running.pod.Name)
 			running.container.stop()
 			delete(s.pods, file)
-			s.tell()
+			s.notify()
 		}
 	}
 	for file, data := range manifests {
@@ -85,7 +85,7 @@ func (s *staticPods) sync(ctx context.Context, wg *sync.WaitGroup) {
 		}
 		pod := &corev1.Pod{}
 		if err := yaml.Unmarshal(data, pod); err != nil || len(pod.Spec.Containers) == 0 {
-			continue // Half written, or somebody's notes.
+			continue // partly written, or not a manifest
 		}
 		hash := hashOf(data)
 		if pod.Namespace == "" {
@@ -93,15 +93,15 @@ func (s *staticPods) sync(ctx context.Context, wg *sync.WaitGroup) {
 		}
 		pod.UID = types.UID(hash)
 		s.log.Info("starting a static pod", "pod", pod.Name)
-		c := newContainer(pod, hash, s.tell, s.log, s.clock)
+		c := newContainer(pod, hash, s.notify, s.log, s.clock)
 		s.pods[file] = &staticPod{pod: pod, hash: hash, container: c}
 		wg.Go(func() { c.run(ctx) })
-		s.tell()
+		s.notify()
 	}
 }
 
-// tell wakes whoever shows the pods' state.
-func (s *staticPods) tell() {
+// notify triggers an update of the pods' state.
+func (s *staticPods) notify() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -112,7 +112,7 @@ func (s *staticPods) read() map[string][]byte {
 	found := map[string][]byte{}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return found // Not made yet.
+		return found // the directory does not exist yet
 	}
 	for _, entry := range entries {
 		extension := filepath.Ext(entry.Name())
@@ -127,7 +127,7 @@ func (s *staticPods) read() map[string][]byte {
 	return found
 }
 
-// all are the pods that are to run, in a stable order.
+// all returns the pods of all manifests in a stable order.
 func (s *staticPods) all() []*staticPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *staticPods) all() []*staticPod {
 	return pods
 }
 
-// hashOf names a manifest's content, as long as a kubelet's own hash.
+// hashOf returns the hash of a manifest's content, as long as a kubelet's own hash.
 func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])

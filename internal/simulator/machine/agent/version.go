@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// imageVersion is the version of Kubernetes in the machine image, which kubeadm tells: machine images differ in it. It is Version where
-// there is no kubeadm.
+// imageVersion returns the version of Kubernetes in the machine image from kubeadm, because machine
+// images differ in it. Without kubeadm it is Version.
 func imageVersion(ctx context.Context) string {
 	said, err := exec.CommandContext(ctx, "kubeadm", "version", "-o", "short").Output()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// within sends requests to a handler of this process.
+// within sends requests to a handler in this process.
 type within struct{ handler http.Handler }
 
-// Do answers a request.
+// Do serves a request.
 func (w within) Do(req *http.Request) (*http.Response, error) {
 	if req.Body == nil {
 		req.Body = http.NoBody
@@ -35,7 +35,7 @@ func (w within) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// recorder keeps an answer.
+// recorder records a response.
 type recorder struct {
 	header http.Header
 	code   int
@@ -43,23 +43,23 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-// Header returns the answer's header.
+// Header returns the response's header.
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader sets the answer's status.
+// WriteHeader sets the response's status.
 func (r *recorder) WriteHeader(code int) {
 	if !r.wrote {
 		r.code, r.wrote = code, true
 	}
 }
 
-// Write adds to the answer's body.
+// Write appends to the response's body.
 func (r *recorder) Write(data []byte) (int, error) {
 	r.wrote = true
-	return r.body.Write(data) //nolint:wrapcheck // never errs
+	return r.body.Write(data) //nolint:wrapcheck // never returns an error
 }
 
-// metadata asks the instance's metadata service, version 2.
+// metadata is a client of the instance's metadata service, version 2.
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
 type metadata struct {
 	service http.Handler
@@ -69,7 +69,7 @@ type metadata struct {
 func (m *metadata) ask(ctx context.Context, method, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://169.254.169.254/latest/"+path, http.NoBody)
 	if err != nil {
-		return "", fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return "", fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	if method == http.MethodPut {
 		req.Header.Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "300")
@@ -83,7 +83,7 @@ func (m *metadata) ask(ctx context.Context, method, path string) (string, error)
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return "", fmt.Errorf("ask the metadata service for %s: %w", path, err)
+		return "", fmt.Errorf("request %s from the metadata service: %w", path, err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("the metadata service answers %s with %d", path, answer.StatusCode)
@@ -92,7 +92,7 @@ func (m *metadata) ask(ctx context.Context, method, path string) (string, error)
 }
 
 // config returns a configuration with the credentials of the instance's role.
-func (m *played) config(ctx context.Context) (aws.Config, error) {
+func (m *fakeMachine) config(ctx context.Context) (aws.Config, error) {
 	service := &metadata{service: m.spec.Metadata}
 	token, err := service.ask(ctx, http.MethodPut, "api/token")
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *played) config(ctx context.Context) (aws.Config, error) {
 		Region:           m.spec.Region,
 		Credentials:      credentials.NewStaticCredentialsProvider(key.AccessKeyID, key.SecretAccessKey, key.Token),
 		HTTPClient:       within{m.host.services.AWS},
-		RetryMaxAttempts: 1, // The machine starts over by itself.
+		RetryMaxAttempts: 1, // boot retries
 	}, nil
 }
 

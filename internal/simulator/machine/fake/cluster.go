@@ -27,7 +27,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
-// cluster is what the slots of one cluster serve together.
+// cluster is the state that the slots of one cluster share.
 type cluster struct {
 	api      *kubeapi.Server
 	server   *http.Server
@@ -39,18 +39,18 @@ type cluster struct {
 	volumes     map[string]bool
 	snapshots   map[string]bool
 	connections map[*connection]struct{}
-	// token is the token that a slot made last, and tokenUntil is when it ends.
+	// token is the token that a slot created last; tokenUntil is its expiry.
 	token      pki.Token
 	tokenUntil time.Time
 }
 
-// member is a slot that is up: its machine, its Node, and whether its etcd does not work.
+// member is a running slot: its machine, its Node, and whether its etcd fails.
 type member struct {
 	instance, node string
 	broken         bool
 }
 
-// newCluster serves the API of a cluster whose first slot has come up.
+// newCluster serves the API of a cluster whose first slot has joined.
 func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]byte) (*cluster, error) {
 	authority, err := authorityOf(files)
 	if err != nil {
@@ -81,9 +81,10 @@ func newCluster(o *Options, bucket string, b *bundle.Bundle, files map[string][]
 		Handler: c.api, ReadHeaderTimeout: time.Minute,
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{certificate},
-			CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}, // Nobody keeps a played cluster's traffic to break it one day.
+			// A simulated cluster needs no protection against future decryption.
+			CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // Machines that end cut connections.
+		ErrorLog: log.New(io.Discard, "", 0), // machines that end cut connections
 	}
 	go func() { _ = c.server.ServeTLS(c.listener, "", "") }()
 	return c, nil
@@ -95,7 +96,7 @@ func (c *cluster) close() {
 	_ = c.listener.Close()
 }
 
-// authorityOf reads the cluster's CA.
+// authorityOf parses the cluster's CA.
 func authorityOf(files map[string][]byte) (*tls.Certificate, error) {
 	var certificate, key []byte
 	for name, data := range files {
@@ -116,7 +117,7 @@ func authorityOf(files map[string][]byte) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// namesOf are the names that the API server's certificate is good for, from kubeadm's configuration.
+// namesOf returns the names of the API server's certificate from kubeadm's configuration.
 func namesOf(config string) ([]string, error) {
 	for document := range strings.SplitSeq(config, "\n---\n") {
 		var known struct {
@@ -146,7 +147,8 @@ func namesOf(config string) ([]string, error) {
 	return nil, errors.New("kubeadm's configuration has no ClusterConfiguration")
 }
 
-// checkName refuses what kubeadm refuses as a host or in a certificate: names with capitals, as load balancers have them.
+// checkName rejects what kubeadm rejects as a host or in a certificate: names with capital letters,
+// such as the DNS names of load balancers.
 // https://github.com/kubernetes/kubernetes/blob/v1.36.3/cmd/kubeadm/app/apis/kubeadm/validation/validation.go
 func checkName(name string) error {
 	if net.ParseIP(name) != nil {
@@ -158,11 +160,11 @@ func checkName(name string) error {
 	return nil
 }
 
-// serving makes the API server's certificate.
+// serving issues the API server's certificate.
 func serving(now time.Time, authority *tls.Certificate, names []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make the API server's key: %w", err)
+		return tls.Certificate{}, fmt.Errorf("generate the API server's key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "kube-apiserver"},
@@ -183,7 +185,7 @@ func serving(now time.Time, authority *tls.Certificate, names []string) (tls.Cer
 	return tls.Certificate{Certificate: [][]byte{der, authority.Certificate[0]}, PrivateKey: key}, nil
 }
 
-// listener accepts the connections that load balancers make.
+// listener accepts the connections from load balancers.
 type listener struct {
 	connections chan net.Conn
 	closed      chan struct{}
@@ -194,7 +196,7 @@ func newListener() *listener {
 	return &listener{connections: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// offer hands a connection over, unless the listener is closed.
+// offer passes on a connection, unless the listener is closed.
 func (l *listener) offer(c net.Conn) bool {
 	select {
 	case l.connections <- c:
@@ -214,11 +216,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener.
+// Close closes the listener.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr is the address that messages show.
-func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "played", Net: "unix"} }
+// Addr returns an address for messages.
+func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: "simulated", Net: "unix"} }

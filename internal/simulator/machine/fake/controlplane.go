@@ -13,15 +13,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// apiServer is what kubeadm calls the API server's static pod.
+// apiServer is kubeadm's name of the API server's static pod.
 const apiServer = "kube-apiserver"
 
-// mirror shows a slot's control plane as its kubelet does: one mirror pod for each static pod of kubeadm.
+// mirror creates a slot's control plane pods as its kubelet does: one mirror pod for each static
+// pod of kubeadm.
 // https://kubernetes.io/docs/tasks/configure-pod-container/static-pod/
-func (m *played) mirror(c *cluster, b *bundle.Bundle) error {
+func (m *fakeMachine) mirror(c *cluster, b *bundle.Bundle) error {
 	node := named(m.node)
 	if err := c.api.Get(node); err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err //nolint:wrapcheck // has enough context
 	}
 	for _, component := range []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler"} {
 		image := "registry.k8s.io/" + component
@@ -29,14 +30,14 @@ func (m *played) mirror(c *cluster, b *bundle.Bundle) error {
 			image += ":" + b.Kubernetes
 		}
 		if err := c.api.Put(m.static(node, component, image)); err != nil {
-			return err //nolint:wrapcheck // says what it is about
+			return err //nolint:wrapcheck // has enough context
 		}
 	}
 	return nil
 }
 
-// static is the mirror pod of a component.
-func (m *played) static(node *corev1.Node, component, image string) *corev1.Pod {
+// static returns the mirror pod of a component.
+func (m *fakeMachine) static(node *corev1.Node, component, image string) *corev1.Pod {
 	now := metav1.NewTime(m.host.options.Clock.Now())
 	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
@@ -62,7 +63,7 @@ func (m *played) static(node *corev1.Node, component, image string) *corev1.Pod 
 	}
 }
 
-// reach finds what answers on a port of a pod: only API servers are played that far.
+// reach returns the handler of a pod's port. Only API servers have one.
 func (c *cluster) reach(pod *corev1.Pod, port string) (http.Handler, error) {
 	node, ok := strings.CutPrefix(pod.Name, apiServer+"-")
 	if !ok || pod.Namespace != metav1.NamespaceSystem || port != "" && port != strconv.Itoa(apiPort) {
@@ -78,7 +79,7 @@ func (c *cluster) reach(pod *corev1.Pod, port string) (http.Handler, error) {
 	return nil, errors.New("i/o timeout")
 }
 
-// health answers what everybody may ask an API server.
+// health serves the unauthenticated health endpoints of an API server.
 func health(etcd bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		name := strings.TrimPrefix(req.URL.Path, "/")

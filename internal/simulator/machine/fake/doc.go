@@ -1,24 +1,26 @@
-// Package fake plays machines: it does what a cluster sees of a node, without
-// a process, a namespace or a kubelet, so that a thousand clusters fit a laptop,
-// and any system will do.
+// Package fake simulates machines: it simulates what a cluster sees of a node, without a process, a
+// namespace or a kubelet, so that a thousand clusters fit on a laptop with any operating system.
 //
-// A played machine takes the way of a real one as far as AWS sees it. It reads
-// the user data that EC2 hands it, asks the metadata service for its role's
-// credentials, fetches the bundle from the cluster's bucket and compares its
-// hash. A slot attaches its etcd volume, publishes its name and fetches the
-// authorities, and then serves a [kubeapi.Server] that all slots of a cluster
-// share, under a certificate of the cluster's own authority, as long as a
-// majority of them is up. A worker reads its token and waits until the API knows
-// it; where no operator does, slots keep that. It does not prove which instance it is, as no kubelet asks for a certificate. Both then are Nodes with the bundle's labels and taints, Ready at once.
-// When a machine ends, its Node goes, as the cloud controller has it.
+// As far as AWS can observe, a fake machine behaves like a real one. It reads the user data that
+// EC2 hands it, requests its role's credentials from the metadata service, fetches the bundle from
+// the cluster's bucket and compares its hash.
 //
-// Slots show their control plane as mirror pods, and each slot's /readyz can be
-// asked through the API server's proxy. Without a majority of slots the API does
-// not answer, and connections end with the slot that they go through.
+//   - A slot attaches its etcd volume, publishes its name and fetches the CAs. It then serves a
+//     [kubeapi.Server] that all slots of a cluster share, with a certificate of the cluster's own
+//     CA, as long as a majority of the slots is up.
+//   - A worker reads its token and waits until the API knows the token; without an operator, slots
+//     maintain it. It does not prove its identity, because no kubelet requests a certificate.
 //
-// Pods are played by package kubeapi. Tests make machines misbehave through
-// [Host.SetImage], [Host.SetKubelet] and [Host.SetMember].
+// Both become Nodes with the bundle's labels and taints, and are Ready at once. When a machine
+// ends, its Node is deleted, as a cloud controller would do.
 //
-// What it does not do: run nodeup, kubeadm or user data, lose the data of a single
-// member, go back in time when its volumes are made of a snapshot.
+// Slots show their control plane as mirror pods, and the API server's proxy reaches each slot's
+// /readyz. Without a majority of slots the API does not answer; connections through a slot end with
+// the slot.
+//
+// Package kubeapi simulates pods. Tests make machines fail through [Host.SetImage],
+// [Host.SetKubelet] and [Host.SetMember].
+//
+// A fake machine does not run nodeup, kubeadm or user data. It never loses the data of a single
+// member, and a volume that is restored from a snapshot does not restore older data.
 package fake

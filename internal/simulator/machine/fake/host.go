@@ -16,23 +16,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// Options say how machines are played.
+// Options configure the simulation.
 type Options struct {
-	// Clock is the machine's when nil.
+	// Clock is the clock of the machines. The default is the real clock.
 	Clock clock.WithTicker
-	// BootTime is how long a machine takes until it looks at its user data.
+	// BootTime is the time from a machine's start until it reads its user data.
 	BootTime time.Duration
-	// PodStart and PodStop are how long pods take until they are Ready and, within their grace period, to end: no time
-	// unless set. Annotations of a pod say it for that one, see package kubeapi.
+	// PodStart and PodStop are how long pods take to become Ready and, within their grace period,
+	// to terminate. The default is no time. Annotations of a pod override them; see package
+	// kubeapi.
 	PodStart, PodStop time.Duration
-	// Observe is told of every change in a cluster, named by its bucket, in their order; nobody is unless set. It is
-	// called while the cluster waits, and may not call it.
+	// Observe, if set, receives every change in a cluster, in order; the bucket identifies the
+	// cluster. The cluster waits while it runs. It must not call the cluster.
 	Observe func(bucket string, e kubeapi.Event)
-	// Log receives what a machine's console would show; nothing unless set.
+	// Log receives the console output of machines. By default it is dropped.
 	Log logr.Logger
 }
 
-// Host plays machines. It is a [machine.Host].
+// Host simulates machines. It is a [machine.Host].
 type Host struct {
 	options  Options
 	services machine.Services
@@ -40,9 +41,9 @@ type Host struct {
 
 	mu       sync.Mutex
 	closed   bool
-	machines map[string]*played
+	machines map[string]*fakeMachine
 	clusters map[string]*cluster
-	asleep   map[*cluster]string // those of which only snapshots are left, and their buckets
+	dormant  map[*cluster]string // clusters of which only snapshots exist, and their buckets
 	images   map[string]Behaviour
 }
 
@@ -54,16 +55,16 @@ func New(o Options) *Host {
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
-	return &Host{options: o, machines: map[string]*played{}, clusters: map[string]*cluster{}, asleep: map[*cluster]string{}, images: map[string]Behaviour{}}
+	return &Host{options: o, machines: map[string]*fakeMachine{}, clusters: map[string]*cluster{}, dormant: map[*cluster]string{}, images: map[string]Behaviour{}}
 }
 
-// Connect tells the host what its machines reach.
+// Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) { h.services = services }
 
-// Boot starts to play a machine.
+// Boot starts to simulate a machine.
 func (h *Host) Boot(spec machine.Spec) error {
 	ctx, stop := context.WithCancel(context.Background())
-	m := &played{host: h, spec: spec, stop: stop, log: h.options.Log.WithValues("instance", spec.InstanceID)}
+	m := &fakeMachine{host: h, spec: spec, stop: stop, log: h.options.Log.WithValues("instance", spec.InstanceID)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -72,14 +73,14 @@ func (h *Host) Boot(spec machine.Spec) error {
 	}
 	if h.machines[spec.InstanceID] != nil {
 		stop()
-		return fmt.Errorf("the machine of %s runs already", spec.InstanceID)
+		return fmt.Errorf("the machine of %s is already running", spec.InstanceID)
 	}
 	h.machines[spec.InstanceID] = m
 	h.running.Go(func() { m.boot(ctx) })
 	return nil
 }
 
-// Terminate ends a machine: its member stops to serve, its Node goes.
+// Terminate ends a machine: its member stops serving, and its Node is deleted.
 func (h *Host) Terminate(instanceID string) {
 	h.mu.Lock()
 	m := h.machines[instanceID]
@@ -90,13 +91,13 @@ func (h *Host) Terminate(instanceID string) {
 	}
 }
 
-// Attach does nothing: a played machine's disk is nowhere.
+// Attach does nothing, because a fake machine has no disks.
 func (h *Host) Attach(string, string, string) error { return nil }
 
 // Detach does nothing.
 func (h *Host) Detach(string, string) {}
 
-// Dial connects to the API of a slot that is up.
+// Dial connects to the API of a running slot.
 func (h *Host) Dial(_ context.Context, instanceID string, port int) (net.Conn, error) {
 	h.mu.Lock()
 	m := h.machines[instanceID]
@@ -119,15 +120,15 @@ func refused(instanceID string, port int) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s refuses connections to port %d", instanceID, port)}
 }
 
-// Serve does nothing: played machines make no connections.
+// Serve does nothing, because fake machines make no connections.
 func (h *Host) Serve(netip.AddrPort, func(net.Conn)) (stop func()) { return func() {} }
 
 // Close ends all machines.
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
-	machines, clusters, asleep := h.machines, h.clusters, h.asleep
-	h.machines, h.clusters, h.asleep = map[string]*played{}, map[string]*cluster{}, map[*cluster]string{}
+	machines, clusters, dormant := h.machines, h.clusters, h.dormant
+	h.machines, h.clusters, h.dormant = map[string]*fakeMachine{}, map[string]*cluster{}, map[*cluster]string{}
 	h.mu.Unlock()
 	for _, m := range machines {
 		m.end()
@@ -135,13 +136,13 @@ func (h *Host) Close() {
 	for _, c := range clusters {
 		c.close()
 	}
-	for c := range asleep {
+	for c := range dormant {
 		c.close()
 	}
 	h.running.Wait()
 }
 
-// cluster returns the cluster that a bucket is of, which is made when there is none yet.
+// cluster returns the cluster of a bucket. If there is none, it calls makes to create it.
 func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,5 +163,5 @@ func (h *Host) cluster(bucket string, makes func() (*cluster, error)) (*cluster,
 	return c, nil
 }
 
-// errNoCluster says that no slot of the cluster is up yet.
+// errNoCluster means that no slot of the cluster is up yet.
 var errNoCluster = errors.New("the API does not answer")

@@ -21,32 +21,32 @@ import (
 )
 
 const (
-	// apiPort is where a slot serves the API.
+	// apiPort is the port of the API on a slot.
 	apiPort = 6443
-	// startOver is how long a machine waits after something did not work.
+	// startOver is the first delay before a machine retries.
 	startOver = time.Second
-	// longestWait is the longest of those waits.
+	// longestWait is the longest delay.
 	longestWait = 30 * time.Second
 )
 
-// played is a machine.
-type played struct {
+// fakeMachine is a machine.
+type fakeMachine struct {
 	host *Host
 	spec machine.Spec
 	stop context.CancelFunc
 	log  logr.Logger
 
-	mu      sync.Mutex
-	ended   bool
-	joined  *cluster
-	node    string
-	servant bool
-	// silent says that its kubelet does not work.
+	mu     sync.Mutex
+	ended  bool
+	joined *cluster
+	node   string
+	isSlot bool
+	// silent says that its kubelet is down.
 	silent bool
 }
 
-// boot takes the way of a real machine again and again until it has joined.
-func (m *played) boot(ctx context.Context) {
+// boot retries the steps of a real machine's boot until the machine has joined.
+func (m *fakeMachine) boot(ctx context.Context) {
 	behaviour := m.host.behaviour(m.spec.ImageID)
 	if !m.sleep(ctx, m.host.options.BootTime+behaviour.BootTime) {
 		return
@@ -57,10 +57,10 @@ func (m *played) boot(ctx context.Context) {
 	}
 	in, err := bootstrap.ParseUserData(string(m.spec.UserData))
 	if err != nil {
-		m.log.Info("This machine is of no cluster; it does nothing.", "why", err.Error())
+		m.log.Info("This machine belongs to no cluster; it does nothing.", "why", err.Error())
 		return
 	}
-	var fetched *bundle.Bundle // It stays on the disk.
+	var fetched *bundle.Bundle // kept on the disk
 	for wait := startOver; ; wait = min(2*wait, longestWait) {
 		keeps, err := m.join(ctx, in, &fetched)
 		if err == nil {
@@ -70,7 +70,7 @@ func (m *played) boot(ctx context.Context) {
 			}
 			return
 		}
-		m.log.Info("starts over", "why", err.Error())
+		m.log.Info("retrying", "why", err.Error())
 		if errors.Is(err, errNoCluster) {
 			wait = startOver
 		}
@@ -80,8 +80,8 @@ func (m *played) boot(ctx context.Context) {
 	}
 }
 
-// sleep waits; it returns false when the machine ends meanwhile.
-func (m *played) sleep(ctx context.Context, length time.Duration) bool {
+// sleep waits; it returns false if the machine ends meanwhile.
+func (m *fakeMachine) sleep(ctx context.Context, length time.Duration) bool {
 	if length <= 0 {
 		return ctx.Err() == nil
 	}
@@ -95,9 +95,9 @@ func (m *played) sleep(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// join makes the machine a node of its cluster. It returns the token that the machine is to keep from then on, nil for none. What it fetches
-// it fetches once.
-func (m *played) join(ctx context.Context, in bootstrap.UserDataInput, fetched **bundle.Bundle) (*keptToken, error) {
+// join makes the machine a node of its cluster. It returns the token that the machine must
+// maintain, or nil. It stores the bundle in fetched, so that retries do not fetch it again.
+func (m *fakeMachine) join(ctx context.Context, in bootstrap.UserDataInput, fetched **bundle.Bundle) (*keptToken, error) {
 	config, err := m.config(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (m *played) join(ctx context.Context, in bootstrap.UserDataInput, fetched *
 	return nil, m.joinWorker(ctx, config, store, in.Bucket, *fetched)
 }
 
-// fetchBundle finds nodeup and reads the bundle, as the user data name them.
+// fetchBundle finds nodeup and reads the bundle that the user data names.
 func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInput) (*bundle.Bundle, error) {
 	nodeup := bundle.NodeupKey(in.NodeupSHA256, in.Architecture)
 	if _, err := store.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &in.Bucket, Key: &nodeup}); err != nil {
@@ -127,10 +127,10 @@ func fetchBundle(ctx context.Context, store *s3.Client, in bootstrap.UserDataInp
 	if hash := bundle.HashOf(document); hash != in.BundleSHA256 {
 		return nil, fmt.Errorf("the bundle's hash is %s, and the user data's %s", hash, in.BundleSHA256)
 	}
-	return bundle.Parse(document) //nolint:wrapcheck // says what it is about
+	return bundle.Parse(document) //nolint:wrapcheck // has enough context
 }
 
-func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (*keptToken, error) {
+func (m *fakeMachine) joinSlot(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (*keptToken, error) {
 	volume, err := m.attach(ctx, ec2.NewFromConfig(config), b.Etcd)
 	if err != nil {
 		return nil, err
@@ -148,15 +148,15 @@ func (m *played) joinSlot(ctx context.Context, config aws.Config, store *s3.Clie
 	if err != nil {
 		return nil, err
 	}
-	c.know(volume)
+	c.addVolume(volume)
 	if err := m.enter(c, b, true); err != nil || b.TokenKey == "" {
 		return nil, err
 	}
 	return &keptToken{cluster: c, config: config, bucket: bucket, key: b.TokenKey, group: groupOf(b)}, nil
 }
 
-// attach finds the slot's volume by its tags and takes it.
-func (m *played) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.Etcd) (string, error) {
+// attach attaches the slot's volume, which it finds by its tags.
+func (m *fakeMachine) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.Etcd) (string, error) {
 	var filters []types.Filter
 	for key, value := range etcd.VolumeTags {
 		filters = append(filters, types.Filter{Name: aws.String("tag:" + key), Values: []string{value}})
@@ -181,8 +181,8 @@ func (m *played) attach(ctx context.Context, compute *ec2.Client, etcd *bundle.E
 	return *volume.VolumeId, nil
 }
 
-// publish gives the member's name this machine's address.
-func (m *played) publish(ctx context.Context, zones *route53.Client, etcd *bundle.Etcd) error {
+// publish sets the address of the member's name to this machine's address.
+func (m *fakeMachine) publish(ctx context.Context, zones *route53.Client, etcd *bundle.Etcd) error {
 	_, err := zones.ChangeResourceRecordSets(ctx, &route53.ChangeResourceRecordSetsInput{
 		HostedZoneId: &etcd.HostedZoneID,
 		ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{
@@ -199,7 +199,7 @@ func (m *played) publish(ctx context.Context, zones *route53.Client, etcd *bundl
 	return nil
 }
 
-func (m *played) joinWorker(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
+func (m *fakeMachine) joinWorker(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) error {
 	c, err := m.host.cluster(bucket, nil)
 	if err != nil {
 		return err
@@ -217,8 +217,8 @@ func (m *played) joinWorker(ctx context.Context, config aws.Config, store *s3.Cl
 	return m.enter(c, b, false)
 }
 
-// enter makes the machine a Node of the cluster.
-func (m *played) enter(c *cluster, b *bundle.Bundle, slot bool) error {
+// enter adds the machine's Node to the cluster.
+func (m *fakeMachine) enter(c *cluster, b *bundle.Bundle, slot bool) error {
 	node, err := m.nodeOf(b)
 	if err != nil {
 		return err
@@ -229,28 +229,28 @@ func (m *played) enter(c *cluster, b *bundle.Bundle, slot bool) error {
 		return nil
 	}
 	if slot {
-		m.servant = true
+		m.isSlot = true
 		c.up(b.Etcd.Slot, m.spec.InstanceID, node.Name)
 	}
 	m.joined, m.node = c, node.Name
 	if err := c.api.Put(node); err != nil || !slot {
-		return err //nolint:wrapcheck // says what it is about
+		return err //nolint:wrapcheck // has enough context
 	}
 	return m.mirror(c, b)
 }
 
-// serves is the cluster whose API the machine serves, nil if it serves none.
-func (m *played) serves() *cluster {
+// serves returns the cluster whose API the machine serves, or nil.
+func (m *fakeMachine) serves() *cluster {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.servant || m.ended {
+	if !m.isSlot || m.ended {
 		return nil
 	}
 	return m.joined
 }
 
 // end cuts the power.
-func (m *played) end() {
+func (m *fakeMachine) end() {
 	m.stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
-// Behaviour is how the machines of an image are; the zero value is as they should be.
+// Behaviour describes how the machines of an image behave. The zero value is normal behavior.
 type Behaviour struct {
-	// BootTime is how long they take on top of [Options].
+	// BootTime is added to the boot time in [Options].
 	BootTime time.Duration
-	// NeverJoins says that they run and do nothing.
+	// NeverJoins says that they run but never join.
 	NeverJoins bool
-	// NotReady says that they join, and that their Nodes are not Ready.
+	// NotReady says that they join but their Nodes are not Ready.
 	NotReady bool
 }
 
-// SetImage says how machines are that boot from an image from now on.
+// SetImage sets the behavior of machines that boot from an image after this call.
 func (h *Host) SetImage(imageID string, b Behaviour) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,8 +33,9 @@ func (h *Host) behaviour(imageID string) Behaviour {
 	return h.images[imageID]
 }
 
-// SetKubelet makes a machine's kubelet die, or come back: its Node is then not Ready, or Ready. That the Node is not
-// Ready is seen at once, where the node controller takes 50 seconds. It errs when no such machine runs.
+// SetKubelet stops or restarts a machine's kubelet: its Node becomes not Ready or Ready. It does so
+// at once, where the node controller takes 50 seconds. It returns an error if the machine does not
+// run.
 func (h *Host) SetKubelet(instanceID string, works bool) error {
 	m, err := h.machine(instanceID)
 	if err != nil {
@@ -47,18 +48,19 @@ func (h *Host) SetKubelet(instanceID string, works bool) error {
 		return nil
 	}
 	if works {
-		err = m.joined.api.SetNodeReady(m.node, corev1.ConditionTrue, "KubeletReady", "This machine is played.")
+		err = m.joined.api.SetNodeReady(m.node, corev1.ConditionTrue, "KubeletReady", "This machine is simulated.")
 	} else {
 		err = m.joined.api.SetNodeReady(m.node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 	}
 	if apierrors.IsNotFound(err) {
-		return nil // Somebody deleted the Node.
+		return nil // the Node was deleted
 	}
-	return err //nolint:wrapcheck // says what it is about
+	return err //nolint:wrapcheck // has enough context
 }
 
-// SetMember makes the etcd member of a slot's machine fail, or work again. Its API server does not serve meanwhile, and
-// it does not count for the majority. It errs when no such machine serves a slot.
+// SetMember makes the etcd member of a slot's machine fail or work. While it fails, its API server
+// does not serve, and it does not count for the majority. It returns an error if the machine does
+// not serve a slot.
 func (h *Host) SetMember(instanceID string, works bool) error {
 	m, err := h.machine(instanceID)
 	if err != nil {
@@ -66,7 +68,7 @@ func (h *Host) SetMember(instanceID string, works bool) error {
 	}
 	c := m.serves()
 	if c == nil {
-		return fmt.Errorf("the machine of %s serves no slot", instanceID)
+		return fmt.Errorf("the machine of %s does not serve a slot", instanceID)
 	}
 	c.change(instanceID, func(slot int, at member) {
 		at.broken = !works
@@ -75,8 +77,8 @@ func (h *Host) SetMember(instanceID string, works bool) error {
 	return nil
 }
 
-// API returns the API of the cluster that a bucket is of, without the load balancers in between; false until its first
-// slot has come up.
+// API returns the API of a bucket's cluster, bypassing load balancers. It returns false until the
+// cluster's first slot has joined.
 func (h *Host) API(bucket string) (*kubeapi.Server, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,11 +89,11 @@ func (h *Host) API(bucket string) (*kubeapi.Server, bool) {
 	return c.api, true
 }
 
-func (h *Host) machine(instanceID string) (*played, error) {
+func (h *Host) machine(instanceID string) (*fakeMachine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m := h.machines[instanceID]; m != nil {
 		return m, nil
 	}
-	return nil, fmt.Errorf("no machine of %s runs", instanceID)
+	return nil, fmt.Errorf("no machine of %s is running", instanceID)
 }

@@ -31,7 +31,7 @@ import (
 
 const bucket = "cluster"
 
-// suite is a host with one cluster, whose machines skip what they would do in AWS.
+// suite is a host with one cluster. Its machines skip the steps in AWS.
 type suite struct {
 	t     *testing.T
 	host  *Host
@@ -50,7 +50,7 @@ func newSuite(t *testing.T, o Options) *suite {
 		Host: "https://kubernetes", QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: authority, CertData: admin, KeyData: adminKey, ServerName: "kubernetes"},
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			for _, slot := range []string{"slot-0", "slot-1", "slot-2"} { // as a load balancer would
+			for _, slot := range []string{"slot-0", "slot-1", "slot-2"} { // like a load balancer
 				if c, err := w.host.Dial(ctx, slot, apiPort); err == nil {
 					return c, nil
 				}
@@ -61,10 +61,10 @@ func newSuite(t *testing.T, o Options) *suite {
 	return w
 }
 
-// join makes a machine that runs a Node; a slot has a number, a worker has none.
+// join starts a machine that runs a Node; a slot has a number, a worker has -1.
 func (w *suite) join(id, image string, slot int) {
 	w.t.Helper()
-	m := &played{host: w.host, stop: func() {}, log: logr.Discard(), spec: machine.Spec{
+	m := &fakeMachine{host: w.host, stop: func() {}, log: logr.Discard(), spec: machine.Spec{
 		InstanceID: id, ImageID: image, Zone: "eu-central-1a", PrivateDNSName: "node-" + id, PrivateIP: netip.MustParseAddr("10.0.0.1"),
 	}}
 	b := &bundle.Bundle{Version: bundle.Version, Role: bundle.Worker, Kubernetes: "v1.36.3", Architecture: "amd64"}
@@ -84,7 +84,7 @@ func (w *suite) join(id, image string, slot int) {
 	}
 }
 
-// ready asks a slot's API server whether it is ready, through that of another.
+// ready queries a slot's readiness through the API server of another slot.
 func (w *suite) ready(slot string) (string, error) {
 	answer, err := kubernetes.NewForConfigOrDie(w.admin).CoreV1().RESTClient().Get().
 		AbsPath("/api/v1/namespaces/kube-system/pods/https:kube-apiserver-node-" + slot + ":6443/proxy/readyz").DoRaw(w.t.Context())
@@ -101,7 +101,7 @@ func (w *suite) nodeReady(id string) corev1.ConditionStatus {
 	return node.Status.Conditions[0].Status
 }
 
-func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
+func TestSlotReadinessIsReachableThroughAnyAPIServer(t *testing.T) {
 	w := newSuite(t, Options{})
 	for slot := range 3 {
 		w.join(fmt.Sprintf("slot-%d", slot), "ami-1", slot)
@@ -122,11 +122,11 @@ func TestEachSlotsReadinessIsAskedThroughAnyAPIServer(t *testing.T) {
 	}
 	w.host.Terminate("slot-2")
 	if _, err := w.ready("slot-2"); err == nil || !strings.Contains(err.Error(), "not find") {
-		t.Errorf("a slot that is gone answers %v", err)
+		t.Errorf("a terminated slot answers %v", err)
 	}
 }
 
-func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
+func TestAPIAndConnectionsEndWithQuorum(t *testing.T) {
 	w := newSuite(t, Options{})
 	w.join("slot-0", "ami-1", 0)
 	w.join("slot-1", "ami-1", 1)
@@ -153,7 +153,7 @@ func TestTheAPIGoesAwayWithItsQuorumAndSoDoConnections(t *testing.T) {
 	}
 }
 
-func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
+func TestMachinesFailOnRequest(t *testing.T) {
 	w := newSuite(t, Options{})
 	w.host.SetImage("ami-bad", Behaviour{NotReady: true})
 	w.join("slot-0", "ami-1", 0)
@@ -178,8 +178,9 @@ func TestMachinesMisbehaveAsTestsWant(t *testing.T) {
 	}
 }
 
-// In virtual time nothing polls, and nothing is left when the host is closed: synctest fails the test otherwise.
-func TestPodsStartInVirtualTimeAndNothingIsLeftAfterwards(t *testing.T) {
+// synctest fails the test if anything still runs after the host is closed. In virtual time nothing
+// polls.
+func TestPodsStartInVirtualTimeWithoutLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSuite(t, Options{PodStart: time.Hour})
 		w.join("slot-0", "ami-1", 0)
@@ -202,7 +203,7 @@ func TestPodsStartInVirtualTimeAndNothingIsLeftAfterwards(t *testing.T) {
 	})
 }
 
-// certificate makes a CA, or a certificate of one with every right.
+// certificate creates a CA, or a certificate with all rights that the CA signed.
 func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -234,8 +235,8 @@ func certificate(t *testing.T, authority, authorityKey []byte) (certPEM, keyPEM 
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// TestASlotRefusesANameWithCapitals: kubeadm does, and load balancers of AWS have them.
-func TestASlotRefusesANameWithCapitals(t *testing.T) {
+// kubeadm refuses them, and the DNS names of AWS's load balancers have them.
+func TestSlotRefusesUppercaseName(t *testing.T) {
 	const name = "demo-APILo-aB3dE5gH7iJ9-0123456789abcdef.elb.eu-central-1.amazonaws.com"
 	for field, config := range map[string]string{
 		"the endpoint":           "kind: ClusterConfiguration\ncontrolPlaneEndpoint: " + name + ":6443\n",

@@ -16,8 +16,9 @@ func named(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// nodeOf returns the Node that the machine's kubelet, kubeadm and the cloud controller would make.
-func (m *played) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
+// nodeOf returns the Node that the machine's kubelet, kubeadm and the cloud controller would
+// create.
+func (m *fakeMachine) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 	provider := fmt.Sprintf("aws:///%s/%s", m.spec.Zone, m.spec.InstanceID)
 	values := map[string]string{
 		bundle.NodeName: m.spec.PrivateDNSName, bundle.PrivateIP: m.spec.PrivateIP.String(), bundle.ProviderID: provider,
@@ -50,12 +51,12 @@ func (m *played) nodeOf(b *bundle.Bundle) (*corev1.Node, error) {
 			node.Spec.Taints = append(node.Spec.Taints, mark)
 		}
 	}
-	m.settle(node, b)
+	m.setStatus(node, b)
 	return node, nil
 }
 
-// settle fills in what the kubelet reports.
-func (m *played) settle(node *corev1.Node, b *bundle.Bundle) {
+// setStatus sets the status that the kubelet reports.
+func (m *fakeMachine) setStatus(node *corev1.Node, b *bundle.Bundle) {
 	now := metav1.NewTime(m.host.options.Clock.Now())
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110"),
@@ -69,15 +70,15 @@ func (m *played) settle(node *corev1.Node, b *bundle.Bundle) {
 		Conditions: []corev1.NodeCondition{m.readiness(now)},
 		NodeInfo: corev1.NodeSystemInfo{
 			KubeletVersion: b.Kubernetes, Architecture: b.Architecture, OperatingSystem: "linux",
-			OSImage: "played", ContainerRuntimeVersion: "played://0",
+			OSImage: "simulated", ContainerRuntimeVersion: "simulated://0",
 		},
 	}
 }
 
-// readiness is what the kubelet says when it joins.
-func (m *played) readiness(now metav1.Time) corev1.NodeCondition {
+// readiness returns the Ready condition that the kubelet reports when it joins.
+func (m *fakeMachine) readiness(now metav1.Time) corev1.NodeCondition {
 	c := corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "This machine is played.",
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "This machine is simulated.",
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}
 	if m.silent || m.host.behaviour(m.spec.ImageID).NotReady {
@@ -86,7 +87,7 @@ func (m *played) readiness(now metav1.Time) corev1.NodeCondition {
 	return c
 }
 
-// parseTaint reads key=value:effect.
+// parseTaint parses key=value:effect.
 func parseTaint(text string) (corev1.Taint, error) {
 	pair, effect, ok := strings.Cut(text, ":")
 	if !ok {

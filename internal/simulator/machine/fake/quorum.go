@@ -4,14 +4,14 @@ import (
 	"net"
 )
 
-// hasQuorum says whether a majority of the members works.
+// hasQuorum reports whether a majority of the members works.
 func (c *cluster) hasQuorum() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.quorate()
 }
 
-// quorate is hasQuorum for those who hold the lock.
+// quorate is hasQuorum for callers that hold the lock.
 func (c *cluster) quorate() bool {
 	work := 0
 	for _, m := range c.slots {
@@ -32,7 +32,7 @@ func (c *cluster) down(instanceID string) {
 	c.change(instanceID, func(slot int, _ member) { delete(c.slots, slot) })
 }
 
-// change does something to the slot of a machine, and ends the connections that cannot go on then.
+// change changes the slot of a machine, and closes the connections that the change breaks.
 func (c *cluster) change(instanceID string, do func(slot int, m member)) {
 	c.mu.Lock()
 	for slot, m := range c.slots {
@@ -52,8 +52,8 @@ func (c *cluster) change(instanceID string, do func(slot int, m member)) {
 	}
 }
 
-// serves says whether a machine's API server answers: it does with the help of its own member alone, which needs a
-// majority. The caller holds the lock.
+// serves reports whether a machine's API server answers. It depends on its own member alone, which
+// needs a majority. The caller holds the lock.
 func (c *cluster) serves(instanceID string) bool {
 	for _, m := range c.slots {
 		if m.instance == instanceID {
@@ -63,7 +63,7 @@ func (c *cluster) serves(instanceID string) bool {
 	return false
 }
 
-// connection is one to the API, through a machine.
+// connection is a connection to the API through a machine.
 type connection struct {
 	net.Conn
 
@@ -76,10 +76,10 @@ func (o *connection) Close() error {
 	o.cluster.mu.Lock()
 	delete(o.cluster.connections, o)
 	o.cluster.mu.Unlock()
-	return o.Conn.Close() //nolint:wrapcheck // a connection's own
+	return o.Conn.Close() //nolint:wrapcheck // the connection's own error
 }
 
-// dial connects to the API through a machine, unless that does not serve it.
+// dial connects to the API through a machine, unless the machine does not serve it.
 func (c *cluster) dial(instanceID string) (net.Conn, bool) {
 	here, there := net.Pipe()
 	open := &connection{there, c, instanceID}

@@ -17,10 +17,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/pki"
 )
 
-// tokenLife is how long a token lets machines join that a slot keeps; it is replaced when half of it is over.
+// tokenLife is the lifetime of a token that a slot maintains; slots replace it after half of that.
 const tokenLife = 24 * time.Hour
 
-// keptToken is where a slot keeps the token that workers join with, in a cluster that no operator runs beside.
+// keptToken is where a slot stores the token for workers, in a cluster without an operator.
 type keptToken struct {
 	cluster     *cluster
 	config      aws.Config
@@ -28,7 +28,7 @@ type keptToken struct {
 	group       string
 }
 
-// groupOf is the group of the token that slots of a bundle keep.
+// groupOf returns the group of the token that slots of a bundle maintain.
 func groupOf(b *bundle.Bundle) string {
 	if b.Join != nil {
 		return "system:bootstrappers:cluster-operator:workers"
@@ -36,8 +36,8 @@ func groupOf(b *bundle.Bundle) string {
 	return "system:bootstrappers:kubeadm:default-node-token"
 }
 
-// keepToken keeps the token until the machine ends.
-func (m *played) keepToken(ctx context.Context, kept *keptToken) {
+// keepToken maintains the token until the machine ends.
+func (m *fakeMachine) keepToken(ctx context.Context, kept *keptToken) {
 	for wait := startOver; ; {
 		next, err := kept.renew(ctx, m.host.options.Clock.Now())
 		if err != nil {
@@ -50,8 +50,8 @@ func (m *played) keepToken(ctx context.Context, kept *keptToken) {
 	}
 }
 
-// renew makes a token in the cluster unless one of its slots has made one of which half of its life is left, and puts the cluster's
-// token into the bucket, as nodeup does. It returns when to look again.
+// renew replaces the cluster's token if less than half of its lifetime is left, and stores the
+// token in the bucket, as nodeup does. It returns the time until the next renewal.
 func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, error) {
 	token, renewal, err := k.cluster.keepToken(k.group, now)
 	if err != nil {
@@ -64,7 +64,7 @@ func (k *keptToken) renew(ctx context.Context, now time.Time) (time.Duration, er
 	return renewal.Sub(now), nil
 }
 
-// keepToken returns the cluster's token and when the next is to be made.
+// keepToken returns the cluster's token and the time of its renewal.
 func (c *cluster) keepToken(group string, now time.Time) (pki.Token, time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *cluster) keepToken(group string, now time.Time) (pki.Token, time.Time, 
 	}
 	token, err := pki.NewToken()
 	if err != nil {
-		return token, now, err //nolint:wrapcheck // says what it is about
+		return token, now, err //nolint:wrapcheck // has enough context
 	}
 	until := now.Add(tokenLife)
 	err = c.api.Put(&corev1.Secret{
@@ -87,13 +87,13 @@ func (c *cluster) keepToken(group string, now time.Time) (pki.Token, time.Time, 
 		},
 	})
 	if err != nil {
-		return token, now, err //nolint:wrapcheck // says what it is about
+		return token, now, err //nolint:wrapcheck // has enough context
 	}
 	c.token, c.tokenUntil = token, until
 	return token, until.Add(-tokenLife / 2), nil
 }
 
-// readToken reads the token that a worker joins with.
+// readToken reads the token with which a worker joins.
 func readToken(ctx context.Context, config aws.Config, store *s3.Client, bucket string, b *bundle.Bundle) (string, error) {
 	if b.TokenKey != "" {
 		token, err := fetch(ctx, store, bucket, b.TokenKey)

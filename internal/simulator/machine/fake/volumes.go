@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// know notes that a volume holds what the cluster knows.
-func (c *cluster) know(volumeID string) {
+// addVolume records that a volume holds the data of the cluster.
+func (c *cluster) addVolume(volumeID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.volumes[volumeID] = true
 }
 
-// copied notes that a volume or snapshot was made of another, if the cluster knows that, and says whether it does.
+// copied records a copy of one of the cluster's volumes or snapshots. It reports whether it is one
+// of them.
 func (c *cluster) copied(fromID, toID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +28,7 @@ func (c *cluster) copied(fromID, toID string) bool {
 	return true
 }
 
-// forget drops a volume or snapshot, and says whether volumes and snapshots are left.
+// forget forgets a volume or snapshot, and reports whether volumes and snapshots are left.
 func (c *cluster) forget(id string) (known, volumes, snapshots bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +40,8 @@ func (c *cluster) forget(id string) (known, volumes, snapshots bool) {
 
 func isSnapshot(id string) bool { return strings.HasPrefix(id, "snap-") }
 
-// DeleteVolume forgets what a cluster knows once its last etcd volume and the last snapshot of one are gone.
+// DeleteVolume deletes the data of a cluster when its last etcd volume and the last snapshot are
+// deleted.
 func (h *Host) DeleteVolume(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,37 +51,38 @@ func (h *Host) DeleteVolume(id string) {
 		case !known || volumes:
 			continue
 		case snapshots:
-			h.asleep[c] = bucket
+			h.dormant[c] = bucket
 		default:
 			c.close()
 		}
 		delete(h.clusters, bucket)
 	}
-	for c := range h.asleep {
+	for c := range h.dormant {
 		if _, _, snapshots := c.forget(id); !snapshots {
-			delete(h.asleep, c)
+			delete(h.dormant, c)
 			c.close()
 		}
 	}
 }
 
-// CopyVolume takes snapshots of volumes, and makes volumes of snapshots. Played members share what they know, and a volume has none
-// of it for itself: one that is made of a snapshot holds what the cluster knew last, and not what it knew then. It errs when
-// the bucket has another cluster by now.
+// CopyVolume creates snapshots of volumes, and volumes from snapshots. Fake members share their
+// data and volumes hold none, so a volume from a snapshot holds the cluster's latest data rather
+// than the data at the time of the snapshot. It returns an error if the bucket has another cluster
+// now.
 func (h *Host) CopyVolume(fromID, toID string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.clusters {
 		c.copied(fromID, toID)
 	}
-	for c, bucket := range h.asleep {
+	for c, bucket := range h.dormant {
 		if !c.copied(fromID, toID) || isSnapshot(toID) {
 			continue
 		}
 		if h.clusters[bucket] != nil {
-			return fmt.Errorf("what %s holds is of a cluster that was in the bucket %s before, and another is there now", fromID, bucket)
+			return fmt.Errorf("%s holds the data of a former cluster of the bucket %s, which has another cluster now", fromID, bucket)
 		}
-		delete(h.asleep, c)
+		delete(h.dormant, c)
 		h.clusters[bucket] = c
 	}
 	return nil

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children are the processes that process 1 started. It also inherits those
-// whose parents are gone, so it alone waits, for all of them.
+// children are the processes that process 1 started. Process 1 also inherits orphaned processes, so
+// it waits for all of them in one place.
 type children struct {
-	mu      sync.Mutex // held while a process starts: it may end before it is known
+	mu      sync.Mutex // held while a process starts, because it may end before it is recorded
 	waiting map[int]chan unix.WaitStatus
 }
 
 func newChildren() *children { return &children{waiting: map[int]chan unix.WaitStatus{}} }
 
-// program is what to run.
+// program describes a program to run.
 type program struct {
 	path string
 	args []string
-	env  []string // beside Environment
+	env  []string // in addition to Environment
 	dir  string
 	out  *os.File
 }
 
-// start starts a process, whose end the channel tells.
+// start starts a process. The channel receives its exit status.
 func (c *children) start(p program) (pid int, ended <-chan unix.WaitStatus, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *children) run(p program) (unix.WaitStatus, error) {
 	return <-ended, nil
 }
 
-// reap waits for all processes, for ever.
+// reap waits for processes. It never returns.
 func (c *children) reap() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD)
@@ -93,7 +93,7 @@ func (c *children) collect() {
 	}
 }
 
-// describe says how a process ended.
+// describe describes how a process ended.
 func describe(status unix.WaitStatus) string {
 	switch {
 	case status.Signaled():

@@ -1,47 +1,48 @@
 package guest
 
-// InitName is the name by which the binary is process 1.
+// InitName is the name under which the binary is process 1.
 const InitName = "machine-init"
 
 // Paths inside a machine.
 const (
-	// VolumesPath has the volumes.
+	// VolumesPath contains the volumes.
 	VolumesPath = "/run/machine/volumes"
-	// DisksPath is where udev shows disks by their ids.
+	// DisksPath contains udev's links to disks by ID.
 	DisksPath = "/dev/disk/by-id"
-	// DiskPrefix begins the id of a volume of EC2's, which follows without its hyphen.
+	// DiskPrefix is the prefix of the disk ID of an EBS volume; the volume's ID without its hyphen
+	// follows.
 	DiskPrefix = "nvme-Amazon_Elastic_Block_Store_"
-	// ImagePath has the binaries that the machine image is made of.
+	// ImagePath contains the binaries of the machine image.
 	ImagePath = "/usr/local/libexec/machine"
 	// KubePath is the binary of the kube module: the static pods' programs.
 	KubePath = ImagePath + "/kube"
-	// controlSocket is where process 1 listens to systemctl.
+	// controlSocket is the socket through which systemctl reaches process 1.
 	controlSocket = "/run/machine/init.sock"
-	// DeviceFile, in a volume's folder, is what is shown as its device: empty at
-	// first, as a new disk reads as zeros, and then the name of the file system,
-	// which is in the folder dataDir.
+	// DeviceFile, in a volume's directory, represents its device. It is empty at first, as a new
+	// disk reads as zeros, and then contains the name of the file system, whose files are in the
+	// directory dataDir.
 	DeviceFile = "device"
 	dataDir    = "data"
 )
 
-// Config says to process 1 what the machine is. Paths are the host's.
+// Config configures process 1 of a machine. Paths are the host's.
 type Config struct {
 	// InstanceID, Hostname and Address are the machine's.
 	InstanceID, Hostname, Address string
 	// Resolver is the address of the VPC's resolver.
 	Resolver string
-	// CACertificate is trusted, as PEM, beside the host's.
+	// CACertificate, as PEM, is trusted in addition to the host's CAs.
 	CACertificate []byte
-	// UserData is run as cloud-init would.
+	// UserData is run as cloud-init would run it.
 	UserData []byte
 	// Machine and Kube are the binaries of the machine image.
 	Machine, Kube string
-	// Root is an empty folder for the root to be mounted on, Log becomes
-	// /var/log, Disks /dev/disk/by-id, and Volumes has the volumes.
+	// Root is an empty directory on which the root is mounted. Log becomes /var/log, Disks becomes
+	// /dev/disk/by-id, and Volumes contains the volumes.
 	Root, Log, Disks, Volumes string
 }
 
-// Environment is what process 1, and all that it starts, find.
+// Environment returns the environment of process 1 and all programs that it starts.
 func Environment() []string {
 	return []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

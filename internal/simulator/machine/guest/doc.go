@@ -1,16 +1,16 @@
-// Package guest is what runs inside a machine of package process: process 1,
-// which makes the machine's file system, plays systemd and runs the user data,
-// and the stand-ins for programs that would want real hardware.
+// Package guest runs inside a machine of package process: it contains process 1, which creates the
+// machine's file system, simulates systemd and runs the user data, and stubs of programs that need
+// real hardware.
 //
-// All are one binary, cmd/machine, which goes by the name it is called by:
+// All are one binary, cmd/machine, which selects the program by the name under which it is called:
 //
 //	machine-init      process 1; reads a [Config] from standard input
 //	systemctl         asks process 1 to start, stop and show units
-//	modprobe, sysctl, udevadm, swapoff, journalctl   say that they do nothing
-//	blkid, mkfs.ext4, mount                          treat a volume, which is a folder, as a disk
+//	modprobe, sysctl, udevadm, swapoff, journalctl   report that they do nothing
+//	blkid, mkfs.ext4, mount                          treat a volume, which is a directory, as a disk
 //
-// Units are read from /etc/systemd/system with their drop-ins, as systemd does:
-// ExecStart, Environment, EnvironmentFile, WorkingDirectory, Type=oneshot, Restart
-// and RestartSec count, all else is passed over. A unit whose program is not in
-// the machine image, as containerd is, counts as active and does nothing.
+// Units are read from /etc/systemd/system with their drop-ins, as systemd does. ExecStart,
+// Environment, EnvironmentFile, WorkingDirectory, Type=oneshot, Restart and RestartSec are
+// supported; all other settings are ignored. A unit whose program is not in the machine image, such
+// as containerd, counts as active and does nothing.
 package guest

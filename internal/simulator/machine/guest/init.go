@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userDataPath is where cloud-init has it.
+// userDataPath is cloud-init's path of the user data.
 const userDataPath = "/var/lib/cloud/instance/scripts/part-001"
 
-// Init is process 1 of a machine. It reads its Config from in, returns only when
-// it cannot make the machine, and then with the reason.
+// Init is process 1 of a machine. It reads its Config from in. It returns only if it cannot create
+// the machine, with the reason.
 func Init(in io.Reader) error {
 	log.SetFlags(log.Ltime | log.Lmicroseconds)
 	log.SetPrefix("init: ")
@@ -41,11 +41,11 @@ func Init(in io.Reader) error {
 	}
 	log.Printf("%s is %s, %s", c.InstanceID, c.Hostname, c.Address)
 	go runUserData(children, c.UserData)
-	children.reap() // for ever
+	children.reap() // never returns
 	return nil
 }
 
-// runUserData does what cloud-init does with a script:
+// runUserData runs a script as cloud-init does:
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html
 func runUserData(children *children, script []byte) {
 	if len(script) < 2 || string(script[:2]) != "#!" {

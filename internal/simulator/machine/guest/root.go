@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeRoot gives the calling process, which has a mount namespace of its own, the
-// machine's root.
+// makeRoot creates the machine's root for the calling process, which has its own mount namespace.
 func makeRoot(c Config) error {
-	// Nothing that is mounted from here on reaches the host.
+	// Later mounts do not reach the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("leave the host's mounts: %w", err)
 	}
@@ -36,12 +35,12 @@ func makeRoot(c Config) error {
 	return r.enter()
 }
 
-// root is where the machine's root is being made.
+// root is the directory in which the machine's root is created.
 type root string
 
 func (r root) path(name string) string { return filepath.Join(string(r), name) }
 
-// folders makes those that are the machine's own.
+// folders creates the machine's own directories.
 func (r root) folders(Config) error {
 	for name, mode := range map[string]os.FileMode{
 		"etc": 0o755, "root": 0o700, "home": 0o755, "opt": 0o755, "srv": 0o755, "mnt": 0o755, "tmp": 0o777 | os.ModeSticky,
@@ -59,7 +58,7 @@ func (r root) folders(Config) error {
 	return os.Symlink("/run", r.path("var/run"))
 }
 
-// programs shows the host's, read-only. /usr/local is the machine's own.
+// programs mounts the host's programs read-only. /usr/local is the machine's own.
 func (r root) programs(Config) error {
 	for _, name := range []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"} {
 		info, err := os.Lstat("/" + name)
@@ -67,7 +66,7 @@ func (r root) programs(Config) error {
 		case errors.Is(err, os.ErrNotExist):
 			continue
 		case err != nil:
-			return fmt.Errorf("look at /%s: %w", name, err)
+			return fmt.Errorf("inspect /%s: %w", name, err)
 		case info.Mode()&os.ModeSymlink != 0:
 			err = copyLink("/"+name, r.path(name))
 		case info.IsDir():
@@ -124,10 +123,10 @@ func (r root) showReadOnly(source, name string) error {
 }
 
 func readOnly(path string) error {
-	// A mount's other flags may not be taken away in some sandboxes; keep them.
+	// Some sandboxes forbid removing a mount's other flags, so keep them.
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return fmt.Errorf("look at the mount %s: %w", path, err)
+		return fmt.Errorf("inspect the mount %s: %w", path, err)
 	}
 	keep := uintptr(fs.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC) //nolint:gosec // flags
 	if err := unix.Mount("", path, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|keep, ""); err != nil {
@@ -136,7 +135,7 @@ func readOnly(path string) error {
 	return nil
 }
 
-// image puts the machine image's binaries where a release has them.
+// image installs the machine image's binaries at the paths of a release.
 func (r root) image(c Config) error {
 	for source, name := range map[string]string{c.Machine: "machine", c.Kube: "kube"} {
 		if err := r.showReadOnly(source, filepath.Join(ImagePath, name)); err != nil {
@@ -144,7 +143,7 @@ func (r root) image(c Config) error {
 		}
 	}
 	links := map[string]string{"bin/kubeadm": "kube", "bin/kubelet": "machine"}
-	for name := range standIns {
+	for name := range stubs {
 		links["sbin/"+name] = "machine"
 	}
 	for name, target := range links {
@@ -155,8 +154,8 @@ func (r root) image(c Config) error {
 	return nil
 }
 
-// bundles are where systems have the CAs that they trust; the first is that of
-// Debian and Ubuntu.
+// bundles are the paths at which systems store their trusted CAs; the first is that of Debian and
+// Ubuntu.
 var bundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem",
 }
@@ -205,7 +204,7 @@ func (r root) settings(c Config) error {
 	return nil
 }
 
-// trusted is the host's CAs and the simulator's.
+// trusted returns the host's CAs and the simulator's.
 func trusted(ca []byte) []byte {
 	for _, path := range bundles {
 		if data, err := os.ReadFile(path); err == nil { //nolint:gosec // one of the above
@@ -215,7 +214,7 @@ func trusted(ca []byte) []byte {
 	return ca
 }
 
-// devices shows those that programs without hardware need.
+// devices creates the devices that programs without hardware need.
 func (r root) devices(c Config) error {
 	if err := unix.Mount("tmpfs", r.path("dev"), "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return fmt.Errorf("make /dev: %w", err)
@@ -243,8 +242,8 @@ func (r root) devices(c Config) error {
 	return r.show(c.Disks, DisksPath)
 }
 
-// kernel shows /proc and /sys. What of them is the whole host's is read-only;
-// net.* is the machine's own.
+// kernel mounts /proc and /sys. Settings of the whole host are read-only; net.* belongs to the
+// machine.
 func (r root) kernel(Config) error {
 	if err := unix.Mount("proc", r.path("proc"), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("make /proc: %w", err)
@@ -255,7 +254,7 @@ func (r root) kernel(Config) error {
 	for _, name := range []string{"proc/sys", "proc/sysrq-trigger"} {
 		path := r.path(name)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			continue // A kernel without it.
+			continue // this kernel does not have it
 		}
 		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("show /%s: %w", name, err)
@@ -270,7 +269,7 @@ func (r root) kernel(Config) error {
 	return nil
 }
 
-// shown shows the folders that outlive the machine.
+// shown mounts the directories that outlive the machine.
 func (r root) shown(c Config) error {
 	if err := r.show(c.Volumes, VolumesPath); err != nil {
 		return err

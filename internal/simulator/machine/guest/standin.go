@@ -16,31 +16,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// standIns are the programs that the machine image has its own of, by name. They
-// return their exit code.
-var standIns = map[string]func(args []string, out, errOut io.Writer) int{
+// stubs are the machine image's stubs of programs, by name. They return their exit code.
+var stubs = map[string]func(args []string, out, errOut io.Writer) int{
 	"systemctl": systemctl, "journalctl": nothing, "modprobe": nothing, "sysctl": nothing,
 	"udevadm": nothing, "swapoff": nothing, "blkid": blkid, "mkfs.ext4": mkfs, "mount": mount,
 }
 
-// StandIn runs the program that the binary is called by. It says whether there is
-// one of that name.
-func StandIn(name string, args []string, out, errOut io.Writer) (code int, ok bool) {
-	run, ok := standIns[name]
+// RunStub runs the stub of a program. It reports whether there is a stub with that name.
+func RunStub(name string, args []string, out, errOut io.Writer) (code int, ok bool) {
+	run, ok := stubs[name]
 	if !ok {
 		return 0, false
 	}
 	return run(args, out, errOut), true
 }
 
-// nothing is for programs that would change the host's kernel or ask what is not
-// there.
+// nothing replaces programs that would change the host's kernel or query services that do not
+// exist.
 func nothing(args []string, _, errOut io.Writer) int {
-	_, _ = fmt.Fprintf(errOut, "played: nothing was done with %s\n", strings.Join(args, " "))
+	_, _ = fmt.Fprintf(errOut, "simulated: nothing was done with %s\n", strings.Join(args, " "))
 	return 0
 }
 
-// systemctl asks process 1.
+// systemctl sends its arguments to process 1.
 func systemctl(args []string, out, errOut io.Writer) int {
 	quiet := slices.Contains(args, "--quiet") || slices.Contains(args, "-q")
 	now := slices.Contains(args, "--now")
@@ -71,7 +69,7 @@ func systemctl(args []string, out, errOut io.Writer) int {
 }
 
 func ask(o order) (said answer, err error) {
-	conn, err := net.Dial("unix", controlSocket) //nolint:noctx // a program that ends
+	conn, err := net.Dial("unix", controlSocket) //nolint:noctx // the program exits
 	if err != nil {
 		return said, fmt.Errorf("reach process 1: %w", err)
 	}
@@ -87,8 +85,7 @@ func ask(o order) (said answer, err error) {
 
 var errNoVolume = errors.New("no volume")
 
-// volumeOf returns the folder that a device stands for. It errs with errNoVolume
-// for any other path.
+// volumeOf returns the directory of a volume's device. For any other path it returns errNoVolume.
 func volumeOf(device string) (string, error) {
 	path, err := filepath.EvalSymlinks(device)
 	if err != nil {
@@ -101,7 +98,7 @@ func volumeOf(device string) (string, error) {
 	return volume, nil
 }
 
-// fileSystem is the one that mkfs.ext4 makes.
+// fileSystem is the file system that mkfs.ext4 creates.
 const fileSystem = "ext4"
 
 func formatted(volume string) bool {
@@ -116,7 +113,7 @@ func last(args []string) string {
 	return args[len(args)-1]
 }
 
-// blkid ends with 2 for a disk with nothing on it, as the true one does:
+// blkid exits with 2 for an empty disk, like the real blkid:
 // https://man7.org/linux/man-pages/man8/blkid.8.html
 func blkid(args []string, out, errOut io.Writer) int {
 	volume, err := volumeOf(last(args))
@@ -135,7 +132,7 @@ func blkid(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// mkfs makes the volume's folder, with lost+found as ext4 has it.
+// mkfs creates the volume's directory, with lost+found as in ext4.
 func mkfs(args []string, _, errOut io.Writer) int {
 	volume, err := volumeOf(last(args))
 	if err == nil {
@@ -153,7 +150,7 @@ func mkfs(args []string, _, errOut io.Writer) int {
 	return 0
 }
 
-// mount mounts a volume; anything else is left to the true one.
+// mount mounts a volume; it runs the real mount for anything else.
 func mount(args []string, _, errOut io.Writer) int {
 	if len(args) < 2 {
 		return trueMount(args, errOut)

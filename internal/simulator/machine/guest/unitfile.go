@@ -13,7 +13,7 @@ import (
 // unitFolders are searched in this order.
 var unitFolders = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system"}
 
-// unit is what counts of a service's unit file:
+// unit holds the supported settings of a service's unit file:
 // https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html
 type unit struct {
 	name             string
@@ -26,8 +26,8 @@ type unit struct {
 	restartAfter     time.Duration
 }
 
-// readUnit reads a unit and its drop-ins from the first of the folders that has
-// it. It errs with os.ErrNotExist when none has.
+// readUnit reads a unit and its drop-ins from the first directory that contains it. It returns
+// os.ErrNotExist if none does.
 func readUnit(name string, folders []string) (*unit, error) {
 	u := &unit{name: name, restartAfter: 100 * time.Millisecond}
 	var found bool
@@ -59,7 +59,7 @@ func readUnit(name string, folders []string) (*unit, error) {
 	return u, nil
 }
 
-// read takes over a unit file's settings.
+// read parses a unit file's settings.
 func (u *unit) read(text string) {
 	section := ""
 	for line := range strings.Lines(joinLines(text)) {
@@ -75,7 +75,7 @@ func (u *unit) read(text string) {
 	}
 }
 
-// joinLines undoes line continuations and drops comments, also between them.
+// joinLines joins continued lines and removes comments, also between them.
 func joinLines(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -95,7 +95,7 @@ func joinLines(text string) string {
 func (u *unit) set(key, value string) {
 	switch key {
 	case "ExecStart":
-		u.start = nil // An empty one takes back those before.
+		u.start = nil // An empty value clears the previous ones.
 		if value != "" {
 			u.start = words(strings.TrimLeft(value, "-@:+!"))
 		}
@@ -114,7 +114,7 @@ func (u *unit) set(key, value string) {
 	}
 }
 
-// span reads a time span, of which plain numbers are seconds.
+// span parses a time span; plain numbers are seconds.
 func span(value string) time.Duration {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		return time.Duration(seconds * float64(time.Second))
@@ -126,7 +126,7 @@ func span(value string) time.Duration {
 	return parsed
 }
 
-// words splits a line at blanks outside of quotes, and undoes escapes:
+// words splits a line at unquoted blanks, and decodes escapes:
 // https://www.freedesktop.org/software/systemd/man/latest/systemd.syntax.html#Quoting
 func words(line string) []string {
 	var (
@@ -163,7 +163,7 @@ func words(line string) []string {
 	return all
 }
 
-// escaped is what a letter after a backslash stands for.
+// escaped returns the meaning of a letter after a backslash.
 func escaped(r rune) rune {
 	switch r {
 	case 'n':
@@ -175,7 +175,7 @@ func escaped(r rune) rune {
 	}
 }
 
-// command is the unit's program with variables filled in, and its environment.
+// command returns the unit's command with variables expanded, and its environment.
 func (u *unit) command() (args, environment []string, err error) {
 	environment = slices.Clone(u.environment)
 	for _, path := range u.environmentFiles {
@@ -203,8 +203,8 @@ func (u *unit) command() (args, environment []string, err error) {
 	return args, environment, nil
 }
 
-// fill replaces variables: $NAME as a word of its own becomes any number of
-// words, ${NAME} stays within its word, $$ and %% are a dollar and a percent sign.
+// fill expands variables: $NAME as a word of its own expands to any number of words, ${NAME} stays
+// within its word, $$ and %% are a dollar and a percent sign.
 func fill(word string, environment []string) []string {
 	lookup := func(name string) string {
 		if name == "$" {

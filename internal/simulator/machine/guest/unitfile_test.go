@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestUnitsAreReadAsSystemdDoes(t *testing.T) {
+func TestUnitFilesAreParsedLikeSystemd(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(folder, name)
@@ -45,7 +45,7 @@ func TestUnitsAreReadAsSystemdDoes(t *testing.T) {
 	}
 }
 
-func TestUnitsThatCannotRunSayWhy(t *testing.T) {
+func TestInvalidUnitsReturnErrors(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := readUnit("none.service", []string{folder}); !os.IsNotExist(err) && err == nil {
 		t.Errorf("a unit that is not there: %v", err)

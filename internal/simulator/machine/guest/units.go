@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// stopWithin is how long a unit may take to end by itself.
+// stopWithin is how long a unit may take to stop after SIGTERM.
 const stopWithin = 10 * time.Second
 
 // units are the services of a machine.
@@ -31,19 +31,19 @@ type units struct {
 	known map[string]*service
 }
 
-// service is a unit that was started.
+// service is a started unit.
 type service struct {
-	stop   chan struct{} // closed to have it end
-	ended  chan struct{} // closed when it has
-	active bool
-	played bool // its program is not in the image
+	stop      chan struct{} // closed to request its end
+	ended     chan struct{} // closed when it has ended
+	active    bool
+	noProcess bool // there is no process to stop
 }
 
 func newUnits(c *children) *units {
 	return &units{children: c, clock: clock.RealClock{}, known: map[string]*service{}}
 }
 
-// order is what systemctl asks process 1, and answer what it says.
+// order is a request of systemctl to process 1; answer is the response.
 type order struct {
 	Verb  string
 	Units []string
@@ -54,12 +54,12 @@ type answer struct {
 	Code int
 }
 
-// listen answers systemctl from now on.
+// listen starts to serve systemctl.
 func (u *units) listen(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as in any root
 		return fmt.Errorf("listen to systemctl: %w", err)
 	}
-	listener, err := net.Listen("unix", path) //nolint:noctx // for ever
+	listener, err := net.Listen("unix", path) //nolint:noctx // the listener stays open
 	if err != nil {
 		return fmt.Errorf("listen to systemctl: %w", err)
 	}
@@ -85,7 +85,7 @@ func (u *units) converse(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(u.obey(o))
 }
 
-// obey carries out an order for each of its units. Exit codes are systemctl's.
+// obey executes an order for each of its units. Exit codes are systemctl's.
 func (u *units) obey(o order) answer {
 	var said []string
 	code := 0
@@ -108,7 +108,7 @@ func (u *units) obey(o order) answer {
 	return answer{Text: strings.Join(said, "\n"), Code: code}
 }
 
-// exitError has systemctl end with a code of its own.
+// exitError makes systemctl exit with a code.
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
@@ -129,7 +129,7 @@ func (u *units) do(verb, name string) (string, error) {
 		}
 		return "inactive", &exitError{code: 3}
 	default:
-		return "", fmt.Errorf("systemctl %s is not played here", verb)
+		return "", fmt.Errorf("systemctl %s is not supported", verb)
 	}
 }
 
@@ -149,8 +149,8 @@ func (u *units) start(name string) error {
 	}
 	described, err := readUnit(name, unitFolders)
 	if errors.Is(err, os.ErrNotExist) && name == "containerd.service" {
-		// The archive that brings the unit is not in the image either.
-		u.known[name] = &service{active: true, played: true}
+		// The archive that contains the unit is not in the image either.
+		u.known[name] = &service{active: true, noProcess: true}
 		return nil
 	}
 	if err != nil {
@@ -162,8 +162,8 @@ func (u *units) start(name string) error {
 	}
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		log.Printf("%s is played: %s is not in this machine image", name, args[0])
-		u.known[name] = &service{active: true, played: true}
+		log.Printf("%s does nothing: %s is not in this machine image", name, args[0])
+		u.known[name] = &service{active: true, noProcess: true}
 		return nil
 	}
 	out, err := os.OpenFile("/var/log/"+name+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // a unit's name
@@ -180,7 +180,7 @@ func (u *units) start(name string) error {
 	return nil
 }
 
-// once runs a unit that is done when its program is.
+// once runs a unit to completion.
 func (u *units) once(name string, p program) error {
 	defer func() { _ = p.out.Close() }()
 	status, err := u.children.run(p)
@@ -190,11 +190,11 @@ func (u *units) once(name string, p program) error {
 	if status.ExitStatus() != 0 {
 		return fmt.Errorf("unit %s ended %s; see /var/log/%s.log", name, describe(status), name)
 	}
-	u.known[name] = &service{active: true, played: true}
+	u.known[name] = &service{active: true, noProcess: true}
 	return nil
 }
 
-// keep runs a unit until it is stopped, again and again if it wants that.
+// keep runs a unit until it is stopped, and restarts it if its settings say so.
 func (u *units) keep(described *unit, s *service, p program) {
 	defer close(s.ended)
 	defer func() { _ = p.out.Close() }()
@@ -221,7 +221,7 @@ func (u *units) keep(described *unit, s *service, p program) {
 	}
 }
 
-// attend runs a unit's program once. It says whether it was stopped.
+// attend runs a unit's program once. It reports whether the unit was stopped.
 func (u *units) attend(s *service, p program) (status unix.WaitStatus, stopped bool) {
 	pid, ended, err := u.children.start(p)
 	if err != nil {
@@ -243,13 +243,13 @@ func (u *units) attend(s *service, p program) (status unix.WaitStatus, stopped b
 	return 0, true
 }
 
-// stop ends a unit and returns when it has ended.
+// stop stops a unit and returns when it has ended.
 func (u *units) stop(name string) {
 	u.mu.Lock()
 	s, ok := u.known[name]
 	delete(u.known, name)
 	u.mu.Unlock()
-	if !ok || s.played {
+	if !ok || s.noProcess {
 		return
 	}
 	close(s.stop)

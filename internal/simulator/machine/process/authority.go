@@ -19,11 +19,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// certificatesKept bounds the memory for names that a machine makes up.
+// certificatesKept limits the cache, because machines may ask for arbitrary names.
 const certificatesKept = 1000
 
-// authority is the CA that machines trust for AWS's endpoints. Its key exists
-// in memory only.
+// authority is the CA that machines trust for AWS's endpoints. Its key exists only in memory.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -37,11 +36,11 @@ type authority struct {
 func newAuthority() (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of AWS's CA: %w", err)
+		return nil, fmt.Errorf("generate the key of AWS's CA: %w", err)
 	}
 	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of AWS's endpoints: %w", err)
+		return nil, fmt.Errorf("generate the key of AWS's endpoints: %w", err)
 	}
 	template := validity(&x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "AWS simulator"},
@@ -49,11 +48,11 @@ func newAuthority() (*authority, error) {
 	})
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make AWS's CA: %w", err)
+		return nil, fmt.Errorf("create AWS's CA: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("read AWS's CA: %w", err)
+		return nil, fmt.Errorf("parse AWS's CA: %w", err)
 	}
 	return &authority{
 		cert: cert, key: key, leaf: leaf, issued: map[string]*tls.Certificate{},
@@ -61,15 +60,15 @@ func newAuthority() (*authority, error) {
 	}, nil
 }
 
-// validity is from an hour ago on: by the real clock, whatever the simulator's
-// says, because curl and everything else in a machine has no other.
+// validity sets a validity that starts an hour ago by the real clock, not the simulator's, because
+// curl and all other programs in a machine use the real clock.
 func validity(template *x509.Certificate) *x509.Certificate {
 	now := clock.RealClock{}.Now()
 	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(1, 0, 0)
 	return template
 }
 
-// certificate issues one for the name that the client asks for.
+// certificate issues a certificate for the name that the client asks for.
 func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,7 +78,7 @@ func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
-		return nil, fmt.Errorf("number a certificate: %w", err)
+		return nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	template := validity(&x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "AWS simulator endpoint"},

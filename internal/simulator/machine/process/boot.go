@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
 )
 
-// guestMachine is a machine that runs, or ran.
+// guestMachine is a machine that runs or has ended.
 type guestMachine struct {
 	spec      machine.Spec
 	ns        *namespace
@@ -28,7 +28,7 @@ type guestMachine struct {
 	balancers map[netip.AddrPort]net.Listener // guarded by Host.mu
 
 	cmd  *exec.Cmd
-	done chan struct{} // closed when all its processes are gone
+	done chan struct{} // closed when all its processes have ended
 }
 
 // Boot starts a machine.
@@ -42,7 +42,7 @@ func (h *Host) Boot(spec machine.Spec) error {
 		return ErrClosed
 	}
 	if _, runs := h.machines[spec.InstanceID]; runs {
-		return fmt.Errorf("%s runs already", spec.InstanceID)
+		return fmt.Errorf("%s is already running", spec.InstanceID)
 	}
 	m := &guestMachine{spec: spec, balancers: map[netip.AddrPort]net.Listener{}, done: make(chan struct{})}
 	if err := h.boot(m); err != nil {
@@ -61,7 +61,7 @@ func bootable(spec machine.Spec) error {
 		return fmt.Errorf("%s is %s, and only %s boots on this host", spec.InstanceID, spec.Architecture, architecture())
 	}
 	if spec.InstanceID == "" || filepath.Base(spec.InstanceID) != spec.InstanceID {
-		return fmt.Errorf("%q is no instance's name", spec.InstanceID)
+		return fmt.Errorf("%q is not an instance ID", spec.InstanceID)
 	}
 	if !spec.PrivateIP.Is4() || !spec.VPCRange.Contains(spec.PrivateIP) {
 		return fmt.Errorf("%s: the address %s is not in its VPC, %s", spec.InstanceID, spec.PrivateIP, spec.VPCRange)
@@ -85,7 +85,7 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	}
 	console, err := os.OpenFile(h.consolePath(m.spec.InstanceID), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return fmt.Errorf("make the console of %s: %w", m.spec.InstanceID, err)
+		return fmt.Errorf("create the console of %s: %w", m.spec.InstanceID, err)
 	}
 	m.cmd = &exec.Cmd{
 		Path: h.opts.Machine, Args: []string{guest.InitName}, Env: guest.Environment(), Dir: "/",
@@ -100,10 +100,9 @@ func (h *Host) boot(m *guestMachine) (err error) {
 	return nil
 }
 
-// run starts process 1 and waits for it, on one thread that is in the machine's
-// network and lives as long as the machine does: Linux signals a child when the
-// thread that made it ends (https://go.dev/issue/27505). The thread ends with
-// this goroutine, being locked.
+// run starts process 1 and waits for it, on one thread that is in the machine's network and lives
+// as long as the machine: Linux signals a child when the thread that created it ends
+// (https://go.dev/issue/27505). The thread is locked, so it ends with this goroutine.
 func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(m.done)
@@ -116,13 +115,13 @@ func (h *Host) run(m *guestMachine, console *os.File, started chan<- error) {
 	if err != nil {
 		return
 	}
-	// When process 1 is gone, so are all others.
+	// When process 1 ends, the kernel ends all others.
 	err = m.cmd.Wait()
 	h.opts.Log.V(1).Info("a machine ended", "instance", m.spec.InstanceID, "how", fmt.Sprint(err))
 }
 
-// configure says to process 1 what the machine is, and makes the folders that
-// it is to show.
+// configure returns the configuration for process 1, and creates the directories that the machine
+// mounts.
 func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 	own := filepath.Join(h.opts.Dir, machinesDir, spec.InstanceID)
 	config := guest.Config{
@@ -133,19 +132,18 @@ func (h *Host) configure(spec machine.Spec) ([]byte, error) {
 		Volumes: filepath.Join(h.opts.Dir, volumesDir),
 	}
 	for _, dir := range []string{config.Root, config.Log, config.Disks} {
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as /var/log is in any machine; the folder above is closed
-			return nil, fmt.Errorf("make the folders of %s: %w", spec.InstanceID, err)
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // like any /var/log; its parent is private
+			return nil, fmt.Errorf("create the directories of %s: %w", spec.InstanceID, err)
 		}
 	}
 	data, err := json.Marshal(config)
 	if err != nil {
-		return nil, fmt.Errorf("describe %s: %w", spec.InstanceID, err)
+		return nil, fmt.Errorf("encode the configuration of %s: %w", spec.InstanceID, err)
 	}
 	return data, nil
 }
 
-// Terminate ends a machine, as if its power were cut, and returns when it is
-// gone.
+// Terminate ends a machine, as if its power were cut, and returns when it has ended.
 func (h *Host) Terminate(instanceID string) {
 	h.mu.Lock()
 	m, ok := h.machines[instanceID]
@@ -168,7 +166,7 @@ func (h *Host) Terminate(instanceID string) {
 	}
 }
 
-// release gives back what a machine had of the host. Its processes are gone.
+// release frees a machine's resources on the host. Its processes have ended.
 func (m *guestMachine) release() {
 	m.sockets.close()
 	if m.unplug != nil {
@@ -179,8 +177,8 @@ func (m *guestMachine) release() {
 	}
 }
 
-// Console returns what a machine's console has shown so far, also of one that is
-// gone. It errs when there was none of that name.
+// Console returns the console output of a machine so far, also after it has ended. It returns an
+// error if there was no such machine.
 func (h *Host) Console(instanceID string) ([]byte, error) {
 	data, err := os.ReadFile(h.consolePath(instanceID))
 	if err != nil {
@@ -193,7 +191,7 @@ func (h *Host) consolePath(instanceID string) string {
 	return filepath.Join(h.opts.Dir, consolesDir, filepath.Base(instanceID)+".log")
 }
 
-// Running says whether a machine has not ended, by itself or otherwise.
+// Running reports whether a machine exists and has not ended.
 func (h *Host) Running(instanceID string) bool {
 	m, err := h.find(instanceID)
 	if err != nil {

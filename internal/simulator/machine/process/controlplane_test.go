@@ -15,8 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// slot is what nodeup does, in brief: one control plane whose etcd is on a
-// volume. The CAs come back with the volume.
+// slot does in short what nodeup does: it runs one control plane whose etcd is on a volume. The
+// volume also keeps the CAs.
 const slot = `
 set -e
 export KUBECONFIG=/etc/kubernetes/super-admin.conf
@@ -118,8 +118,7 @@ func TestControlPlaneBootsAndItsDataSurvives(t *testing.T) {
 
 const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
-// awaitSlot returns the console when the script is through; a failed one shows
-// the logs.
+// awaitSlot returns the console when the script has ended; if the script fails, it shows the logs.
 func awaitSlot(t *testing.T, host *process.Host, id string) string {
 	t.Helper()
 	t.Cleanup(func() {
@@ -140,7 +139,7 @@ func awaitSlot(t *testing.T, host *process.Host, id string) string {
 	return console
 }
 
-// balance is a load balancer: it forwards to the first machine that answers.
+// balance is a load balancer: it forwards to the first machine that accepts.
 func balance(t *testing.T, host *process.Host, address string, targets ...string) {
 	t.Helper()
 	stop := host.Serve(mustAddrPort(address), func(c net.Conn) {
@@ -157,7 +156,7 @@ func balance(t *testing.T, host *process.Host, address string, targets ...string
 	t.Cleanup(stop)
 }
 
-// ready asks an API server through the machine's own door.
+// ready queries an API server through the machine's own address.
 func ready(t *testing.T, host *process.Host, id string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// Dial connects to a port of a machine, from within it.
+// Dial connects to a port of a machine, from within the machine.
 func (h *Host) Dial(ctx context.Context, instanceID string, port int) (net.Conn, error) {
 	m, err := h.find(instanceID)
 	if err != nil {

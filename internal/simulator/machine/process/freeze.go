@@ -13,25 +13,28 @@ import (
 	"time"
 )
 
-// freezeTime bounds how long the processes of a machine may take to stand still: as long as their longest system call.
+// freezeTime limits the time until the processes of a machine have stopped, which is that of their
+// longest system call.
 const freezeTime = 5 * time.Second
 
-// copyStill copies a volume's data as it is at one moment, while a machine has it: all of the machine's processes stand still
-// until the copy is made, as a machine does not notice that EBS takes a snapshot. What they have written is in the
-// copy, whether they have waited for the disk or not, and in the order in which they wrote it: files that they go on
-// writing while they are copied would be from different moments. The caller holds the lock.
+// copyStill copies the data of an attached volume at one point in time. It stops all processes of
+// the machine until the copy is complete, which the machine does not notice, like an EBS snapshot.
+// The copy contains everything that they have written, synced or not, in the order in which they
+// wrote it. Without the stop, files that change during the copy would be from different times. The
+// caller holds the lock.
 func (h *Host) copyStill(fromID, to string) error {
 	if m := h.machines[h.attached[fromID]]; m != nil {
 		thaw, err := freeze(m.cmd.Process.Pid)
 		if err != nil {
-			return fmt.Errorf("hold %s still: %w", m.spec.InstanceID, err)
+			return fmt.Errorf("stop the processes of %s: %w", m.spec.InstanceID, err)
 		}
 		defer thaw()
 	}
-	return os.CopyFS(to, os.DirFS(h.volumePath(fromID))) //nolint:wrapcheck // The caller says what it was.
+	return os.CopyFS(to, os.DirFS(h.volumePath(fromID))) //nolint:wrapcheck // the caller adds the context
 }
 
-// freeze stops all processes in the PID namespace of a process, and returns what lets them go on.
+// freeze stops all processes in the PID namespace of a process, and returns a function that
+// continues them.
 func freeze(first int) (thaw func(), err error) {
 	space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", first))
 	if err != nil {
@@ -40,7 +43,7 @@ func freeze(first int) (thaw func(), err error) {
 	var stopped []int
 	thaw = func() {
 		for _, pid := range stopped {
-			_ = syscall.Kill(pid, syscall.SIGCONT) // It may have ended.
+			_ = syscall.Kill(pid, syscall.SIGCONT) // it may have ended
 		}
 	}
 	timeout := time.NewTimer(freezeTime)
@@ -51,7 +54,7 @@ func freeze(first int) (thaw func(), err error) {
 			if still(pid) {
 				continue
 			}
-			moving++ // Also those that were just stopped: they are looked at again.
+			moving++ // includes those just stopped, which are checked again
 			if syscall.Kill(pid, syscall.SIGSTOP) == nil {
 				stopped = append(stopped, pid)
 			}
@@ -62,7 +65,7 @@ func freeze(first int) (thaw func(), err error) {
 		select {
 		case <-timeout.C:
 			thaw()
-			return nil, errors.New("its processes do not stand still")
+			return nil, errors.New("its processes do not stop")
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -86,7 +89,8 @@ func inNamespace(space string) []int {
 	return pids
 }
 
-// still says whether no thread of a process runs: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+// still reports whether all threads of a process are stopped:
+// https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func still(pid int) bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil {
@@ -95,9 +99,9 @@ func still(pid int) bool {
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread) //nolint:gosec // of /proc
 		if err != nil {
-			continue // It has ended.
+			continue // it has ended
 		}
-		// The state stands behind the name, which is in parentheses and may have some in it.
+		// The state follows the name, which is in parentheses and may contain parentheses.
 		if _, state, ok := strings.Cut(string(text[max(0, strings.LastIndexByte(string(text), ')')):]), " "); ok && !strings.ContainsAny(state[:1], "TtZX") {
 			return false
 		}

@@ -15,9 +15,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// TestSnapshotsAreOfOneMoment copies a volume while its machine writes to a first and then to a last file, again and again, with
-// much to copy between them: the copy never has in the last file what is not in the first.
-func TestSnapshotsAreOfOneMoment(t *testing.T) {
+// The test copies a volume while its machine repeatedly writes to a first and then to a last file,
+// with much data to copy between them: the last file of the copy never contains anything that is
+// not in the first.
+func TestSnapshotIsConsistent(t *testing.T) {
 	host := newHost(t)
 	const write = `
 disk=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol1

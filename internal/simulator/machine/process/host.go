@@ -35,15 +35,15 @@ type Host struct {
 
 var _ machine.Host = (*Host)(nil)
 
-// New returns a host without machines. It errs with ErrUnsupported where
-// machines cannot run, and when a binary is missing or the folder cannot be made.
+// New returns a host without machines. It returns ErrUnsupported if machines cannot run on this
+// system, and another error if a binary is missing or the directory cannot be created.
 func New(opts Options) (*Host, error) {
 	if err := Supported(); err != nil {
 		return nil, err
 	}
 	for _, binary := range []string{opts.Machine, opts.Kube} {
 		if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("machines are made of the binary %q, which is not there", binary)
+			return nil, fmt.Errorf("machines need the binary %q, which does not exist", binary)
 		}
 	}
 	var err error
@@ -77,18 +77,18 @@ func makeFolders(dir string) (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the machines' folder: %w", err)
+		return "", fmt.Errorf("create the machines' directory: %w", err)
 	}
 	for _, name := range []string{consolesDir, machinesDir, volumesDir, imageDir} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			return "", fmt.Errorf("make the machines' folder: %w", err)
+			return "", fmt.Errorf("create the machines' directory: %w", err)
 		}
 	}
 	return dir, nil
 }
 
-// keep makes a binary part of the machine image, which stays as it is when the
-// binary is built anew.
+// keep adds a binary to the machine image, so that a later build of the binary does not change the
+// image.
 func keep(binary, dir string) (string, error) {
 	path, err := filepath.Abs(binary)
 	if err != nil {
@@ -96,26 +96,25 @@ func keep(binary, dir string) (string, error) {
 	}
 	kept := filepath.Join(dir, imageDir, filepath.Base(path))
 	if err := os.Link(path, kept); err != nil && !errors.Is(err, os.ErrExist) {
-		return path, nil // On another file system: it serves where it is.
+		return path, nil // it is on another file system, so use it in place
 	}
 	return kept, nil
 }
 
-// Kubeadm and Kubelet are the files that the machine image has as
-// /usr/local/bin/kubeadm and /usr/local/bin/kubelet.
+// Kubeadm is the file that the machine image contains as /usr/local/bin/kubeadm.
 func (h *Host) Kubeadm() string { return h.opts.Kube }
 
-// Kubelet is the node agent; see Kubeadm.
+// Kubelet is the file that the machine image contains as /usr/local/bin/kubelet: the node agent.
 func (h *Host) Kubelet() string { return h.opts.Machine }
 
-// Connect tells the host what its machines reach.
+// Connect sets the services that machines reach.
 func (h *Host) Connect(services machine.Services) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.services = services
 }
 
-// serveAWS answers API calls from within machines.
+// serveAWS serves API calls from machines.
 func (h *Host) serveAWS(w http.ResponseWriter, req *http.Request) {
 	h.mu.Lock()
 	aws := h.services.AWS
@@ -127,13 +126,13 @@ func (h *Host) serveAWS(w http.ResponseWriter, req *http.Request) {
 	aws.ServeHTTP(w, req)
 }
 
-// CACertificate is the CA, as PEM, that machines trust for AWS's endpoints.
+// CACertificate returns the CA, as PEM, that machines trust for AWS's endpoints.
 func (h *Host) CACertificate() []byte { return slices.Clone(h.authority.pem) }
 
-// Dir is the folder of consoles, logs and volumes.
+// Dir returns the directory of consoles, logs and volumes.
 func (h *Host) Dir() string { return h.opts.Dir }
 
-// Close ends all machines and removes what they left.
+// Close ends all machines and removes their files.
 func (h *Host) Close() {
 	h.mu.Lock()
 	closed := h.closed
@@ -166,4 +165,4 @@ func (h *Host) find(instanceID string) (*guestMachine, error) {
 	return m, nil
 }
 
-var errNoMachine = errors.New("no such machine runs")
+var errNoMachine = errors.New("no such machine is running")

@@ -17,11 +17,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// knock says on the console whether an address can be reached: nothing listens
-// there, so that a neighbour refuses at once.
+// knock shows on the console whether an address is reachable: nothing listens there, so a neighbor
+// refuses the connection at once.
 const knock = `curl -sv -m 5 http://10.0.0.6:9 2>&1; echo knocked`
 
-func TestMachinesSeeTheirVPCOnly(t *testing.T) {
+func TestMachinesReachOnlyTheirVPC(t *testing.T) {
 	host, other := newHost(t), newHost(t)
 	boot(t, host, spec("i-neighbour", "vpc-1", "10.0.0.6", "sleep 1000\n"))
 	boot(t, host, spec("i-same-vpc", "vpc-1", "10.0.0.5", knock))
@@ -38,7 +38,7 @@ func TestMachinesSeeTheirVPCOnly(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatCannotBoot(t *testing.T) {
+func TestUnbootableSpecsAreRefused(t *testing.T) {
 	host := newHost(t)
 	boot(t, host, spec("i-1", "vpc-1", "10.0.0.5", "sleep 1000\n"))
 	foreign := spec("i-2", "vpc-1", "10.0.0.6", "")
@@ -48,7 +48,7 @@ func TestRefusesWhatCannotBoot(t *testing.T) {
 		want string
 	}{
 		"an architecture that is not the host's": {func() error { return host.Boot(foreign) }, "only"},
-		"an instance that runs":                  {func() error { return host.Boot(spec("i-1", "vpc-1", "10.0.0.7", "")) }, "runs already"},
+		"an instance that runs":                  {func() error { return host.Boot(spec("i-1", "vpc-1", "10.0.0.7", "")) }, "already running"},
 		"an address outside of the VPC":          {func() error { return host.Boot(spec("i-3", "vpc-1", "10.9.0.7", "")) }, "not in its VPC"},
 		"a volume of a machine that is not":      {func() error { return host.Attach("i-9", "vol-1", "/dev/sdf") }, "no such machine"},
 	} {
@@ -61,7 +61,7 @@ func TestRefusesWhatCannotBoot(t *testing.T) {
 	}
 }
 
-func TestVolumesAreCopiedAndForgotten(t *testing.T) {
+func TestVolumesAreCopiedAndDeleted(t *testing.T) {
 	host := newHost(t)
 	const use = `
 disk=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_$1
@@ -100,11 +100,11 @@ echo used
 	}
 }
 
-// hostVariable makes the test binary a simulator that waits to be killed; it has
-// the folder, a comma and the binary.
+// hostVariable turns the test binary into a simulator that waits to be killed. Its value is the
+// directory, a comma and the binary.
 const hostVariable = "PROCESS_TEST_HOST"
 
-// runHost boots a machine, says so and waits.
+// runHost boots a machine, reports that and waits.
 func runHost() error {
 	dir, binary, _ := strings.Cut(os.Getenv(hostVariable), ",")
 	host, err := process.New(process.Options{Dir: dir, Machine: binary, Kube: "/bin/true"})
@@ -121,7 +121,7 @@ func runHost() error {
 	return err
 }
 
-func TestNothingIsLeftOfAKilledSimulator(t *testing.T) {
+func TestKilledSimulatorLeavesNothing(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
 	}
@@ -186,7 +186,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// interfaces are those of the host's own network.
+// interfaces returns the interfaces of the host's own network.
 func interfaces(t *testing.T) string {
 	t.Helper()
 	all, err := net.Interfaces()

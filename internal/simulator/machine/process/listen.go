@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a machine reaches without leaving it. The first two are EC2's own:
+// The addresses that are served inside a machine. The first two are EC2's own:
 // https://docs.aws.amazon.com/vpc/latest/userguide/AmazonDNS-concepts.html
 var (
 	metadataAddress = netip.MustParseAddr("169.254.169.254")
@@ -25,15 +25,15 @@ var (
 	apiAddress      = netip.MustParseAddr("169.254.169.249")
 )
 
-// sockets are what the simulator has open inside a machine. They keep the
-// machine's network namespace alive, so all are closed with it.
+// sockets are the simulator's open sockets inside a machine. They keep the machine's network
+// namespace alive, so they are all closed with the machine.
 type sockets struct {
 	mu     sync.Mutex
 	closed bool
 	open   map[interface{ Close() error }]struct{}
 }
 
-// add closes at once what comes too late.
+// add adds a socket, or closes it if the sockets are already closed.
 func (s *sockets) add(c interface{ Close() error }) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *sockets) close() {
 	}
 }
 
-// keptConn is a connection that ends with its machine.
+// keptConn is a connection that is closed with its machine.
 type keptConn struct {
 	net.Conn
 	owner *sockets
@@ -79,7 +79,7 @@ func (c *keptConn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite ends one direction, as proxies do.
+// CloseWrite closes one direction, as proxies do.
 func (c *keptConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -87,7 +87,7 @@ func (c *keptConn) CloseWrite() error {
 	return nil
 }
 
-// keptListener is one whose connections end with the machine.
+// keptListener is a listener whose connections are closed with the machine.
 type keptListener struct {
 	net.Listener
 	owner *sockets
@@ -106,13 +106,13 @@ func (l *keptListener) Close() error {
 	return l.Listener.Close()
 }
 
-// listen opens a TCP socket inside the machine. Several programs may share the
-// port: kube-apiserver listens at all addresses, load balancers at one of them.
+// listen opens a TCP socket inside the machine. Several programs may share the port: kube-apiserver
+// listens on all addresses, a load balancer on one of them.
 func (m *guestMachine) listen(address netip.AddrPort) (net.Listener, error) {
 	var listener net.Listener
 	err := m.ns.do(func() (err error) {
 		config := net.ListenConfig{Control: sharePort}
-		// The socket is opened on this thread, so it is in the machine.
+		// This thread is in the machine's namespace, so the socket is too.
 		listener, err = config.Listen(context.Background(), "tcp4", address.String())
 		return err
 	})
@@ -134,7 +134,7 @@ func sharePort(_, _ string, raw syscall.RawConn) error {
 	return failed
 }
 
-// serveAll opens what every machine finds on its link-local addresses.
+// serveAll opens the link-local addresses of a machine.
 func (h *Host) serveAll(m *guestMachine) error {
 	metadata, err := m.listen(netip.AddrPortFrom(metadataAddress, 80))
 	if err != nil {
@@ -171,7 +171,7 @@ func (h *Host) serveNames(m *guestMachine) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("listen for names in %s: %w", m.spec.InstanceID, err)
+		return fmt.Errorf("listen for DNS queries in %s: %w", m.spec.InstanceID, err)
 	}
 	m.sockets.add(udp)
 	handler := dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
@@ -183,8 +183,7 @@ func (h *Host) serveNames(m *guestMachine) error {
 	return nil
 }
 
-// Serve makes a load balancer's address reachable from within all machines, those
-// of now and those to come.
+// Serve makes a load balancer's address reachable from all current and future machines.
 func (h *Host) Serve(address netip.AddrPort, serve func(net.Conn)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network namespace without a name: it lives as long as it is
-// open here, or has processes or sockets.
+// namespace is an unnamed network namespace: it exists as long as its file is open or it has
+// processes or sockets.
 type namespace struct{ file *os.File }
 
-// newNamespace makes a network namespace, of which not even loopback is up.
+// newNamespace creates a network namespace in which not even loopback is up.
 func newNamespace() (*namespace, error) {
 	var made *namespace
 	err := onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("make a network namespace: %w", err)
+			return fmt.Errorf("create a network namespace: %w", err)
 		}
 		file, err := os.Open("/proc/thread-self/ns/net")
 		if err != nil {
-			return fmt.Errorf("hold a network namespace: %w", err)
+			return fmt.Errorf("open a network namespace: %w", err)
 		}
 		made = &namespace{file: file}
 		return nil
@@ -31,8 +31,8 @@ func newNamespace() (*namespace, error) {
 	return made, err
 }
 
-// do calls f on a thread that is in the namespace: sockets that f opens, and
-// processes that it starts, are in it and stay there.
+// do calls f on a thread that is in the namespace. Sockets and processes that f creates stay in the
+// namespace.
 func (n *namespace) do(f func() error) error {
 	return onThread(func() error {
 		if err := n.enter(); err != nil {
@@ -54,8 +54,8 @@ func (n *namespace) fd() int { return int(n.file.Fd()) }
 
 func (n *namespace) close() { _ = n.file.Close() }
 
-// onThread calls f on a thread of its own, which f may move to another network
-// namespace. A thread that does not find back ends.
+// onThread calls f on its own thread, which f may move to another network namespace. A thread that
+// cannot return to its namespace ends.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -63,7 +63,7 @@ func onThread(f func() error) error {
 		home, err := os.Open("/proc/thread-self/ns/net")
 		if err != nil {
 			runtime.UnlockOSThread()
-			done <- fmt.Errorf("remember the network namespace: %w", err)
+			done <- fmt.Errorf("open the thread's network namespace: %w", err)
 			return
 		}
 		defer func() { _ = home.Close() }()

@@ -15,8 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// cloneFlags are the namespaces that a machine's process 1 gets with its birth;
-// its network namespace is there before.
+// cloneFlags are the namespaces that are created with a machine's process 1; its network namespace
+// exists before.
 const cloneFlags = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
 
 // network is the hub: the namespace that holds a bridge for each VPC.
@@ -29,7 +29,7 @@ type network struct {
 	serial  int
 }
 
-// bridge is a VPC's.
+// bridge is the bridge of a VPC.
 type bridge struct {
 	link  *netlink.Bridge
 	ports int
@@ -47,7 +47,7 @@ func newNetwork() (*network, error) {
 	})
 	if err != nil {
 		hub.close()
-		return nil, fmt.Errorf("speak to the hub's network: %w", err)
+		return nil, fmt.Errorf("open a netlink handle in the hub's network: %w", err)
 	}
 	return n, nil
 }
@@ -57,8 +57,8 @@ func (n *network) close() {
 	n.hub.close()
 }
 
-// plug connects a machine's namespace to its VPC and gives it its addresses.
-// The function it returns undoes it.
+// plug connects a machine's namespace to its VPC and assigns its addresses. The returned function
+// disconnects it.
 func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err error) {
 	port, err := n.connect(spec.VPCID, ns)
 	if err != nil {
@@ -67,12 +67,12 @@ func (n *network) plug(spec machine.Spec, ns *namespace) (unplug func(), err err
 	unplug = func() { n.disconnect(spec.VPCID, port) }
 	if err := ns.do(func() error { return configure(spec) }); err != nil {
 		unplug()
-		return nil, fmt.Errorf("give %s its addresses: %w", spec.InstanceID, err)
+		return nil, fmt.Errorf("assign the addresses of %s: %w", spec.InstanceID, err)
 	}
 	return unplug, nil
 }
 
-// connect lays a cable from the VPC's bridge to eth0 in ns.
+// connect connects eth0 in ns to the VPC's bridge.
 func (n *network) connect(vpc string, ns *namespace) (netlink.Link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,7 +86,7 @@ func (n *network) connect(vpc string, ns *namespace) (netlink.Link, error) {
 	attrs.MasterIndex = b.link.Index
 	port := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns.fd())}
 	if err := n.handle.LinkAdd(port); err != nil {
-		return nil, fmt.Errorf("lay the cable: %w", err)
+		return nil, fmt.Errorf("create the veth pair: %w", err)
 	}
 	b.ports++
 	return port, n.handle.LinkSetUp(port)
@@ -101,7 +101,7 @@ func (n *network) bridge(vpc string) (*bridge, error) {
 	attrs.Name = fmt.Sprintf("vpc%d", n.serial)
 	b := &bridge{link: &netlink.Bridge{LinkAttrs: attrs}}
 	if err := n.handle.LinkAdd(b.link); err != nil {
-		return nil, fmt.Errorf("make the bridge of %s: %w", vpc, err)
+		return nil, fmt.Errorf("create the bridge of %s: %w", vpc, err)
 	}
 	if err := n.handle.LinkSetUp(b.link); err != nil {
 		return nil, fmt.Errorf("start the bridge of %s: %w", vpc, err)
@@ -110,11 +110,11 @@ func (n *network) bridge(vpc string) (*bridge, error) {
 	return b, nil
 }
 
-// disconnect takes the cable away, and the bridge with its last one.
+// disconnect removes the connection, and the bridge after its last one.
 func (n *network) disconnect(vpc string, port netlink.Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// It is gone already when the machine's namespace is.
+	// It no longer exists if the machine's namespace has ended.
 	_ = n.handle.LinkDel(port)
 	b := n.bridges[vpc]
 	if b.ports--; b.ports == 0 {
@@ -123,7 +123,7 @@ func (n *network) disconnect(vpc string, port netlink.Link) {
 	}
 }
 
-// configure sets up the interfaces of the calling thread's namespace.
+// configure configures the interfaces of the calling thread's namespace.
 func configure(spec machine.Spec) error {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -151,8 +151,8 @@ func configure(spec machine.Spec) error {
 			return err
 		}
 	}
-	// The VPC's router, which has the first address. Nobody answers there, but
-	// programs look for the interface of the default route to find their address.
+	// The VPC's router has the first address. Nothing answers there, but programs use the interface
+	// of the default route to determine their address.
 	router := spec.VPCRange.Masked().Addr().Next()
 	err = handle.RouteAdd(&netlink.Route{LinkIndex: eth0.Attrs().Index, Gw: router.AsSlice()})
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -169,7 +169,7 @@ func address(handle *netlink.Handle, link netlink.Link, prefix netip.Prefix) err
 	return nil
 }
 
-// bridgesWork tries what a VPC needs.
+// bridgesWork checks that the host supports the network of a VPC.
 func bridgesWork(hub *namespace) error {
 	return hub.do(func() error {
 		for _, link := range []netlink.Link{
@@ -177,7 +177,7 @@ func bridgesWork(hub *namespace) error {
 			&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "port0"}, PeerName: "eth0"},
 		} {
 			if err := netlink.LinkAdd(link); err != nil {
-				return fmt.Errorf("the kernel makes no interface of type %s: %w", link.Type(), err)
+				return fmt.Errorf("the kernel cannot create an interface of type %s: %w", link.Type(), err)
 			}
 		}
 		return nil

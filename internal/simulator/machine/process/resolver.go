@@ -11,14 +11,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/nameserver"
 )
 
-// answer is what the VPC's resolver says.
+// answer is the response of the VPC's resolver.
 func (h *Host) answer(vpc string, question *dns.Msg) *dns.Msg {
 	return nameserver.Answer(question, func(name string) []netip.Addr { return h.addresses(vpc, name) })
 }
 
-// addresses looks a name up: the VPC's zones come first, as they do in AWS, with
-// load balancers, then AWS's endpoints, then the machines' own names. A name of a
-// load balancer that does not exist has no address.
+// addresses resolves a name. As in AWS, the VPC's zones and load balancers come first, then AWS's
+// endpoints, then the machines' own names. The name of a load balancer that does not exist has no
+// address.
 func (h *Host) addresses(vpc, name string) []netip.Addr {
 	h.mu.Lock()
 	resolve := h.services.Resolve

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says why machines cannot run as processes on this host; nil if they
-// can. It errs with ErrUnsupported.
+// Supported returns nil if machines can run as processes on this host. Otherwise it returns an
+// ErrUnsupported with the reason.
 func Supported() error { return supported() }
 
 var supported = sync.OnceValue(func() error {
@@ -31,18 +31,18 @@ var supported = sync.OnceValue(func() error {
 	return curlSigns()
 })
 
-// mounts are what process 1 of a machine needs to be allowed. Containers that have
-// root may lack it.
+// mounts does the mounts that process 1 of a machine needs. Root in a container may not have the
+// permission.
 const mounts = `mount --make-rprivate / && mount -t tmpfs none /tmp && mkdir /tmp/p /tmp/s &&
 mount -t proc none /tmp/p && mount -t sysfs -o ro none /tmp/s`
 
-// namespacesWork makes one namespace of each kind and mounts in them, in a child
-// that ends at once and takes both with it.
+// namespacesWork creates one namespace of each kind and mounts in them, in a child process that
+// exits at once.
 func namespacesWork() error {
-	cmd := exec.Command("/bin/sh", "-c", mounts) //nolint:noctx // ends at once
+	cmd := exec.Command("/bin/sh", "-c", mounts) //nolint:noctx // exits at once
 	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: cloneFlags | unix.CLONE_NEWNET}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the kernel does not let namespaces be made and mounted in: %w %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("the kernel does not allow creating namespaces and mounting in them: %w %s", err, strings.TrimSpace(string(out)))
 	}
 	hub, err := newNamespace()
 	if err != nil {
@@ -52,12 +52,12 @@ func namespacesWork() error {
 	return bridgesWork(hub)
 }
 
-// curlSigns looks for curl 7.75, the first that signs requests for AWS
+// curlSigns looks for curl 7.75, the first version that signs requests for AWS
 // (https://curl.se/ch/7.75.0.html).
 func curlSigns() error {
-	// Where the machine has it: /usr/local is its own.
+	// The paths in a machine: its /usr/local is not the host's.
 	for _, path := range []string{"/usr/bin/curl", "/bin/curl"} {
-		out, err := exec.Command(path, "--version").Output() //nolint:noctx,gosec // one of the above, which ends at once
+		out, err := exec.Command(path, "--version").Output() //nolint:noctx,gosec // one of the above, which exits at once
 		if err != nil {
 			continue
 		}
@@ -83,5 +83,5 @@ func atLeast(version string, major, minor int) bool {
 	return gotMajor > major || gotMajor == major && gotMinor >= minor
 }
 
-// Architecture is the one that boots here.
+// architecture returns the architecture of the host, the only one that boots.
 func architecture() string { return runtime.GOARCH }

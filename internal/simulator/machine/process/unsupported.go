@@ -9,31 +9,31 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine"
 )
 
-// Host boots nothing on this system.
+// Host boots no machines on this system.
 type Host struct{ machine.Absent }
 
-// Supported says why machines cannot run here.
+// Supported returns why machines cannot run on this system.
 func Supported() error {
 	return fmt.Errorf("%w: they need Linux, this is %s", ErrUnsupported, runtime.GOOS)
 }
 
-// New errs as Supported does.
+// New returns the error of Supported.
 func New(Options) (*Host, error) { return nil, Supported() }
 
-// Console is empty.
+// Console returns an error.
 func (*Host) Console(string) ([]byte, error) { return nil, Supported() }
 
-// Kubeadm is empty: there is no machine image.
+// Kubeadm returns "", because there is no machine image.
 func (*Host) Kubeadm() string { return "" }
 
-// Kubelet is empty: there is no machine image.
+// Kubelet returns "", because there is no machine image.
 func (*Host) Kubelet() string { return "" }
 
-// Dir is empty.
+// Dir returns "".
 func (*Host) Dir() string { return "" }
 
-// Running says no.
+// Running returns false.
 func (*Host) Running(string) bool { return false }
 
-// CACertificate is empty.
+// CACertificate returns nil.
 func (*Host) CACertificate() []byte { return nil }

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/guest"
 )
 
-// Folders in Options.Dir.
+// Directories in Options.Dir.
 const (
 	consolesDir = "consoles"
 	machinesDir = "machines"
@@ -20,8 +20,8 @@ const (
 	imageDir    = "image"
 )
 
-// Attach makes a volume show up in a machine. It errs when no such machine runs
-// or when another has the volume.
+// Attach shows a volume in a machine. It returns an error if the machine does not run or another
+// machine has the volume.
 func (h *Host) Attach(instanceID, volumeID, _ string) error {
 	if err := h.makeVolume(volumeID); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (h *Host) Attach(instanceID, volumeID, _ string) error {
 	return nil
 }
 
-// Detach takes a volume away from a machine. What has it mounted keeps it until
-// it is unmounted.
+// Detach removes a volume from a machine. Processes that have mounted it keep it until it is
+// unmounted.
 func (h *Host) Detach(instanceID, volumeID string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *Host) Detach(instanceID, volumeID string) {
 	_ = os.Remove(h.diskPath(instanceID, volumeID))
 }
 
-// diskPath is where udev has a volume of EC2's:
+// diskPath returns the path of udev's link to an EBS volume:
 // https://docs.aws.amazon.com/ebs/latest/userguide/nvme-ebs-volumes.html
 func (h *Host) diskPath(instanceID, volumeID string) string {
 	name := guest.DiskPrefix + strings.ReplaceAll(volumeID, "-", "")
@@ -65,27 +65,27 @@ func (h *Host) volumePath(volumeID string) string {
 	return filepath.Join(h.opts.Dir, volumesDir, filepath.Base(volumeID))
 }
 
-// makeVolume makes an empty disk unless it is there.
+// makeVolume creates an empty disk unless it exists.
 func (h *Host) makeVolume(volumeID string) error {
 	if err := os.MkdirAll(h.volumePath(volumeID), 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", volumeID, err)
+		return fmt.Errorf("create %s: %w", volumeID, err)
 	}
 	device, err := os.OpenFile(filepath.Join(h.volumePath(volumeID), guest.DeviceFile), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("make %s: %w", volumeID, err)
+		return fmt.Errorf("create %s: %w", volumeID, err)
 	}
 	return device.Close()
 }
 
-// DeleteVolume forgets the data of a volume or snapshot.
+// DeleteVolume deletes the data of a volume or snapshot.
 func (h *Host) DeleteVolume(volumeID string) {
 	if err := os.RemoveAll(h.volumePath(volumeID)); err != nil {
 		h.opts.Log.Error(err, "delete a volume", "volume", volumeID)
 	}
 }
 
-// CopyVolume gives a new volume or snapshot the data of another, as it is at one moment. One that was never attached is
-// empty.
+// CopyVolume copies the data of a volume or snapshot, as of one point in time, to a new one. A
+// volume that was never attached is empty.
 func (h *Host) CopyVolume(fromID, toID string) error {
 	if err := h.makeVolume(fromID); err != nil {
 		return err
@@ -96,10 +96,10 @@ func (h *Host) CopyVolume(fromID, toID string) error {
 	if err := h.copyStill(fromID, h.volumePath(toID)); err != nil {
 		return fmt.Errorf("copy %s to %s: %w", fromID, toID, err)
 	}
-	// CopyFS makes folders for everybody to read.
+	// CopyFS creates directories that everybody can read.
 	return filepath.WalkDir(h.volumePath(toID), func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			err = os.Chmod(path, 0o700) //nolint:gosec // a folder
+			err = os.Chmod(path, 0o700) //nolint:gosec // a directory
 		}
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Serve serves a handler until the test ends and returns the configuration of
-// clients that call it, once each time.
+// Serve serves a handler until the test ends and returns the configuration of clients that call it.
+// The clients do not retry.
 func Serve(t *testing.T, handler http.Handler) aws.Config {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -25,10 +25,9 @@ func Serve(t *testing.T, handler http.Handler) aws.Config {
 	}
 }
 
-// steadyClient keeps a connection open under an answer that begins before the
-// transport has looked for the end of the request's body: smithy-go closes the
-// body then, its WriteTo returns io.EOF as an error, and net/http closes the
-// connection for that. Without WriteTo the end of the body is no error.
+// steadyClient keeps a connection open if a response begins before the transport has read the end
+// of the request's body. In that case smithy-go closes the body, its WriteTo returns io.EOF as an
+// error, and net/http closes the connection. Without WriteTo the end of the body is not an error.
 type steadyClient struct{ *http.Client }
 
 // Do sends a request.
@@ -36,10 +35,10 @@ func (c steadyClient) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
-	return c.Client.Do(r) //nolint:gosec // it goes where the test says
+	return c.Client.Do(r) //nolint:gosec // tests choose the URL
 }
 
-// WantCode fails the test unless err is AWS's with the code.
+// WantCode fails the test unless err is an AWS error with the code.
 func WantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	if e, ok := errors.AsType[smithy.APIError](err); !ok || e.ErrorCode() != code {

@@ -1,2 +1,2 @@
-// Package wiretest gives the tests of simulated services clients to call them by.
+// Package wiretest provides clients for the tests of simulated services.
 package wiretest
