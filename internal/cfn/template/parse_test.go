@@ -80,7 +80,7 @@ func TestParseProblems(t *testing.T) {
 		{"nothing at all", " \n", "t:1:1: the template is empty"},
 		{"only a comment", "# nothing\n", "t:1:1: the template is empty"},
 		{"a list is no template", "- a\n", "t:1:1: a template is a map of sections, not a list"},
-		{"two documents", "Resources: {}\n---\nResources: {}\n", "t:1:1: the file holds more than one YAML document; a template is one"},
+		{"two documents", "Resources: {}\n---\nResources: {}\n", "t:1:1: the file contains more than one YAML document; a template must be one document"},
 		{"a number that is none", "Parameters:\n  P: {Type: String, MinLength: five}\n", "t:2:32: MinLength must be a number"},
 		{"a default that is a list", "Parameters:\n  P: {Type: CommaDelimitedList, Default: [a]}\n", "t:2:42: the Default of parameter P must be a string or a number, not a list"},
 		{"an output without value", "Outputs:\n  O: {Description: d}\n", "t:2:3: output O has no Value"},
