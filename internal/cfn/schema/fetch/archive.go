@@ -150,10 +150,10 @@ func report(log io.Writer, before []byte, types map[string]any) {
 		_, _ = fmt.Fprintf(log, "the replaced file cannot be read: %v\n", err)
 		return
 	}
-	var gone, added []string
+	var removed, added []string
 	for _, name := range old.Names() {
 		if types[name] == nil {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
@@ -164,7 +164,7 @@ func report(log io.Writer, before []byte, types map[string]any) {
 	if len(added) > 0 {
 		_, _ = fmt.Fprintf(log, "%d new: %s\n", len(added), list(added))
 	}
-	if len(gone) > 0 {
-		_, _ = fmt.Fprintf(log, "%d gone: %s\n", len(gone), list(gone))
+	if len(removed) > 0 {
+		_, _ = fmt.Fprintf(log, "%d removed: %s\n", len(removed), list(removed))
 	}
 }

@@ -115,7 +115,7 @@ func TestFetchReportsWhatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff("1 resource types\n1 new: A::B::New\n1 gone: A::B::Old\n", log.String()); d != "" {
+	if d := cmp.Diff("1 resource types\n1 new: A::B::New\n1 removed: A::B::Old\n", log.String()); d != "" {
 		t.Error(d)
 	}
 }
@@ -142,7 +142,7 @@ func TestFetchLeavesTheOldFileOnFailure(t *testing.T) {
 	}{
 		{"the server has no archive", []string{"-url", refusing.URL}, "answers 404 Not Found"},
 		{"the file is none", []string{"-zip", path("none.zip", []byte("x"))}, "open the archive"},
-		{"the archive is empty", []string{"-zip", path("empty.zip", archive(t, nil))}, "holds no schemas"},
+		{"the archive is empty", []string{"-zip", path("empty.zip", archive(t, nil))}, "contains no schemas"},
 		{"a schema is broken", []string{"-zip", path("broken.zip", archive(t, map[string]string{"x.json": "{"}))}, "x.json in the archive"},
 		{"a schema has no name", []string{"-zip", path("nameless.zip", archive(t, map[string]string{"x.json": "{}"}))}, "it has no typeName"},
 		{"a schema is not one we can read", []string{"-zip", path("odd.zip", archive(t, map[string]string{"x.json": `{"typeName": "A::B::C", "properties": []}`}))}, "schema of A::B::C"},
