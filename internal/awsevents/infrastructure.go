@@ -66,8 +66,10 @@ func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (strin
 	if err != nil {
 		return "", err
 	}
-	desired.Refresh = true                     // the record is not persisted across restarts
-	desired.AdoptFrom = []string{desired.Name} // without a record, a stack from before the tag of the management cluster is identified by its name
+	desired.Refresh = true // the record is not persisted across restarts
+	// Without a record, a stack from before the tag of the management cluster is identified by its
+	// name.
+	desired.AdoptFrom = []string{desired.Name}
 	var record stack.Record
 	reported := ""
 	for delay := firstPoll; ; delay = min(2*delay, lastPoll) {

@@ -60,7 +60,7 @@ func ParseAllow(value string) (Allow, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return allow, fmt.Errorf("annotation %s knows %s, %s and %s, not %s",
+		return allow, fmt.Errorf("annotation %s accepts %s, %s and %s, not %s",
 			AllowAnnotation, AllowReplace, AllowRemove, AllowSkip, strings.Join(unknown, ", "))
 	}
 	return allow, nil

@@ -41,7 +41,9 @@ func (v *visit) create(ctx context.Context) step {
 	sent := token("create", v.desired.Name, v.digest, v.desired.Salt, v.record.StackID, strconv.Itoa(v.record.Attempts))
 	out, err := v.sendCreate(ctx, body, url, sent)
 	if awsapi.Code(err) == "TokenAlreadyExistsException" {
-		sent = token(sent, v.now().String()) // the token was used for a stack that is deleted now; for an existing one the answer is AlreadyExists
+		// The token was used for a stack that is deleted now; for an existing one the answer is
+		// AlreadyExists.
+		sent = token(sent, v.now().String())
 		out, err = v.sendCreate(ctx, body, url, sent)
 	}
 	switch {
@@ -54,7 +56,9 @@ func (v *visit) create(ctx context.Context) step {
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
 		v.engine.watchlist.own(v.record.StackID, v.target, v.owner.digest())
-		if again { // an operator that died before it recorded the creation had sent it, so its end may have been reported already
+		// An operator that died before it recorded the creation had sent it, so its end may have
+		// been reported already.
+		if again {
 			return v.refresh(ctx)
 		}
 		return end(v.waitForCloudFormation())

@@ -71,7 +71,8 @@ func (a Action) touches() bool {
 	case ActionUpdate, ActionPropose, ActionRead, ActionExecute, ActionWithdraw, ActionRecreate, ActionContinue, ActionSkip, ActionAskSkip,
 		ActionRollback, ActionDelete, ActionDeleteAgain:
 		return true
-	case ActionCreate, ActionInspect, ActionAwait, ActionKeep, ActionWait, ActionRetryLater, ActionStall, ActionDone: // the first two read the stack, as does Keep before it sets the protection
+	// Create and Inspect read the stack first, as does Keep before it sets the protection.
+	case ActionCreate, ActionInspect, ActionAwait, ActionKeep, ActionWait, ActionRetryLater, ActionStall, ActionDone:
 		return false
 	default:
 		return true

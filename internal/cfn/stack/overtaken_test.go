@@ -26,7 +26,8 @@ func TestUnrecordedReplacementOfADeletedStackIsDeleted(t *testing.T) {
 	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack") // and dies
 	s.end(types.StackStatusCreateComplete, "")
 	e = s.engine()
-	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record // the recorded stack is deleted already
+	// The recorded stack is deleted already.
+	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record
 	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
 	deletedBy(t, s, e, record, DeleteOptions{}, Gone, "DescribeStacks")
 	if left := alive(s); len(left) != 0 {

@@ -157,7 +157,8 @@ func (v *visit) read(ctx context.Context) step {
 	case err != nil:
 		return v.failed(err)
 	}
-	if aws.ToString(found.StackId) != v.record.StackID { // the record is no proof of ownership; this change set belongs to another stack and is kept
+	// The record is no proof of ownership; this change set belongs to another stack and is kept.
+	if aws.ToString(found.StackId) != v.record.StackID {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
 		return proceed()
 	}

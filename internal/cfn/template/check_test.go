@@ -15,7 +15,7 @@ const queue = "\n  Q: {Type: AWS::SQS::Queue}\n"
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ reason, text, want string }{
 		{"Ref to nothing, with the likely name", "Resources:" + queue + "  R: {Type: T, Properties: {A: !Ref QQ}}", "t:3:32: there is no parameter or resource QQ; did you mean Q?"},
-		{"pseudo parameters are misspelt too", "Resources:\n  R: {Type: T, Properties: {A: !Ref AWS::Regoin}}", "t:2:32: there is no parameter or resource AWS::Regoin; did you mean AWS::Region?"},
+		{"a misspelled pseudo parameter", "Resources:\n  R: {Type: T, Properties: {A: !Ref AWS::Regoin}}", "t:2:32: there is no parameter or resource AWS::Regoin; did you mean AWS::Region?"},
 		{"a variable of Fn::Sub", "Resources:\n  R: {Type: T, Properties: {A: !Sub 'x${Qeue}'}}\n  Queue: {Type: T}", "t:2:32: there is no parameter or resource Qeue; did you mean Queue?"},
 		{"an attribute in Fn::Sub", "Resources:\n  R: {Type: T, Properties: {A: !Sub 'x${Qeue.Arn}'}}\n  Queue: {Type: T}", "t:2:32: there is no resource Qeue; did you mean Queue?"},
 		{"GetAtt of a parameter", "Parameters:\n  P: {Type: String}\nResources:\n  R: {Type: T, Properties: {A: !GetAtt P.Arn}}", "t:4:32: there is no resource P"},
@@ -35,9 +35,9 @@ func TestCheck(t *testing.T) {
 			"two cycles are two problems", "Resources:\n  A: {Type: T, DependsOn: B}\n  B: {Type: T, DependsOn: A}\n  C: {Type: T, DependsOn: D}\n  D: {Type: T, DependsOn: C}",
 			"t:2:3: circular dependency between resources: A needs B, B needs A\nt:4:3: circular dependency between resources: C needs D, D needs C",
 		},
-		{"conditions go in circles too", "Conditions:\n  A: !Not [!Condition B]\n  B: !Not [!Condition A]\nResources:" + queue, "t:2:6: circular dependency between conditions: A needs B, B needs A"},
+		{"a circular dependency of conditions", "Conditions:\n  A: !Not [!Condition B]\n  B: !Not [!Condition A]\nResources:" + queue, "t:2:6: circular dependency between conditions: A needs B, B needs A"},
 		{"null is refused by CloudFormation", "Resources:\n  R: {Type: T, Properties: {A: ~}}", "t:2:32: null values are not allowed in templates"},
-		{"conditions know no resources", "Conditions:\n  C: !Equals [!Ref Q, a]\nResources:" + queue, "t:2:15: conditions and rules cannot refer to a resource such as Q; they can refer only to parameters"},
+		{"conditions cannot refer to resources", "Conditions:\n  C: !Equals [!Ref Q, a]\nResources:" + queue, "t:2:15: conditions and rules cannot refer to a resource such as Q; they can refer only to parameters"},
 		{"Equals outside conditions", "Resources:\n  R: {Type: T, Properties: {A: !Equals [a, b]}}", "t:2:32: Fn::Equals may be used only in Conditions and Rules; use Fn::If with the name of a condition"},
 		{"a rule's function outside rules", "Resources:\n  R: {Type: T, Properties: {A: !RefAll T}}", "t:2:32: Fn::RefAll may be used only in Rules"},
 		{"too few arguments", "Resources:\n  R: {Type: T, Properties: {A: !Join [a]}}", "t:2:32: wrong arguments for Fn::Join; the syntax is !Join [delimiter, list]"},
@@ -45,16 +45,16 @@ func TestCheck(t *testing.T) {
 		{"Select wants a number", "Resources:\n  R: {Type: T, Properties: {A: !Select [a, [b]]}}", "t:2:41: argument 1 of Fn::Select must be a number, not a string; the syntax is !Select [index, list]"},
 		{"a variable that Fn::Sub does not use", "Resources:\n  R: {Type: T, Properties: {A: !Sub ['${AWS::Region}', {B: c}]}}", "t:2:57: the text of Fn::Sub does not use the variable B"},
 		{"shell variables in a Fn::Sub", "Resources:\n  R: {Type: T, Properties: {A: !Sub 'echo ${X:-1}'}}", "t:2:32: the variable ${X:-1} of Fn::Sub may hold only letters, digits, '_', '.' and ':'; write ${!X:-1} to keep the text as it is"},
-		{"a condition must be one", "Conditions: {C: prod}\nResources:" + queue, "t:1:17: a condition is one of Fn::And, Fn::Equals, Fn::Not, Fn::Or and Condition, not a string"},
+		{"a condition must be a function", "Conditions: {C: prod}\nResources:" + queue, "t:1:17: a condition is one of Fn::And, Fn::Equals, Fn::Not, Fn::Or and Condition, not a string"},
 		{"a parameter's type", "Parameters: {P: {Type: string}}\nResources:" + queue, "t:1:14: parameter P has the unknown type string; did you mean String?"},
-		{"a default that its own constraints refuse", "Parameters: {P: {Type: String, Default: c, AllowedValues: [a, b]}}\nResources:" + queue, `t:1:41: the value "c" of parameter P is not one of a, b`},
+		{"a default that violates its constraints", "Parameters: {P: {Type: String, Default: c, AllowedValues: [a, b]}}\nResources:" + queue, `t:1:41: the value "c" of parameter P is not one of a, b`},
 		{"names are alphanumeric", "Resources:\n  my-queue: {Type: T}", "t:2:3: the name of resource my-queue may hold only letters and digits"},
-		{"a policy misspelt would lose data", "Resources:\n  R: {Type: T, DeletionPolicy: Retian}", "t:2:3: DeletionPolicy Retian of resource R is not one of Delete, Retain, RetainExceptOnCreate, Snapshot; did you mean Retain?"},
+		{"a misspelled policy would lose data", "Resources:\n  R: {Type: T, DeletionPolicy: Retian}", "t:2:3: DeletionPolicy Retian of resource R is not one of Delete, Retain, RetainExceptOnCreate, Snapshot; did you mean Retain?"},
 		{"no resource at all", "Parameters: {P: {Type: String}}", "t:1:1: a template needs at least one resource"},
 		{"another version", "AWSTemplateFormatVersion: 2010-09-10\nResources:" + queue, "t:1:1: AWSTemplateFormatVersion 2010-09-10 is unknown; the only version is 2010-09-09"},
 		{"language extensions add no names", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", "t:3:32: there is no parameter or resource Added"},
-		{"but compute arguments", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !If {Fn::Split: [a, b]}}}", ""},
-		{"a macro may add what is not seen", "Transform: MyMacro\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", ""},
+		{"language extensions compute arguments", "Transform: AWS::LanguageExtensions\nResources:\n  R: {Type: T, Properties: {A: !If {Fn::Split: [a, b]}}}", ""},
+		{"a macro may add names", "Transform: MyMacro\nResources:\n  R: {Type: T, Properties: {A: !Ref Added}}", ""},
 	} {
 		parsed, err := template.Parse("t", []byte(c.text))
 		if err != nil {
@@ -116,9 +116,9 @@ func TestAccepts(t *testing.T) {
 		want      string
 	}{
 		{"a number", template.Parameter{Name: "P", Type: "Number"}, "1.5", ""},
-		{"no number", template.Parameter{Name: "P", Type: "Number"}, "x", `the value "x" of parameter P is not a number`},
-		{"less than the least", template.Parameter{Name: "P", Type: "Number", MinValue: &one}, "0", `the value "0" of parameter P is less than 1`},
-		{"every element of a list counts", template.Parameter{Name: "P", Type: "List<Number>"}, "1, x", `the value "x" of parameter P is not a number`},
+		{"not a number", template.Parameter{Name: "P", Type: "Number"}, "x", `the value "x" of parameter P is not a number`},
+		{"below the minimum", template.Parameter{Name: "P", Type: "Number", MinValue: &one}, "0", `the value "0" of parameter P is less than 1`},
+		{"every element of a list is checked", template.Parameter{Name: "P", Type: "List<Number>"}, "1, x", `the value "x" of parameter P is not a number`},
 		{"the whole value must match", template.Parameter{Name: "P", Type: "String", AllowedPattern: "[a-z]+"}, "ab1", `the value "ab1" of parameter P does not match [a-z]+`},
 		{"a secret is not shown", template.Parameter{Name: "P", Type: "String", NoEcho: true, MinLength: &three}, "ab", `the value (not shown) of parameter P is shorter than 3`},
 		{"the author's explanation is added", template.Parameter{Name: "P", Type: "String", MaxLength: &three, ConstraintDescription: "keep it short"}, "abcd", `the value "abcd" of parameter P is longer than 3: keep it short`},
