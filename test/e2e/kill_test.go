@@ -349,7 +349,7 @@ func (l *life) await(t *testing.T, what string, done func() bool) {
 	log, _ := os.ReadFile(filepath.Join(l.dir, "operator.log"))
 	object, _ := l.queues().Get(t.Context(), "orders", metav1.GetOptions{})
 	described, _ := json.MarshalIndent(object, "", "  ")
-	t.Fatalf("killed at call %d %q (%s): waited in vain for %s\nobject: %s\noperator's log:\n%s",
+	t.Fatalf("killed at call %d %q (%s): timed out waiting for %s\nobject: %s\noperator's log:\n%s",
 		l.killAt, l.killedAt, l.how, what, described, log)
 }
 

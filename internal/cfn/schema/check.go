@@ -254,7 +254,7 @@ func (c *check) exclusions(n *template.Node, p *Property, path []string) {
 		}
 		for _, needed := range p.DependentRequired[field.Key] {
 			if !given(n, needed) {
-				c.problem(field.KeyPos, path, c.t.Name+" requires property "+needed+" beside "+field.Key+in(path), "")
+				c.problem(field.KeyPos, path, c.t.Name+" requires property "+needed+" together with "+field.Key+in(path), "")
 			}
 		}
 		for _, excluded := range p.DependentExcluded[field.Key] {
