@@ -13,29 +13,33 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Budget is a token bucket: how many calls one account, region and service may get from this operator.
+// Budget is a token bucket: it limits the calls that this operator makes to one account, region and
+// service.
 type Budget struct {
-	// PerSecond is the sustained rate; 0 or less is unlimited.
+	// PerSecond is the sustained rate; 0 or less means unlimited.
 	PerSecond float64
-	// Burst is how many calls may be made at once after a rest; less than 1 is 1.
+	// Burst is how many calls may be made at once after an idle time; less than 1 means 1.
 	Burst int
 }
 
-// Unlimited is the budget that holds nothing back.
+// Unlimited is the budget without a limit.
 var Unlimited = Budget{}
 
-// AnyService is the key of the budget for all services that are not named.
+// AnyService is the key of the budget for all services that have no entry.
 const AnyService = "*"
 
-// DefaultBudgets returns the budgets that apply where Options name no other.
+// DefaultBudgets returns the budgets that apply unless Options set others.
 //
-// AWS does not publish CloudFormation's request rates, only that calls beyond them fail with "Rate exceeded"
-// (https://repost.aws/knowledge-center/cloudformation-rate-exceeded-error); fleets in the field see DescribeStacks throttled from
-// about ten calls a second on, and other tools share the account, so the operator takes half of that and a burst. STS allows 600
-// calls a second (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html), standard queues a nearly unlimited
-// number (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html), S3 3,500 writes a
-// second and prefix (https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html). Services with no entry get
-// what EC2 documents for reads: 20 a second, 100 at once
+// AWS does not publish CloudFormation's request rates, only that calls beyond them fail with "Rate
+// exceeded" (https://repost.aws/knowledge-center/cloudformation-rate-exceeded-error). In practice
+// DescribeStacks is throttled from about ten calls a second, and other tools share the account, so
+// the operator uses half of that and a burst. STS allows 600 calls a second
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html), standard queues a
+// nearly unlimited number
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/standard-queues.html),
+// and S3 3,500 writes a second and prefix
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html). Services
+// without an entry get the limits that EC2 documents for reads: 20 a second, 100 at once
 // (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html).
 func DefaultBudgets() map[string]Budget {
 	return map[string]Budget{
@@ -47,8 +51,9 @@ func DefaultBudgets() map[string]Budget {
 	}
 }
 
-// ParseBudgets reads budgets as a flag gives them: "unlimited", or a list such as "cloudformation=5/20,sqs=unlimited,*=50/100",
-// each a rate a second and a burst. It errs on anything else.
+// ParseBudgets parses the value of a flag: "unlimited", or a list such as
+// "cloudformation=5/20,sqs=unlimited,*=50/100", with a rate per second and a burst for each
+// service. It returns an error for any other value.
 func ParseBudgets(text string) (map[string]Budget, error) {
 	budgets := map[string]Budget{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -88,7 +93,8 @@ func parseBudget(text string) (Budget, error) {
 	return budget, nil
 }
 
-// budgetFor finds the budget of a service: named by the user, then the user's for all, then the default.
+// budgetFor returns the budget of a service: the user's for the service, then the user's for all,
+// then the default.
 func budgetFor(overrides map[string]Budget, service string) Budget {
 	for _, budgets := range []map[string]Budget{overrides, DefaultBudgets()} {
 		for _, key := range []string{service, AnyService} {
@@ -100,10 +106,11 @@ func budgetFor(overrides map[string]Budget, service string) Budget {
 	return Unlimited
 }
 
-// bucket hands out the tokens of one account, region and service. Calls that change something which exists already go before
-// calls that make something new or only look: an edit must not queue behind a thousand creations.
+// bucket hands out the tokens of one account, region and service. Calls that change existing
+// resources go before calls that create or read: an edit must not queue behind a thousand
+// creations.
 type bucket struct {
-	limiter *rate.Limiter // nil is unlimited
+	limiter *rate.Limiter // nil means unlimited
 
 	mu      sync.Mutex
 	queue   waiters
@@ -119,7 +126,7 @@ func newBucket(budget Budget) *bucket {
 	return &bucket{limiter: rate.NewLimiter(rate.Limit(budget.PerSecond), max(1, budget.Burst))}
 }
 
-// take returns when the call may be made, or with the context's error.
+// take returns when the call may be made, or the context's error.
 func (b *bucket) take(ctx context.Context, urgent bool) error {
 	if b.limiter == nil {
 		return nil
@@ -141,7 +148,7 @@ func (b *bucket) take(ctx context.Context, urgent bool) error {
 	}
 }
 
-// enqueue returns nil when a token was free, else the place in the queue.
+// enqueue returns nil if a token was free, or the place in the queue.
 func (b *bucket) enqueue(urgent bool) *waiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +165,7 @@ func (b *bucket) enqueue(urgent bool) *waiter {
 	return w
 }
 
-// pump gives each token, as it becomes free, to the waiter who is first then. It ends with the queue.
+// pump gives each token, as it becomes free, to the first waiter. It ends when the queue is empty.
 func (b *bucket) pump() {
 	for {
 		b.mu.Lock()
@@ -193,7 +200,7 @@ type waiter struct {
 	abandoned bool
 }
 
-// waiters is a heap: urgent ones first, then first come, first served.
+// waiters is a heap: urgent ones first, then first in, first out.
 type waiters []*waiter
 
 func (w waiters) Len() int      { return len(w) }
@@ -221,7 +228,7 @@ func (w *waiters) Pop() any {
 	return one
 }
 
-// isUrgent is true for operations that change what exists.
+// isUrgent reports whether an operation changes existing resources.
 func isUrgent(operation string) bool {
 	for _, prefix := range []string{"Update", "Delete", "Continue", "Rollback", "Complete", "Record", "Signal", "AssumeRole"} {
 		if strings.HasPrefix(operation, prefix) {

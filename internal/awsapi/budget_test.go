@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestBucketHoldsCallsToItsRate(t *testing.T) {
+func TestBucketLimitsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBucket(Budget{PerSecond: 10, Burst: 5})
 		started := time.Now()
@@ -25,7 +25,7 @@ func TestBucketHoldsCallsToItsRate(t *testing.T) {
 	})
 }
 
-func TestBucketLetsEditsGoFirst(t *testing.T) {
+func TestBucketPrioritizesEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBucket(Budget{PerSecond: 1, Burst: 1})
 		var mu sync.Mutex
@@ -56,7 +56,7 @@ func TestBucketLetsEditsGoFirst(t *testing.T) {
 	})
 }
 
-func TestBucketGivesNoTokenToWhoeverLeft(t *testing.T) {
+func TestBucketGivesNoTokenToCanceledCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBucket(Budget{PerSecond: 1, Burst: 1})
 		if err := b.take(t.Context(), false); err != nil {
@@ -83,7 +83,7 @@ func TestBucketGivesNoTokenToWhoeverLeft(t *testing.T) {
 	})
 }
 
-func TestUnlimitedBudgetHoldsNothing(t *testing.T) {
+func TestUnlimitedBudgetDelaysNothing(t *testing.T) {
 	b := newBucket(Unlimited)
 	for range 10_000 {
 		if err := b.take(t.Context(), false); err != nil {
@@ -101,12 +101,12 @@ func TestParseBudgets(t *testing.T) {
 	}{
 		{name: "one word for all services", text: "unlimited", service: "cloudformation", want: Unlimited},
 		{name: "a rate and a burst", text: "cloudformation=5/20,sqs=unlimited", service: "cloudformation", want: Budget{PerSecond: 5, Burst: 20}},
-		{name: "a rate alone bursts as high", text: "cloudformation=2.5", service: "cloudformation", want: Budget{PerSecond: 2.5, Burst: 2}},
-		{name: "a service that is not named keeps its default", text: "sqs=1/1", service: "cloudformation", want: DefaultBudgets()["cloudformation"]},
-		{name: "an unknown service has the default of all", text: "", service: "route53", want: DefaultBudgets()[AnyService]},
-		{name: "a rate of nothing would never let a call through", text: "cloudformation=0", wrong: true},
-		{name: "a burst of nothing would never let a call through", text: "cloudformation=5/0", wrong: true},
-		{name: "words are no rates", text: "cloudformation=fast", wrong: true},
+		{name: "the burst defaults to the rate", text: "cloudformation=2.5", service: "cloudformation", want: Budget{PerSecond: 2.5, Burst: 2}},
+		{name: "a service without an entry keeps its default", text: "sqs=1/1", service: "cloudformation", want: DefaultBudgets()["cloudformation"]},
+		{name: "an unknown service has the default of all services", text: "", service: "route53", want: DefaultBudgets()[AnyService]},
+		{name: "a rate of 0 would never allow a call", text: "cloudformation=0", wrong: true},
+		{name: "a burst of 0 would never allow a call", text: "cloudformation=5/0", wrong: true},
+		{name: "words are not rates", text: "cloudformation=fast", wrong: true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// A client of the SDK that can be reached from a value in an interface brings all its methods into the program.
-func TestNoClientOfTheSDKIsHandedOutWithAllItsMethods(t *testing.T) {
+// An SDK client that is reachable from a value in an interface adds all its methods to the program.
+func TestClientsDoNotExposeSDKClients(t *testing.T) {
 	for name, calls := range map[string]any{
 		"Auto Scaling": newAutoscalingCalls(aws.Config{}), "CloudFormation": newCloudformationCalls(aws.Config{}),
 		"EC2": newEc2Calls(aws.Config{}), "S3": newS3Calls(aws.Config{}), "SQS": newSqsCalls(aws.Config{}), "SSM": newSsmCalls(aws.Config{}),
@@ -24,7 +24,8 @@ func TestNoClientOfTheSDKIsHandedOutWithAllItsMethods(t *testing.T) {
 	}
 }
 
-// clientIn returns the client of the SDK that a type leads to, by its fields, elements, arguments and results; nil if none.
+// clientIn returns the SDK client that is reachable from a type by its fields, elements, arguments
+// and results; nil if none.
 func clientIn(t reflect.Type, seen map[reflect.Type]bool) reflect.Type {
 	if seen[t] {
 		return nil
@@ -41,9 +42,9 @@ func clientIn(t reflect.Type, seen map[reflect.Type]bool) reflect.Type {
 	return nil
 }
 
-// leadsTo returns the types that a type is made of.
+// leadsTo returns the component types of a type.
 func leadsTo(t reflect.Type) (types []reflect.Type) {
-	switch t.Kind() { //nolint:exhaustive // the others are made of nothing else
+	switch t.Kind() { //nolint:exhaustive // the others have no components
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan:
 		return []reflect.Type{t.Elem()}
 	case reflect.Map:

@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	// connections is how many idle connections are kept to one endpoint; with fewer, a hundred concurrent calls would open and
-	// close connections all the time.
+	// connections is the number of idle connections to one endpoint. With fewer, a hundred
+	// concurrent calls would constantly open and close connections.
 	connections = 128
-	// longestCall bounds one attempt; a long poll of SQS takes 20 seconds by itself.
+	// longestCall limits one attempt; a long poll of SQS alone takes 20 seconds.
 	longestCall = 60 * time.Second
-	// sessionName is what CloudTrail shows for calls in an assumed role.
+	// sessionName is the session name in CloudTrail for calls with an assumed role.
 	sessionName = "aws-operator"
 )
 
@@ -37,23 +37,24 @@ const (
 type Options struct {
 	// Region is the operator's own region; empty uses the SDK's default chain.
 	Region string
-	// EndpointURL sends every call there instead of to AWS, for example to the simulator.
+	// EndpointURL replaces AWS's endpoints, for example by the simulator's.
 	EndpointURL string
-	// Resolver looks up the names of clusters' APIs; the one that [ResolverVariable] names unless set.
+	// Resolver looks up the names of clusters' APIs; it defaults to the one of [ResolverVariable].
 	Resolver Resolver
-	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides those of all services not named.
+	// Budgets override DefaultBudgets by service ("cloudformation"); AnyService overrides the
+	// budgets of services without an entry.
 	Budgets map[string]Budget
-	// Transport carries the calls; the SDK's own unless set.
+	// Transport carries the calls; it defaults to the SDK's.
 	Transport http.RoundTripper
-	// Retryer makes what retries calls; the SDK's adaptive mode unless set.
+	// Retryer creates the retryer; it defaults to the SDK's adaptive mode.
 	Retryer func() aws.Retryer
-	// Registerer receives the metrics of calls; nil for none.
+	// Registerer receives the metrics of calls; nil registers none.
 	Registerer prometheus.Registerer
-	// Clock times the calls; it defaults to the real one.
+	// Clock times the calls; it defaults to the real clock.
 	Clock clock.PassiveClock
 	// Credentials replace the SDK's default credential chain.
 	Credentials aws.CredentialsProvider
-	// MaxAttempts bounds the attempts of one call; default 3.
+	// MaxAttempts limits the attempts of one call; default 3.
 	MaxAttempts int
 	// UserAgent is appended to the SDK's, for example "aws-operator/v1.0.0".
 	UserAgent string
@@ -61,7 +62,7 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Clients hands out clients. It is safe for use by many goroutines.
+// Clients provides AWS clients. It is safe for concurrent use.
 type Clients struct {
 	options Options
 	config  aws.Config
@@ -81,7 +82,8 @@ type clientKey struct {
 
 type bucketKey struct{ service, account, region string }
 
-// New loads the SDK's configuration. It makes no call of AWS. It errs when no region is known.
+// New loads the SDK's configuration without calling AWS. It returns an error if no region is
+// configured.
 func New(ctx context.Context, options Options) (*Clients, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -109,7 +111,7 @@ func New(ctx context.Context, options Options) (*Clients, error) {
 	if options.Transport != nil {
 		cfg.HTTPClient = &http.Client{Transport: options.Transport, Timeout: longestCall}
 	}
-	cfg.HTTPClient = steadyClient{cfg.HTTPClient} // Not before: the SDK adds a CA bundle only to a client of its own.
+	cfg.HTTPClient = steadyClient{cfg.HTTPClient} // not earlier: the SDK adds a CA bundle only to its own client
 	m, err := newMetrics(options.Registerer)
 	if err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func loadOptions(options Options) []func(*config.LoadOptions) error {
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(httpClient),
 		config.WithRetryer(options.Retryer),
-		// What the SDK has to say comes with its errors; by itself it would write lines of its own between a command's.
+		// The SDK's errors contain what it logs; its log lines would appear in a command's output.
 		config.WithLogger(logging.Nop{}),
 	}
 	if options.Region != "" {
@@ -164,7 +166,7 @@ func (c *Clients) SQS(t Target) SQS {
 // S3 returns the client of S3 for the target.
 func (c *Clients) S3(t Target) S3 { return c.s3(t) }
 
-// Objects returns the client of S3's objects for the target.
+// Objects returns the client of S3 objects for the target.
 func (c *Clients) Objects(t Target) Objects { return c.s3(t) }
 
 func (c *Clients) s3(t Target) *s3Calls { return client(c, "s3", t, newS3Calls) }
@@ -174,7 +176,7 @@ func (c *Clients) EC2(t Target) EC2 {
 	return client(c, "ec2", t, newEc2Calls)
 }
 
-// SSM returns the client of SSM's parameters for the target.
+// SSM returns the client of SSM parameters for the target.
 func (c *Clients) SSM(t Target) SSM {
 	return client(c, "ssm", t, newSsmCalls)
 }
@@ -186,7 +188,7 @@ func (c *Clients) sts(t Target) *sts.Client {
 	return client(c, "sts", t, func(cfg aws.Config) *sts.Client { return sts.NewFromConfig(cfg) })
 }
 
-// Identity returns the account of the operator's own credentials. It asks AWS once.
+// Identity returns the account of the operator's own credentials. It calls AWS once.
 func (c *Clients) Identity(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	account := c.account
@@ -204,7 +206,7 @@ func (c *Clients) Identity(ctx context.Context) (string, error) {
 	return c.account, nil
 }
 
-// Region returns the region of the target, or the operator's own.
+// Region returns the region of the target, or the operator's.
 func (c *Clients) Region(t Target) string {
 	if t.Region != "" {
 		return t.Region
@@ -212,7 +214,7 @@ func (c *Clients) Region(t Target) string {
 	return c.config.Region
 }
 
-// ObjectURL returns the address of an S3 object as CloudFormation takes it in TemplateURL.
+// ObjectURL returns the URL of an S3 object for CloudFormation's TemplateURL.
 func (c *Clients) ObjectURL(t Target, bucket, key string) string {
 	path := (&url.URL{Path: bucket + "/" + key}).EscapedPath()
 	if c.config.BaseEndpoint != nil {
@@ -226,14 +228,14 @@ func (c *Clients) ObjectURL(t Target, bucket, key string) string {
 	return "https://s3." + region + "." + domain + "/" + path
 }
 
-// Waiting returns how many calls of a service wait for the target's budget right now.
+// Waiting returns how many calls of a service currently wait for the target's budget.
 func (c *Clients) Waiting(t Target, service string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return int(c.bucket(service, t).waiting.Load())
 }
 
-// client returns the one client of a service and target.
+// client returns the only client of a service and target.
 func client[C any](c *Clients, service string, t Target, build func(aws.Config) C) C {
 	t.Region = c.Region(t)
 	cfg := c.configFor(t)
@@ -250,8 +252,8 @@ func client[C any](c *Clients, service string, t Target, build func(aws.Config) 
 	return made
 }
 
-// configFor returns the configuration of a target, with cached credentials of its role. The role is assumed by the operator's own
-// credentials when they are first needed.
+// configFor returns the configuration of a target, with cached credentials of its role. The
+// operator's own credentials assume the role on first use.
 func (c *Clients) configFor(t Target) aws.Config {
 	c.mu.Lock()
 	cfg, ok := c.targets[t]
@@ -279,7 +281,8 @@ func (c *Clients) configFor(t Target) aws.Config {
 	return cfg
 }
 
-// bucket returns the bucket that all clients of one account, region and service share. The caller holds the lock.
+// bucket returns the bucket that all clients of one account, region and service share. The caller
+// holds the lock.
 func (c *Clients) bucket(service string, t Target) *bucket {
 	key := bucketKey{service: service, account: t.account(), region: c.Region(t)}
 	if key.account == c.account {

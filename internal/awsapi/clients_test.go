@@ -17,14 +17,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// answer is a Query protocol answer, as
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html describes errors.
+// answer is an answer in the Query protocol, with errors as in
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html.
 type answer struct {
 	status        int
 	code, message string
 }
 
-// respond serves the answers one after the other, the last one again and again.
+// respond serves the answers in order, and then repeats the last one.
 func respond(t *testing.T, answers ...answer) (*Clients, *prometheus.Registry, *atomic.Int64) {
 	t.Helper()
 	var calls atomic.Int64
@@ -64,7 +64,7 @@ func TestEveryAttemptIsCounted(t *testing.T) {
 		t.Errorf("%d attempts, want 2", calls.Load())
 	}
 	want := `
-# HELP aws_operator_api_requests_total HTTP attempts of calls of AWS, by service, operation and AWS's error code ("200" when it succeeded).
+# HELP aws_operator_api_requests_total HTTP attempts of AWS calls, by service, operation and AWS's error code ("200" for success).
 # TYPE aws_operator_api_requests_total counter
 aws_operator_api_requests_total{code="200",operation="DescribeStacks",service="cloudformation"} 1
 aws_operator_api_requests_total{code="ServiceUnavailable",operation="DescribeStacks",service="cloudformation"} 1
@@ -90,51 +90,51 @@ func TestExplain(t *testing.T) {
 			"cloudformation:DescribeStacks",
 		},
 		{
-			"an explicit deny needs another remedy",
+			"an explicit deny needs another fix",
 			answer{403, "AccessDenied", "User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:DescribeStacks with an explicit deny in a service control policy"},
 			Denied,
 			"AWS denies access: arn:aws:iam::123456789012:user/op lacks the permission cloudformation:DescribeStacks; a policy denies it explicitly, so that policy must change.",
 			"cloudformation:DescribeStacks",
 		},
 		{
-			"a denial without words is told by the call",
+			"a denial without a message is described by its call",
 			answer{403, "AccessDenied", "Access Denied"},
 			Denied, "AWS denies access: the identity of these credentials lacks the permission cloudformation:DescribeStacks; allow this action in its IAM policy.", "cloudformation:DescribeStacks",
 		},
 		{
 			"throttling passes",
 			answer{400, "Throttling", "Rate exceeded"},
-			Throttled, "AWS limits the rate of cloudformation:DescribeStacks calls; they succeed again when fewer are made.", "",
+			Throttled, "AWS throttles cloudformation:DescribeStacks calls; they succeed again at a lower rate.", "",
 		},
 		{
-			"expired credentials are renewed by a person",
+			"expired credentials must be renewed",
 			answer{403, "ExpiredToken", "The security token included in the request is expired"},
 			Expired, "The AWS credentials have expired; renew them. If they were just renewed, check the machine's clock.", "",
 		},
 		{
-			"unknown credentials are corrected by a person",
+			"unknown credentials must be corrected",
 			answer{403, "InvalidClientTokenId", "The security token included in the request is invalid."},
-			BadCredentials, "AWS does not accept the credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
+			BadCredentials, "AWS rejects the credentials (InvalidClientTokenId); check the access key, its secret and the session token.", "",
 		},
 		{
-			"a refusal keeps AWS's words",
+			"a refusal keeps AWS's message",
 			answer{400, "ValidationError", "Template error: no such thing"},
 			Rejected, "AWS rejects cloudformation:DescribeStacks: Template error: no such thing.", "",
 		},
 		{
-			"a failure inside AWS passes",
+			"an internal error of AWS is temporary",
 			answer{500, "InternalFailure", "oops"},
-			Unavailable, "AWS failed inside while serving cloudformation:DescribeStacks (InternalFailure); that passes as a rule.", "",
+			Unavailable, "AWS returned an internal error for cloudformation:DescribeStacks (InternalFailure); such errors are usually temporary.", "",
 		},
 		{
-			"a used-up quota needs a person",
+			"an exhausted quota needs a user",
 			answer{400, "LimitExceeded", "Limit for stack has been exceeded"},
-			LimitReached, "A quota of the AWS account is used up: Limit for stack has been exceeded. Ask AWS for a higher one or remove what is not needed.", "",
+			LimitReached, "A quota of the AWS account is exhausted: Limit for stack has been exceeded. Request a higher quota or delete unused resources.", "",
 		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // retries take their time
+			t.Parallel() // retries take time
 			clients, _, _ := respond(t, c.answer)
 			failure := Explain(describe(t.Context(), clients))
 			if failure == nil {
@@ -157,7 +157,7 @@ func TestExplainSilence(t *testing.T) {
 	}
 	failure := Explain(describe(t.Context(), clients))
 	if failure == nil || failure.Kind != Unreachable || !failure.Transient() {
-		t.Fatalf("got %+v, want AWS to be unreachable", failure)
+		t.Fatalf("got %+v, want Unreachable", failure)
 	}
 	if want := "AWS cannot be reached at 127.0.0.1:1: connection refused; check the network and the endpoint."; failure.Message != want {
 		t.Errorf("got  %s\nwant %s", failure.Message, want)
@@ -177,7 +177,7 @@ func TestExplainMissingCredentials(t *testing.T) {
 	}
 	failure := Explain(describe(t.Context(), clients))
 	if failure == nil || failure.Kind != BadCredentials || !strings.Contains(failure.Message, "There are no AWS credentials") {
-		t.Errorf("got %+v, want that there are no credentials", failure)
+		t.Errorf("got %+v, want BadCredentials", failure)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestRegionIsRequired(t *testing.T) {
 	}
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
 	if _, err := New(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
-		t.Errorf("got %v, want to be told how to name a region", err)
+		t.Errorf("got %v, want the message to name the region's flag", err)
 	}
 }
 

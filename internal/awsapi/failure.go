@@ -15,40 +15,41 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Kind says what sort of failure a call met, and so what to do next.
+// Kind classifies a failure, and so determines what to do next.
 type Kind string
 
 const (
 	// Denied means that the caller lacks a permission.
 	Denied Kind = "AccessDenied"
-	// Throttled means that AWS wants fewer calls a second.
+	// Throttled means that AWS limits the rate of calls.
 	Throttled Kind = "Throttled"
-	// Unreachable means that no answer came.
+	// Unreachable means that no answer arrived.
 	Unreachable Kind = "AWSUnreachable"
-	// Expired means that the credentials are past their time.
+	// Expired means that the credentials have expired.
 	Expired Kind = "CredentialsExpired"
-	// BadCredentials means that there are no credentials or that AWS does not know them.
+	// BadCredentials means that credentials are missing or that AWS rejects them.
 	BadCredentials Kind = "CredentialsInvalid"
-	// Unavailable means that AWS failed inside.
+	// Unavailable means that AWS returned an internal error.
 	Unavailable Kind = "AWSUnavailable"
-	// LimitReached means that a quota of the account is used up.
+	// LimitReached means that a quota of the account is exhausted.
 	LimitReached Kind = "LimitReached"
-	// Rejected means that AWS understood the request and will not do it.
+	// Rejected means that AWS understood and rejected the request.
 	Rejected Kind = "Rejected"
-	// Interrupted means that the caller itself gave up, for example because it stops.
+	// Interrupted means that the caller canceled the call, for example because it stops.
 	Interrupted Kind = "Interrupted"
 )
 
-// Failure is a failed call, told for a person. It implements error; Unwrap gives the SDK's error.
+// Failure is a failed call with a message for the user. It implements error; Unwrap returns the
+// SDK's error.
 type Failure struct {
-	// Kind is what sort of failure it is.
+	// Kind classifies the failure.
 	Kind Kind
-	// Code is AWS's own error code, empty if AWS did not answer.
+	// Code is AWS's error code, empty if AWS did not answer.
 	Code string
-	// Reason is one CamelCase word for a condition.
+	// Reason is a CamelCase word for a condition.
 	Reason string
-	// Message is a sentence that says what to do, without text of the SDK. It holds for the operator, which tries again by itself, as
-	// for a command, whose person does: it says nothing of who does.
+	// Message is a sentence that says what to do, without the SDK's text. It does not say who
+	// retries, because it is used by the operator, which retries, and by commands, which do not.
 	Message string
 	// Action is the missing permission of a denied call, such as "cloudformation:CreateStack".
 	Action string
@@ -62,7 +63,7 @@ func (f *Failure) Error() string { return f.Message }
 // Unwrap returns the SDK's error.
 func (f *Failure) Unwrap() error { return f.cause }
 
-// Transient is true when the same call may succeed a little later without anybody doing anything.
+// Transient reports whether the same call may succeed later without a user's action.
 func (f *Failure) Transient() bool {
 	switch f.Kind {
 	case Throttled, Unreachable, Unavailable, Interrupted:
@@ -74,7 +75,7 @@ func (f *Failure) Transient() bool {
 	}
 }
 
-// Explain turns an error of the SDK into a Failure; it returns nil for nil, and a Failure as it is.
+// Explain converts an SDK error to a Failure. It returns nil for nil, and a Failure unchanged.
 func Explain(err error) *Failure {
 	if err == nil {
 		return nil
@@ -91,12 +92,12 @@ func Explain(err error) *Failure {
 	}
 	return &Failure{
 		Kind: Unavailable, Reason: string(Unavailable), cause: err,
-		Message: fmt.Sprintf("The call %s failed in a way that is not known; it may succeed a little later.", calledAction(err)),
+		Message: fmt.Sprintf("The call %s failed for an unknown reason; it may succeed later.", calledAction(err)),
 	}
 }
 
-// Known returns what [Explain] does of errors that come from a call of AWS, and others, as those that the project itself makes, as they
-// are.
+// Known explains errors of AWS calls, as [Explain] does, and returns other errors, such as the
+// project's own, unchanged.
 func Known(err error) error {
 	if failure := Explain(err); failure != nil && (failure.Kind != Unavailable || Code(err) != "") {
 		return failure
@@ -112,7 +113,7 @@ func Code(err error) string {
 	return ""
 }
 
-// AWSMessage returns AWS's own message of a failed call, or "".
+// AWSMessage returns AWS's message of a failed call, or "".
 func AWSMessage(err error) string {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorMessage()
@@ -124,12 +125,12 @@ func explainInterruption(err error) *Failure {
 	if !errors.Is(err, context.Canceled) {
 		return nil
 	}
-	return &Failure{Kind: Interrupted, Message: "The call was interrupted, since this program is being ended."}
+	return &Failure{Kind: Interrupted, Message: "The call was interrupted because this program is stopping."}
 }
 
-// codeKinds are AWS's error codes by what they mean, as
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html and the services' own pages list them.
-// Throttling codes are the SDK's list.
+// codeKinds classifies AWS's error codes, which are listed in
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/CommonErrors.html and the
+// services' own pages. The throttling codes are the SDK's list.
 var codeKinds = map[string]Kind{
 	"AccessDenied": Denied, "AccessDeniedException": Denied, "UnauthorizedOperation": Denied, "NotAuthorized": Denied,
 	"AuthorizationError": Denied, "AuthorizationErrorException": Denied, "OptInRequired": Denied,
@@ -170,15 +171,15 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	case Denied:
 		return deniedSentence(f, err, api.ErrorMessage())
 	case Throttled:
-		return fmt.Sprintf("AWS limits the rate of %s calls; they succeed again when fewer are made.", calledAction(err))
+		return fmt.Sprintf("AWS throttles %s calls; they succeed again at a lower rate.", calledAction(err))
 	case Expired:
 		return "The AWS credentials have expired; renew them. If they were just renewed, check the machine's clock."
 	case BadCredentials:
-		return fmt.Sprintf("AWS does not accept the credentials (%s); check the access key, its secret and the session token.", f.Code)
+		return fmt.Sprintf("AWS rejects the credentials (%s); check the access key, its secret and the session token.", f.Code)
 	case LimitReached:
-		return fmt.Sprintf("A quota of the AWS account is used up: %s Ask AWS for a higher one or remove what is not needed.", Sentence(api.ErrorMessage()))
+		return fmt.Sprintf("A quota of the AWS account is exhausted: %s Request a higher quota or delete unused resources.", Sentence(api.ErrorMessage()))
 	case Unavailable:
-		return fmt.Sprintf("AWS failed inside while serving %s (%s); that passes as a rule.", calledAction(err), f.Code)
+		return fmt.Sprintf("AWS returned an internal error for %s (%s); such errors are usually temporary.", calledAction(err), f.Code)
 	case Rejected, Unreachable, Interrupted:
 		return fmt.Sprintf("AWS rejects %s: %s", calledAction(err), Sentence(api.ErrorMessage()))
 	default:
@@ -186,11 +187,12 @@ func answerSentence(f *Failure, err error, api smithy.APIError) string {
 	}
 }
 
-// deniedPattern is AWS's wording of a missing permission:
+// deniedPattern matches AWS's message for a missing permission:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html
 var deniedPattern = regexp.MustCompile(`(?:User: (\S+) )?is not authorized to perform: ([\w-]+:\w+)(?: on resource: (\S+))?`)
 
-// MissingAction finds in AWS's words which action is denied to whom on what; action is "" if they do not say so.
+// MissingAction extracts the principal, the denied action and the resource from AWS's message;
+// action is "" if the message does not contain it.
 func MissingAction(message string) (principal, action, resource string) {
 	match := deniedPattern.FindStringSubmatch(message)
 	if match == nil {
@@ -199,7 +201,7 @@ func MissingAction(message string) (principal, action, resource string) {
 	return match[1], match[2], strings.TrimRight(match[3], `".,;)`)
 }
 
-// DeniedSentence says who lacks which permission, from what MissingAction found.
+// DeniedSentence says who lacks which permission, from the results of MissingAction.
 func DeniedSentence(principal, action, resource, message string) string {
 	if principal == "" {
 		principal = "the identity of these credentials"
@@ -235,7 +237,7 @@ func explainSilence(err error) *Failure {
 	var request *url.Error
 	switch text := err.Error(); {
 	case strings.Contains(text, "get credentials") || strings.Contains(text, "failed to refresh cached credentials"):
-		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; an operator in a cluster is given a role (IRSA, pod identity or instance profile)."}
+		return &Failure{Kind: BadCredentials, Message: "There are no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; an operator in a cluster needs a role (IRSA, pod identity or instance profile)."}
 	case errors.As(err, &dns):
 		return &Failure{Kind: Unreachable, Message: fmt.Sprintf("AWS cannot be reached: the name %s does not resolve; check the network, DNS and the region's name.", dns.Name)}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -272,7 +274,7 @@ func hostOf(text string) string {
 	return text
 }
 
-// calledAction names the call that failed as IAM would: "cloudformation:CreateStack".
+// calledAction returns the failed call as an IAM action: "cloudformation:CreateStack".
 func calledAction(err error) string {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
@@ -288,7 +290,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// Sentence ends AWS's words with a full stop. It leaves their beginning alone: that may be a name.
+// Sentence appends a full stop to AWS's message. It keeps the first letter, which may begin a name.
 func Sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// CloudFormation is every call of CloudFormation that the project makes.
+// CloudFormation contains every call of CloudFormation that the project makes.
 type CloudFormation interface {
 	StackReader
 	StackWriter
@@ -21,7 +21,7 @@ type CloudFormation interface {
 	StackSignaller
 }
 
-// StackReader looks at stacks.
+// StackReader reads stacks.
 type StackReader interface {
 	DescribeStacks(context.Context, *cloudformation.DescribeStacksInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStacksOutput, error)
 	DescribeStackEvents(context.Context, *cloudformation.DescribeStackEventsInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeStackEventsOutput, error)
@@ -29,7 +29,7 @@ type StackReader interface {
 	GetTemplate(context.Context, *cloudformation.GetTemplateInput, ...func(*cloudformation.Options)) (*cloudformation.GetTemplateOutput, error)
 }
 
-// StackWriter makes, changes and removes stacks.
+// StackWriter creates, updates and deletes stacks.
 type StackWriter interface {
 	CreateStack(context.Context, *cloudformation.CreateStackInput, ...func(*cloudformation.Options)) (*cloudformation.CreateStackOutput, error)
 	UpdateStack(context.Context, *cloudformation.UpdateStackInput, ...func(*cloudformation.Options)) (*cloudformation.UpdateStackOutput, error)
@@ -37,13 +37,13 @@ type StackWriter interface {
 	UpdateTerminationProtection(context.Context, *cloudformation.UpdateTerminationProtectionInput, ...func(*cloudformation.Options)) (*cloudformation.UpdateTerminationProtectionOutput, error)
 }
 
-// StackRepairer brings stacks out of failed updates.
+// StackRepairer recovers stacks from failed updates.
 type StackRepairer interface {
 	ContinueUpdateRollback(context.Context, *cloudformation.ContinueUpdateRollbackInput, ...func(*cloudformation.Options)) (*cloudformation.ContinueUpdateRollbackOutput, error)
 	RollbackStack(context.Context, *cloudformation.RollbackStackInput, ...func(*cloudformation.Options)) (*cloudformation.RollbackStackOutput, error)
 }
 
-// StackReviewer shows what an update would do before it is carried out.
+// StackReviewer manages change sets.
 type StackReviewer interface {
 	CreateChangeSet(context.Context, *cloudformation.CreateChangeSetInput, ...func(*cloudformation.Options)) (*cloudformation.CreateChangeSetOutput, error)
 	DescribeChangeSet(context.Context, *cloudformation.DescribeChangeSetInput, ...func(*cloudformation.Options)) (*cloudformation.DescribeChangeSetOutput, error)
@@ -52,33 +52,34 @@ type StackReviewer interface {
 	SetStackPolicy(context.Context, *cloudformation.SetStackPolicyInput, ...func(*cloudformation.Options)) (*cloudformation.SetStackPolicyOutput, error)
 }
 
-// StackSignaller tells a stack that is being updated how its machines fare.
+// StackSignaller signals to updates of stacks, and cancels them.
 type StackSignaller interface {
 	SignalResource(context.Context, *cloudformation.SignalResourceInput, ...func(*cloudformation.Options)) (*cloudformation.SignalResourceOutput, error)
 	CancelUpdateStack(context.Context, *cloudformation.CancelUpdateStackInput, ...func(*cloudformation.Options)) (*cloudformation.CancelUpdateStackOutput, error)
 }
 
-// AutoScaling looks at groups and lets their instances go.
+// AutoScaling reads and changes groups and their instances.
 type AutoScaling interface {
 	AutoScalingReader
 	AutoScalingLifecycle
 	AutoScalingWriter
 }
 
-// AutoScalingReader looks at groups and their instances.
+// AutoScalingReader reads groups and their instances.
 type AutoScalingReader interface {
 	DescribeAutoScalingGroups(context.Context, *autoscaling.DescribeAutoScalingGroupsInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingGroupsOutput, error)
 	DescribeAutoScalingInstances(context.Context, *autoscaling.DescribeAutoScalingInstancesInput, ...func(*autoscaling.Options)) (*autoscaling.DescribeAutoScalingInstancesOutput, error)
 }
 
-// AutoScalingLifecycle answers lifecycle hooks, and replaces instances.
+// AutoScalingLifecycle completes lifecycle actions and terminates instances.
 type AutoScalingLifecycle interface {
 	CompleteLifecycleAction(context.Context, *autoscaling.CompleteLifecycleActionInput, ...func(*autoscaling.Options)) (*autoscaling.CompleteLifecycleActionOutput, error)
 	RecordLifecycleActionHeartbeat(context.Context, *autoscaling.RecordLifecycleActionHeartbeatInput, ...func(*autoscaling.Options)) (*autoscaling.RecordLifecycleActionHeartbeatOutput, error)
 	TerminateInstanceInAutoScalingGroup(context.Context, *autoscaling.TerminateInstanceInAutoScalingGroupInput, ...func(*autoscaling.Options)) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error)
 }
 
-// AutoScalingWriter changes groups beside their stacks: their size while they roll, and who may scale them.
+// AutoScalingWriter changes groups outside their stacks: their size during a roll, and which
+// processes may scale them.
 type AutoScalingWriter interface {
 	SetDesiredCapacity(context.Context, *autoscaling.SetDesiredCapacityInput, ...func(*autoscaling.Options)) (*autoscaling.SetDesiredCapacityOutput, error)
 	SuspendProcesses(context.Context, *autoscaling.SuspendProcessesInput, ...func(*autoscaling.Options)) (*autoscaling.SuspendProcessesOutput, error)
@@ -87,13 +88,13 @@ type AutoScalingWriter interface {
 	DeleteTags(context.Context, *autoscaling.DeleteTagsInput, ...func(*autoscaling.Options)) (*autoscaling.DeleteTagsOutput, error)
 }
 
-// SQS reads and clears queues.
+// SQS receives and deletes messages.
 type SQS interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 }
 
-// S3 stores, finds and removes objects.
+// S3 writes, lists and deletes objects.
 type S3 interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
@@ -101,7 +102,7 @@ type S3 interface {
 	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 }
 
-// Objects reads, writes and removes S3 objects one by one, on conditions.
+// Objects reads, writes and deletes single S3 objects, with conditions.
 type Objects interface {
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
@@ -109,7 +110,7 @@ type Objects interface {
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// EC2 is every call of EC2 that the project makes.
+// EC2 contains every call of EC2 that the project makes.
 type EC2 interface {
 	EC2Networks
 	EC2Tags
@@ -127,24 +128,24 @@ type EC2Networks interface {
 	DescribeRouteTables(context.Context, *ec2.DescribeRouteTablesInput, ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error)
 }
 
-// EC2Tags changes tags of what is in EC2.
+// EC2Tags changes tags of EC2 resources.
 type EC2Tags interface {
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 	DeleteTags(context.Context, *ec2.DeleteTagsInput, ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// EC2Instances looks at instances, and ends those that no group owns any more.
+// EC2Instances reads instances, and terminates those that no longer belong to a group.
 type EC2Instances interface {
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput, ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput, ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
-// EC2LaunchTemplates looks at launch templates.
+// EC2LaunchTemplates reads launch templates.
 type EC2LaunchTemplates interface {
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput, ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 }
 
-// EC2Snapshots makes and removes snapshots of volumes.
+// EC2Snapshots creates and deletes snapshots of volumes.
 type EC2Snapshots interface {
 	DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error)
 	CreateSnapshot(context.Context, *ec2.CreateSnapshotInput, ...func(*ec2.Options)) (*ec2.CreateSnapshotOutput, error)
@@ -152,13 +153,13 @@ type EC2Snapshots interface {
 	DeleteSnapshot(context.Context, *ec2.DeleteSnapshotInput, ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error)
 }
 
-// SSM keeps parameters.
+// SSM writes and deletes parameters.
 type SSM interface {
 	PutParameter(context.Context, *ssm.PutParameterInput, ...func(*ssm.Options)) (*ssm.PutParameterOutput, error)
 	DeleteParameter(context.Context, *ssm.DeleteParameterInput, ...func(*ssm.Options)) (*ssm.DeleteParameterOutput, error)
 }
 
-// STS tells who is calling.
+// STS returns the caller's identity.
 type STS interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 }

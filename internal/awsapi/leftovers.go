@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 )
 
-// Leftovers finds and removes what a workload cluster made in EC2 by itself.
+// Leftovers finds and deletes the EC2 resources that the controllers of a workload cluster created.
 type Leftovers interface {
 	LeftoverGroups
 	LeftoverInterfaces
@@ -17,20 +17,20 @@ type Leftovers interface {
 	DescribeTags(context.Context, *ec2.DescribeTagsInput, ...func(*ec2.Options)) (*ec2.DescribeTagsOutput, error)
 }
 
-// LeftoverGroups finds and removes security groups, and the rules that hold them.
+// LeftoverGroups finds and deletes security groups, and the rules that refer to them.
 type LeftoverGroups interface {
 	DescribeSecurityGroups(context.Context, *ec2.DescribeSecurityGroupsInput, ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	RevokeSecurityGroupIngress(context.Context, *ec2.RevokeSecurityGroupIngressInput, ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
 	DeleteSecurityGroup(context.Context, *ec2.DeleteSecurityGroupInput, ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
 }
 
-// LeftoverInterfaces finds and removes network interfaces.
+// LeftoverInterfaces finds and deletes network interfaces.
 type LeftoverInterfaces interface {
 	DescribeNetworkInterfaces(context.Context, *ec2.DescribeNetworkInterfacesInput, ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error)
 	DeleteNetworkInterface(context.Context, *ec2.DeleteNetworkInterfaceInput, ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error)
 }
 
-// LeftoverVolumes finds and removes volumes and snapshots.
+// LeftoverVolumes finds and deletes volumes and snapshots.
 type LeftoverVolumes interface {
 	DescribeVolumes(context.Context, *ec2.DescribeVolumesInput, ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error)
 	DeleteVolume(context.Context, *ec2.DeleteVolumeInput, ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error)
@@ -38,7 +38,7 @@ type LeftoverVolumes interface {
 	DeleteSnapshot(context.Context, *ec2.DeleteSnapshotInput, ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error)
 }
 
-// LoadBalancers finds and removes network and application load balancers.
+// LoadBalancers finds and deletes network and application load balancers.
 type LoadBalancers interface {
 	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
 	DeleteLoadBalancer(context.Context, *elbv2.DeleteLoadBalancerInput, ...func(*elbv2.Options)) (*elbv2.DeleteLoadBalancerOutput, error)
@@ -47,7 +47,7 @@ type LoadBalancers interface {
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
 
-// LoadBalancerReader reads network and application load balancers, and how their targets are.
+// LoadBalancerReader reads network and application load balancers, and the health of their targets.
 type LoadBalancerReader interface {
 	DescribeLoadBalancers(context.Context, *elbv2.DescribeLoadBalancersInput, ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
 	DescribeTargetGroups(context.Context, *elbv2.DescribeTargetGroupsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTargetGroupsOutput, error)
@@ -55,21 +55,21 @@ type LoadBalancerReader interface {
 	DescribeTags(context.Context, *elbv2.DescribeTagsInput, ...func(*elbv2.Options)) (*elbv2.DescribeTagsOutput, error)
 }
 
-// ClassicLoadBalancers finds and removes load balancers of the first generation, which the cloud controller makes for a
-// Service unless told otherwise.
+// ClassicLoadBalancers finds and deletes load balancers of the first generation, which the cloud
+// controller creates for a Service by default.
 type ClassicLoadBalancers interface {
 	DescribeLoadBalancers(context.Context, *elb.DescribeLoadBalancersInput, ...func(*elb.Options)) (*elb.DescribeLoadBalancersOutput, error)
 	DeleteLoadBalancer(context.Context, *elb.DeleteLoadBalancerInput, ...func(*elb.Options)) (*elb.DeleteLoadBalancerOutput, error)
 	DescribeTags(context.Context, *elb.DescribeTagsInput, ...func(*elb.Options)) (*elb.DescribeTagsOutput, error)
 }
 
-// Records reads and changes a hosted zone's records.
+// Records reads and changes the records of a hosted zone.
 type Records interface {
 	ListResourceRecordSets(context.Context, *route53.ListResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ListResourceRecordSetsOutput, error)
 	ChangeResourceRecordSets(context.Context, *route53.ChangeResourceRecordSetsInput, ...func(*route53.Options)) (*route53.ChangeResourceRecordSetsOutput, error)
 }
 
-// Leftovers returns the client of EC2 for what clusters made by themselves.
+// Leftovers returns the EC2 client for resources that clusters created.
 func (c *Clients) Leftovers(t Target) Leftovers {
 	return client(c, "ec2", t, newEc2Calls)
 }
@@ -77,7 +77,7 @@ func (c *Clients) Leftovers(t Target) Leftovers {
 // LoadBalancers returns the client of Elastic Load Balancing v2 for the target.
 func (c *Clients) LoadBalancers(t Target) LoadBalancers { return c.elbv2(t) }
 
-// LoadBalancerReader returns the client of Elastic Load Balancing v2 for those who only look.
+// LoadBalancerReader returns the read-only client of Elastic Load Balancing v2 for the target.
 func (c *Clients) LoadBalancerReader(t Target) LoadBalancerReader { return c.elbv2(t) }
 
 func (c *Clients) elbv2(t Target) *elbv2Calls {

@@ -21,16 +21,16 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aws_operator_api_requests_total",
-			Help: "HTTP attempts of calls of AWS, by service, operation and AWS's error code (\"200\" when it succeeded).",
+			Help: "HTTP attempts of AWS calls, by service, operation and AWS's error code (\"200\" for success).",
 		}, []string{"service", "operation", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "aws_operator_api_request_duration_seconds",
-			Help:    "Duration of HTTP attempts of calls of AWS.",
+			Help:    "Duration of HTTP attempts of AWS calls.",
 			Buckets: []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25},
 		}, []string{"service", "operation"}),
 		held: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "aws_operator_api_budget_wait_seconds",
-			Help:    "How long attempts waited for the budget of calls of their account, region and service.",
+			Help:    "Time for which attempts waited for the call budget of their account, region and service.",
 			Buckets: []float64{.001, .01, .1, .5, 1, 5, 15, 60, 300},
 		}, []string{"service"}),
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// attempts returns the client option that has each HTTP attempt take a token from the bucket and be counted. It sits inside the
-// SDK's retries, so a retry costs a token like any other attempt.
+// attempts returns the client option that makes each HTTP attempt take a token from the bucket, and
+// counts it. It runs inside the SDK's retries, so that a retry costs a token like any other
+// attempt.
 func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) error {
 	attempt := middleware.FinalizeMiddlewareFunc("aws-operator:attempt",
 		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
@@ -29,7 +30,7 @@ func (c *Clients) attempts(service string, b *bucket) func(*middleware.Stack) er
 	}
 }
 
-// userAgent returns the client option that names the operator in CloudTrail.
+// userAgent returns the client option that identifies the operator in CloudTrail.
 func userAgent(name, version string) func(*middleware.Stack) error {
 	return awsmiddleware.AddUserAgentKeyValue(name, version)
 }

@@ -2,15 +2,17 @@ package awsapi
 
 import "strings"
 
-// Target says on whose behalf, and where, a call is made. The zero value is the operator's own account and region.
+// Target is the account, region and role of a call. The zero value is the operator's own account
+// and region.
 type Target struct {
-	// Account is the twelve digits of the account; empty is the account of the role, or the operator's own.
+	// Account is the twelve-digit account ID; empty means the account of the role, or the
+	// operator's own.
 	Account string `json:"account,omitempty"`
-	// Region is an AWS region such as eu-central-1; empty is the operator's own.
+	// Region is an AWS region such as eu-central-1; empty means the operator's own.
 	Region string `json:"region,omitempty"`
-	// RoleARN is the role to assume; empty uses the operator's own credentials.
+	// RoleARN is the role to assume; empty means the operator's own credentials.
 	RoleARN string `json:"roleARN,omitempty"`
-	// ExternalID is passed with AssumeRole where the role's trust policy asks for it.
+	// ExternalID is passed to AssumeRole if the role's trust policy requires it.
 	ExternalID string `json:"externalID,omitempty"`
 }
 
@@ -26,7 +28,7 @@ func (t Target) String() string {
 	return account + "/" + region
 }
 
-// account is the account that pays for a call: that of the role when none is named.
+// account is the account of a call: the role's if none is set.
 func (t Target) account() string {
 	if t.Account != "" || t.RoleARN == "" {
 		return t.Account

@@ -7,10 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// steadyClient keeps a connection in use when an answer begins before the transport has looked for the end of the request's body.
-// The SDK closes the body then, the body's WriteTo gives io.EOF as an error, and net/http closes the connection for it, sometimes
-// under an answer that is still being read; the SDK's retry hides that and costs its backoff. Without WriteTo the end of a body is
-// no error.
+// steadyClient keeps a connection open if a response begins before the transport has read the end
+// of the request's body. In that case the SDK closes the body, the body's WriteTo returns io.EOF as
+// an error, and net/http closes the connection, sometimes while the response is still being read.
+// The SDK's retry hides that but costs its backoff. Without WriteTo the end of a body is not an
+// error.
 type steadyClient struct{ aws.HTTPClient }
 
 // Do sends the request.

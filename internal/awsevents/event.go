@@ -13,32 +13,33 @@ import (
 
 const (
 	cloudFormationSource = "aws.cloudformation"
-	// stackStatusChange is the detail type of a stack's own events. "CloudFormation Resource Status Change" is that of its
-	// resources' events, which say nothing about the stack.
+	// stackStatusChange is the detail type of a stack's own events. "CloudFormation Resource Status
+	// Change" is the detail type of its resources' events, which do not report the stack's status.
 	stackStatusChange = "CloudFormation Stack Status Change"
 )
 
 // Event is one event from EventBridge, or one difference that a sweep found.
 type Event struct {
-	// ID is EventBridge's identifier of the event; empty when a sweep found the difference.
+	// ID is EventBridge's identifier of the event; empty for a difference that a sweep found.
 	ID string
-	// Source and DetailType say what kind of event it is, for example "aws.cloudformation".
+	// Source and DetailType identify the kind of event, for example "aws.cloudformation".
 	Source, DetailType string
-	// Target is whose queue, or whose sweep, told.
+	// Target is the target of the queue or the sweep.
 	Target awsapi.Target
-	// Account and Region are where it happened; empty from a sweep of instances, which does not know.
+	// Account and Region are those of the event; empty for a sweep of instances, which does not
+	// know them.
 	Account, Region string
-	// Time is when it happened.
+	// Time is the time of the event.
 	Time time.Time
 	// Stack is set for status changes of stacks.
 	Stack *stack.Event
-	// Instance is set for news of instances.
+	// Instance is set for events of instances.
 	Instance *InstanceEvent
-	// Raw is the event as it came; nil from a sweep.
+	// Raw is the event as received; nil for a sweep.
 	Raw json.RawMessage
 }
 
-// envelope is the shape that all events of EventBridge share:
+// envelope contains the fields that all events of EventBridge have:
 // https://docs.aws.amazon.com/eventbridge/latest/ref/overiew-event-structure.html
 type envelope struct {
 	ID         string          `json:"id"`
@@ -61,14 +62,14 @@ type stackDetail struct {
 	Token string `json:"client-request-token"` //nolint:tagliatelle // CloudFormation's name
 }
 
-// parseEvent reads a message of the queue. It errs if the message is no event.
+// parseEvent parses a message of the queue. It returns an error if the message is not an event.
 func parseEvent(target awsapi.Target, body string) (Event, error) {
 	var outer envelope
 	if err := json.Unmarshal([]byte(body), &outer); err != nil {
-		return Event{}, fmt.Errorf("read an event: %w", err)
+		return Event{}, fmt.Errorf("parse an event: %w", err)
 	}
 	if outer.Source == "" || outer.DetailType == "" {
-		return Event{}, errors.New("read an event: it has no source or no detail-type")
+		return Event{}, errors.New("parse an event: it has no source or no detail-type")
 	}
 	event := Event{
 		Target: target, ID: outer.ID, Source: outer.Source, DetailType: outer.DetailType, Account: outer.Account, Region: outer.Region,
@@ -81,10 +82,10 @@ func parseEvent(target awsapi.Target, body string) (Event, error) {
 	}
 	var detail stackDetail
 	if err := json.Unmarshal(outer.Detail, &detail); err != nil {
-		return Event{}, fmt.Errorf("read the detail of a stack's event: %w", err)
+		return Event{}, fmt.Errorf("parse the detail of a stack's event: %w", err)
 	}
 	if detail.StackID == "" || detail.Details.Status == "" {
-		return Event{}, errors.New("read the detail of a stack's event: it has no stack-id or no status")
+		return Event{}, errors.New("parse the detail of a stack's event: it has no stack-id or no status")
 	}
 	event.Stack = &stack.Event{
 		Target: target, StackID: detail.StackID, StackName: stackName(detail.StackID),
@@ -101,7 +102,7 @@ func stackName(id string) string {
 	return id
 }
 
-// swept makes an event of a difference that a sweep found.
+// swept converts a difference that a sweep found to an event.
 func swept(found stack.Event, now time.Time) Event {
 	event := Event{Source: cloudFormationSource, DetailType: stackStatusChange, Time: now, Stack: &found}
 	if parts := strings.SplitN(found.StackID, ":", 6); len(parts) == 6 {

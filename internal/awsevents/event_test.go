@@ -30,11 +30,11 @@ func TestParseEvent(t *testing.T) {
 		{name: "a stack's own event", body: stackEvent, stack: true},
 		{name: "a resource's event is not the stack's", body: resourceEvent},
 		{name: "another service's event has no stack", body: `{"source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","detail":{"instance-id":"i-1"}}`},
-		{name: "another service cannot speak for CloudFormation", body: strings.Replace(stackEvent, "aws.cloudformation", "my.app", 1)},
-		{name: "no JSON", body: "hello", wrong: "read an event"},
-		{name: "JSON that is no event", body: `{"Records":[]}`, wrong: "no source"},
+		{name: "another service cannot send CloudFormation's events", body: strings.Replace(stackEvent, "aws.cloudformation", "my.app", 1)},
+		{name: "not JSON", body: "hello", wrong: "parse an event"},
+		{name: "JSON that is not an event", body: `{"Records":[]}`, wrong: "no source"},
 		{name: "a stack's event without its stack", body: strings.ReplaceAll(stackEvent, `"stack-id":"`+stackID+`"`, `"stack-id":""`), wrong: "no stack-id"},
-		{name: "a detail of another shape", body: strings.Replace(stackEvent, `"status-details":{"status":"CREATE_COMPLETE","status-reason":""}`, `"status-details":"CREATE_COMPLETE"`, 1), wrong: "read the detail"},
+		{name: "a detail of another shape", body: strings.Replace(stackEvent, `"status-details":{"status":"CREATE_COMPLETE","status-reason":""}`, `"status-details":"CREATE_COMPLETE"`, 1), wrong: "parse the detail"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestStackNames(t *testing.T) {
 	cases := []struct{ name, cluster, want string }{
 		{"the default cluster name has no suffix", "aws-operator", "aws-operator-events"},
 		{"no cluster name is the default one", "", "aws-operator-events"},
-		{"another operator has a queue of its own", "blue", "aws-operator-events-blue"},
+		{"another operator has its own queue", "blue", "aws-operator-events-blue"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

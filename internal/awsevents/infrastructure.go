@@ -18,25 +18,25 @@ const (
 	// defaultClusterName is the operator's cluster name for which the stack's name has no suffix.
 	defaultClusterName = "aws-operator"
 	baseName           = "aws-operator-events"
-	// maxQueueName is how long the name of the queue, the stack and the rule may be: SQS and EventBridge allow 64, of which the
-	// second rule's name needs ten for its ending:
+	// maxQueueName is the maximum length of the name of the queue, the stack and the rule: SQS and
+	// EventBridge allow 64, of which the suffix of another rule's name needs ten:
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
 	maxQueueName = 54
 	queueOutput  = "QueueURL"
 	clusterTag   = "aws-operator/cluster"
-	// firstLook and lastLook bound the growing delay between looks at the operator's own stack while it is made; nobody reports its
-	// events yet.
-	firstLook = 100 * time.Millisecond
-	lastLook  = 5 * time.Second
-	// brokenLook is the delay while a person must act.
-	brokenLook = time.Minute
+	// firstPoll and lastPoll are the bounds of the growing delay between polls of the operator's
+	// own stack while it is created; no events are received yet.
+	firstPoll = 100 * time.Millisecond
+	lastPoll  = 5 * time.Second
+	// brokenPoll is the delay while a user must act.
+	brokenPoll = time.Minute
 )
 
 //go:embed template.yaml
 var templateYAML []byte
 
-// StackName returns the name of the operator's own stack, and of its queue and rule, for the operator's cluster name: two operators
-// in one account and region must not share a queue.
+// StackName returns the name of the operator's own stack, and of its queue and rule, for the
+// operator's cluster name: two operators in one account and region must not share a queue.
 func StackName(clusterName string) string {
 	if clusterName == "" || clusterName == defaultClusterName {
 		return baseName
@@ -61,41 +61,43 @@ func Desired(clusterName string) (stack.Desired, error) {
 	}, nil
 }
 
-// ensureQueue makes the stack or brings it up to date and returns the queue's URL. It is not a reconcile: nobody reports the events
-// of the stack that reports events, so it looks itself until the stack is there.
+// ensureQueue creates or updates the stack and returns the queue's URL. It blocks and polls,
+// because the stack's own events cannot be received before it is complete.
 func (l *Listener) ensureQueue(ctx context.Context, target awsapi.Target) (string, error) {
 	desired, err := Desired(l.options.ClusterName)
 	if err != nil {
 		return "", err
 	}
-	desired.Refresh = true                     // the record is not kept over restarts
-	desired.AdoptFrom = []string{desired.Name} // for want of a record, one from before management clusters were noted is known by its name
+	desired.Refresh = true // the record is not persisted across restarts
+	// Without a record, a stack from before the tag of the management cluster is identified by its
+	// name.
+	desired.AdoptFrom = []string{desired.Name}
 	var record stack.Record
-	told := ""
+	reported := ""
 	ctx = logr.NewContext(ctx, l.log)
-	for delay := firstLook; ; delay = min(2*delay, lastLook) {
+	for delay := firstPoll; ; delay = min(2*delay, lastPoll) {
 		result, err := l.options.Engine.Ensure(ctx, target, desired, record)
 		record = result.Record
 		switch {
 		case err != nil:
-			l.log.Info("The events' stack could not be looked at; trying again", "target", target.String(), "stack", desired.Name, "reason", result.Reason, "message", result.Message)
+			l.log.Info("Reading the stack of the events failed; retrying", "target", target.String(), "stack", desired.Name, "reason", result.Reason, "message", result.Message)
 		case result.State == stack.Ready:
 			if result.Outputs[queueOutput] != "" {
 				return result.Outputs[queueOutput], nil
 			}
 		case result.State == stack.Stalled:
-			l.log.Error(errors.New(result.Reason), "The events' stack needs a person; until then stacks are only looked at now and then", "target", target.String(), "stack", desired.Name, "message", result.Message)
-		case result.State == stack.Waiting: // AWS denies something: nothing to ask again every few seconds.
-			if result.Message != told {
-				l.log.Error(errors.New(result.Reason), "The events' stack cannot be made yet; until then stacks are only looked at now and then", "target", target.String(), "stack", desired.Name, "message", result.Message)
+			l.log.Error(errors.New(result.Reason), "The stack of the events needs a user's action; until then stacks are only polled", "target", target.String(), "stack", desired.Name, "message", result.Message)
+		case result.State == stack.Waiting: // AWS denies something: retrying every few seconds is pointless
+			if result.Message != reported {
+				l.log.Error(errors.New(result.Reason), "The stack of the events cannot be created yet; until then stacks are only polled", "target", target.String(), "stack", desired.Name, "message", result.Message)
 			}
-			told = result.Message
-			delay = max(delay, min(result.RequeueAfter, brokenLook))
+			reported = result.Message
+			delay = max(delay, min(result.RequeueAfter, brokenPoll))
 		default:
-			l.log.V(1).Info("Waiting for the events' stack", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
+			l.log.V(1).Info("Waiting for the stack of the events", "target", target.String(), "stack", desired.Name, "state", result.State, "message", result.Message)
 		}
 		if result.State == stack.Stalled {
-			delay = brokenLook
+			delay = brokenPoll
 		}
 		if err := l.pause(ctx, delay, nil); err != nil {
 			return "", err

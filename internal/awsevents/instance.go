@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sources and detail types of what is told of instances.
+// Sources and detail types of events of instances.
 const (
 	autoScalingSource = "aws.autoscaling"
 	ec2Source         = "aws.ec2"
@@ -23,40 +23,43 @@ const (
 	terminatingTransition = "autoscaling:EC2_INSTANCE_TERMINATING"
 )
 
-// DrainHook is the name of the lifecycle hook that holds our groups' instances before they go. The rule of the events lets through the
-// actions of hooks of this name only, so that those of groups that are not ours stay out of the queue.
+// DrainHook is the name of the lifecycle hook that delays the termination of the groups' instances.
+// The event rule matches only actions of hooks with this name, so that those of foreign groups stay
+// out of the queue.
 const DrainHook = "drain"
 
 // InstanceKind says what happens to an instance.
 type InstanceKind string
 
-// Kinds of news of instances.
+// Kinds of events of instances.
 const (
-	// InstanceTerminating is held by a lifecycle hook before it goes.
+	// InstanceTerminating is held by a lifecycle hook before its termination.
 	InstanceTerminating InstanceKind = "Terminating"
-	// InstanceRetained has left its group and is kept, since its lifecycle action was abandoned; sweeps tell of it.
+	// InstanceRetained has left its group and is retained, because its lifecycle action was
+	// abandoned; only sweeps report it.
 	InstanceRetained InstanceKind = "Retained"
-	// InstanceInService is in its group; sweeps tell of it.
+	// InstanceInService is in its group; only sweeps report it.
 	InstanceInService InstanceKind = "InService"
-	// InstanceInterrupted is a spot instance that goes two minutes after Time.
+	// InstanceInterrupted is a spot instance that is terminated two minutes after Time.
 	InstanceInterrupted InstanceKind = "Interrupted"
-	// InstanceRebalance is a spot instance that is more likely than others to be taken back.
+	// InstanceRebalance is a spot instance with an elevated risk of interruption.
 	InstanceRebalance InstanceKind = "Rebalance"
 	// InstanceShuttingDown and InstanceTerminated are EC2's last states.
 	InstanceShuttingDown InstanceKind = "ShuttingDown"
 	InstanceTerminated   InstanceKind = "Terminated"
 )
 
-// InstanceEvent is news of an instance. It may be anybody's: EventBridge cannot tell ours.
+// InstanceEvent is an event of an instance. The instance may belong to another owner: EventBridge
+// cannot filter by owner.
 type InstanceEvent struct {
-	// Kind says what happens to it.
+	// Kind is what happens to the instance.
 	Kind InstanceKind
-	// ID is the instance.
+	// ID is the instance's ID.
 	ID string
-	// Group is its Auto Scaling group, Hook and Token are the lifecycle action's, Transition is Auto Scaling's word; of lifecycle actions.
-	// A sweep knows neither hook nor token.
+	// Group is the instance's Auto Scaling group; Hook, Token and Transition describe the lifecycle
+	// action. They are set for lifecycle actions only. A sweep knows neither Hook nor Token.
 	Group, Hook, Token, Transition string
-	// Time is when it happened; zero when a sweep found it.
+	// Time is the time of the event; zero for a sweep.
 	Time time.Time
 }
 
@@ -75,13 +78,13 @@ type instanceDetail struct {
 	State    string `json:"state"`
 }
 
-// instanceEvent reads what an event says of an instance, nil if it is about nothing that matters here.
+// instanceEvent parses an event of an instance; nil if the event is irrelevant here.
 func instanceEvent(outer *envelope) (*InstanceEvent, error) {
 	switch {
 	case outer.Source == autoScalingSource && outer.DetailType == terminateLifecycleAction:
 		return lifecycleAction(outer)
 	case outer.Source != ec2Source:
-		return nil, nil //nolint:nilnil // that it is about nothing is an answer
+		return nil, nil //nolint:nilnil // nil means that the event is irrelevant
 	}
 	kind := InstanceKind("")
 	var detail instanceDetail
@@ -95,10 +98,10 @@ func instanceEvent(outer *envelope) (*InstanceEvent, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	if err := json.Unmarshal(outer.Detail, &detail); err != nil {
-		return nil, fmt.Errorf("read the detail of an instance's event: %w", err)
+		return nil, fmt.Errorf("parse the detail of an instance's event: %w", err)
 	}
 	if detail.Instance == "" {
-		return nil, errors.New("read the detail of an instance's event: it has no instance-id")
+		return nil, errors.New("parse the detail of an instance's event: it has no instance-id")
 	}
 	switch {
 	case kind != "":
@@ -115,10 +118,10 @@ func instanceEvent(outer *envelope) (*InstanceEvent, error) {
 func lifecycleAction(outer *envelope) (*InstanceEvent, error) {
 	var detail actionDetail
 	if err := json.Unmarshal(outer.Detail, &detail); err != nil {
-		return nil, fmt.Errorf("read the detail of a lifecycle action: %w", err)
+		return nil, fmt.Errorf("parse the detail of a lifecycle action: %w", err)
 	}
 	if detail.Instance == "" || detail.Group == "" || detail.Hook == "" {
-		return nil, errors.New("read the detail of a lifecycle action: it has no instance, group or hook")
+		return nil, errors.New("parse the detail of a lifecycle action: it has no instance, group or hook")
 	}
 	return &InstanceEvent{
 		Kind: InstanceTerminating, ID: detail.Instance, Group: detail.Group, Hook: detail.Hook, Token: detail.Token,

@@ -11,39 +11,42 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// instanceSweepInterval is the time between looks for instances whose lifecycle action nobody told of: where some go at every
-// interval, and elsewhere so often that the calls are one an interval.
+// instanceSweepInterval is the time between sweeps for instances whose lifecycle action no event
+// reported. Where some terminate, it is every interval; elsewhere it is as rare as keeps the
+// average at one call per interval.
 const instanceSweepInterval = time.Minute
 
-// Expectation is what the instances of a target may be up to.
+// Expectation is what the instances of a target are expected to do.
 type Expectation int
 
 const (
-	// NoInstances says that none of ours are there.
+	// NoInstances means that the operator has no instances there.
 	NoInstances Expectation = iota
-	// InstancesStay says that some are there, and nothing known has any of them go.
+	// InstancesStay means that there are instances, none of which is known to terminate.
 	InstancesStay
-	// InstancesGo says that some are going.
-	InstancesGo
+	// InstancesTerminating means that instances are terminating.
+	InstancesTerminating
 )
 
-// ExpectInstances has the instances of every target looked at with each sweep, every minute while expect says that some of ours are
-// going there, and in as many minutes as that takes calls while they stay: whoever ends one tells nobody but Auto Scaling, whose news
-// may be lost. Without it nobody waits for them, and AWS is not asked. Call it before the listener starts.
+// ExpectInstances makes the listener sweep the instances of every target: every minute while expect
+// reports that instances terminate there, and every n minutes while they stay, if a sweep takes n
+// calls. Only Auto Scaling reports an instance that another client terminates, and its events may
+// be lost. Without ExpectInstances the listener makes no calls for instances. Call it before the
+// listener starts.
 func (l *Listener) ExpectInstances(expect func(awsapi.Target) Expectation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expect = expect
 }
 
-// expected returns what was given to ExpectInstances, nil if nothing was.
+// expected returns the argument of ExpectInstances, or nil.
 func (l *Listener) expected() func(awsapi.Target) Expectation {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.expect
 }
 
-// sweepInstancesForever looks at a target's instances, often while some of ours are going.
+// sweepInstancesForever sweeps a target's instances, every minute while some terminate.
 func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Target) {
 	passed, calls := 0, 1
 	for l.pause(ctx, instanceSweepInterval, nil) == nil {
@@ -52,13 +55,13 @@ func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Targ
 		if expect := l.expected(); expect != nil {
 			expectation = expect(target)
 		}
-		if !isLookDue(expectation, passed, calls) {
+		if !isSweepDue(expectation, passed, calls) {
 			continue
 		}
 		made, err := l.SweepInstances(ctx, target)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.log.Info("Looking for instances that wait failed; trying again", "target", target.String(), "reason", err.Error())
+				l.log.Info("Reading the instances failed; retrying", "target", target.String(), "reason", err.Error())
 			}
 			continue
 		}
@@ -66,14 +69,16 @@ func (l *Listener) sweepInstancesForever(ctx context.Context, target awsapi.Targ
 	}
 }
 
-// isLookDue reports whether instances are to be looked at when so many intervals have passed since a look that took so many calls.
-func isLookDue(expectation Expectation, passed, calls int) bool {
-	return expectation == InstancesGo || expectation == InstancesStay && passed >= calls
+// isSweepDue reports whether a sweep of instances is due when this many intervals have passed since
+// a sweep that took this many calls.
+func isSweepDue(expectation Expectation, passed, calls int) bool {
+	return expectation == InstancesTerminating || expectation == InstancesStay && passed >= calls
 }
 
-// SweepInstances passes on which instances of a target a lifecycle hook holds before they go, and which are retained, since Auto Scaling
-// tells of them on a best-effort basis only; and which are in service, some of which may have become no nodes. It returns
-// how many calls that took, and errs if AWS cannot be asked.
+// SweepInstances publishes the instances of a target that a lifecycle hook holds before their
+// termination and those that are retained, because Auto Scaling's events are best effort. It also
+// publishes those in service, some of which may never have become nodes. It returns the number of
+// calls, and an error if AWS cannot be reached.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html
 func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) (calls int, err error) {
 	if l.expected() == nil {
@@ -97,7 +102,7 @@ func (l *Listener) SweepInstances(ctx context.Context, target awsapi.Target) (ca
 	}
 }
 
-// foundInstance passes on an instance that is in service, waits or is retained.
+// foundInstance publishes an instance that is in service, waiting or retained.
 func (l *Listener) foundInstance(target awsapi.Target, found *types.AutoScalingInstanceDetails) {
 	kind := InstanceKind("")
 	switch types.LifecycleState(aws.ToString(found.LifecycleState)) {

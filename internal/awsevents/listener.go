@@ -18,13 +18,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 )
 
-// Clients gives the listener its AWS clients; *awsapi.Clients does.
+// Clients provides the listener's AWS clients; *awsapi.Clients implements it.
 type Clients interface {
 	SQS(t awsapi.Target) awsapi.SQS
 	AutoScaling(t awsapi.Target) awsapi.AutoScaling
 }
 
-// Engine is what the listener needs of the stack engine: it makes the listener's own stack, and is told what happens.
+// Engine is the part of the stack engine that the listener needs: it creates the listener's own
+// stack, and receives the events.
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Sweep(ctx context.Context, target awsapi.Target) ([]stack.Event, error)
@@ -35,19 +36,20 @@ type Engine interface {
 type Options struct {
 	Clients Clients
 	Engine  Engine
-	// Clock defaults to the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
-	// Logger defaults to silence.
+	// Logger defaults to a logger that discards.
 	Logger logr.Logger
-	// Registerer receives the listener's metrics; nil for none.
+	// Registerer receives the listener's metrics; nil registers none.
 	Registerer prometheus.Registerer
 	// ClusterName is the operator's cluster name; see the package documentation.
 	ClusterName string
-	// Targets are the accounts and regions to listen to; default is the operator's own.
+	// Targets are the accounts and regions of the queues; the default is the operator's own.
 	Targets []awsapi.Target
 	// SweepInterval is the time between sweeps; default 10 minutes.
 	SweepInterval time.Duration
-	// Workers is how many long polls run at once for each target; default 1, which takes some 200 events a second.
+	// Workers is the number of concurrent long polls for each target; default 1, which handles
+	// about 200 events a second.
 	Workers int
 }
 
@@ -67,14 +69,14 @@ type Listener struct {
 
 	mu          sync.RWMutex
 	subscribers []func(Event)
-	targets     map[awsapi.Target]context.CancelFunc // nil while nothing runs for the target
+	targets     map[awsapi.Target]context.CancelFunc // nil while the target has no goroutines
 	expect      func(awsapi.Target) Expectation      // see ExpectInstances
 	launch      func(awsapi.Target)                  // nil while the listener does not run
 	group       sync.WaitGroup
 	broken      error // why Start must fail
 }
 
-// New returns a listener that does nothing until it is started.
+// New returns a listener that is idle until it is started.
 func New(options Options) *Listener {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -102,15 +104,15 @@ func New(options Options) *Listener {
 	return l
 }
 
-// Subscribe has every event passed to fn, which must return quickly and may be called by several goroutines at once.
+// Subscribe registers fn for every event. fn must return quickly and be safe for concurrent use.
 func (l *Listener) Subscribe(fn func(Event)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subscribers = append(l.subscribers, fn)
 }
 
-// Start listens and sweeps until the context ends. It errs if the listener was made without what it needs or its metrics could not
-// be registered.
+// Start receives events and sweeps until the context ends. It returns an error if a required option
+// is missing or its metrics could not be registered.
 func (l *Listener) Start(ctx context.Context) error {
 	if l.broken != nil {
 		return l.broken
@@ -136,7 +138,7 @@ func (l *Listener) Start(ctx context.Context) error {
 	return nil
 }
 
-// Listen adds an account and region to listen to, also while the listener runs. Adding one again does nothing.
+// Listen adds an account and region, also while the listener runs. Adding one again has no effect.
 func (l *Listener) Listen(target awsapi.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +151,8 @@ func (l *Listener) Listen(target awsapi.Target) {
 	}
 }
 
-// Retain stops listening to the accounts and regions that Listen added and that are not among targets. The queue there stays, and
-// keeps events for an hour.
+// Retain stops listening to the accounts and regions that Listen added and that are not among
+// targets. The queue there is kept, and retains events for an hour.
 func (l *Listener) Retain(targets []awsapi.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,21 +167,22 @@ func (l *Listener) Retain(targets []awsapi.Target) {
 	}
 }
 
-// sweepForever sweeps as soon as the queue receives events, so that nothing falls between the two, or a little later without it;
-// and then at intervals, and when the queue was made anew.
+// sweepForever sweeps as soon as the queue receives events, so that no change is missed, or a
+// little later without it. Then it sweeps at intervals, and when the queue was re-created.
 func (l *Listener) sweepForever(ctx context.Context, target awsapi.Target, listening <-chan struct{}) {
 	after := firstSweep
 	for l.pause(ctx, after, listening) == nil {
 		after = l.options.SweepInterval
-		_, lookErr := l.SweepInstances(ctx, target)
-		if err := errors.Join(l.Sweep(ctx, target), lookErr); err != nil && ctx.Err() == nil {
-			l.log.Info("The sweep failed; trying again in a minute", "target", target.String(), "reason", err.Error())
+		_, instancesErr := l.SweepInstances(ctx, target)
+		if err := errors.Join(l.Sweep(ctx, target), instancesErr); err != nil && ctx.Err() == nil {
+			l.log.Info("The sweep failed; retrying in a minute", "target", target.String(), "reason", err.Error())
 			after = min(after, time.Minute)
 		}
 	}
 }
 
-// Sweep compares all stacks of a target with what the engine knows and passes on every difference, also stacks that vanished.
+// Sweep compares all stacks of a target with the engine's records and publishes every difference,
+// including deleted stacks.
 func (l *Listener) Sweep(ctx context.Context, target awsapi.Target) error {
 	found, err := l.options.Engine.Sweep(ctx, target)
 	if err != nil {
@@ -194,7 +197,7 @@ func (l *Listener) Sweep(ctx context.Context, target awsapi.Target) error {
 	return nil
 }
 
-// publish tells the subscribers.
+// publish passes an event to the subscribers.
 func (l *Listener) publish(event Event) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -203,8 +206,8 @@ func (l *Listener) publish(event Event) {
 	}
 }
 
-// pause waits until the time is over or something happens that ends it early, or returns the context's error. A nil channel never
-// ends it.
+// pause waits for the duration or until early receives, or returns the context's error. A nil
+// channel never receives.
 func (l *Listener) pause(ctx context.Context, duration time.Duration, early <-chan struct{}) error {
 	timer := l.options.Clock.NewTimer(duration)
 	defer timer.Stop()
@@ -218,7 +221,8 @@ func (l *Listener) pause(ctx context.Context, duration time.Duration, early <-ch
 	}
 }
 
-// shorten cuts a name that is too long and keeps it unique by a hash of the whole.
+// shorten truncates a name that is too long, and appends a hash of the whole so that it stays
+// unique.
 func shorten(name string, length int) string {
 	if len(name) <= length {
 		return name

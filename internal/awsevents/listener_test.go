@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
-// station is a listener on the simulator's queue, with a stack engine that only notes what it is told.
+// station is a listener on a simulated queue, with a stack engine that only records the events.
 type station struct {
 	t        *testing.T
 	client   *sqs.Client
@@ -149,7 +149,7 @@ func TestListenerPassesEventsOn(t *testing.T) {
 		t.Errorf("the engine observed %+v, want the stack's own event only", s.observed)
 	}
 	s.mu.Unlock()
-	eventually(t, "all messages are taken off the queue", func() bool {
+	eventually(t, "all messages are deleted from the queue", func() bool {
 		out, err := s.client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
 			QueueUrl:       aws.String(s.url()),
 			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible},
@@ -166,14 +166,14 @@ func TestListenerSweepsAtStart(t *testing.T) {
 	}
 }
 
-func TestListenerMakesItsQueueAnew(t *testing.T) {
+func TestListenerRecreatesItsQueue(t *testing.T) {
 	s := newStation(t)
 	s.send(stackEvent)
 	s.next()
 	if _, err := s.client.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(s.url())}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stack is made sure of again", func() bool {
+	eventually(t, "the stack is ensured again", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.made > 1
@@ -182,7 +182,7 @@ func TestListenerMakesItsQueueAnew(t *testing.T) {
 	s.next()
 }
 
-func TestListenerNeedsItsParts(t *testing.T) {
+func TestListenerRequiresItsOptions(t *testing.T) {
 	if err := New(Options{}).Start(t.Context()); err == nil {
 		t.Error("a listener without clients started")
 	}

@@ -23,7 +23,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "aws_operator_sweeps_total", Help: "Sweeps over all stacks of an account and region: done or failed.",
 		}, []string{"result"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "aws_operator_sweep_differences_total", Help: "Changes of stacks that a sweep found and no event had told.",
+			Name: "aws_operator_sweep_differences_total", Help: "Changes of stacks that a sweep found and no event had reported.",
 		}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "aws_operator_event_lag_seconds", Help: "Time from an event to its arrival at the operator.",

@@ -14,13 +14,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 )
 
-// removedByHand is an account whose events' stack stands, but not its queue; denied, one in which the operator may not make it.
+// removedByHand is an account in which the events' stack exists, but not its queue; if denied, the
+// operator may not create the stack.
 type removedByHand struct {
 	denied     bool
 	made, asks atomic.Int64
 }
 
-// AutoScaling is asked by nobody: no instances are expected.
+// AutoScaling is never called: no instances are expected.
 func (r *removedByHand) AutoScaling(awsapi.Target) awsapi.AutoScaling { return nil }
 
 func (r *removedByHand) SQS(awsapi.Target) awsapi.SQS { return r }
@@ -45,8 +46,8 @@ func (r *removedByHand) Ensure(context.Context, awsapi.Target, stack.Desired, st
 func (r *removedByHand) Sweep(context.Context, awsapi.Target) ([]stack.Event, error) { return nil, nil }
 func (r *removedByHand) Observe(stack.Event)                                         {}
 
-func TestWhatAPersonMustMendIsTriedRarely(t *testing.T) {
-	for name, denied := range map[string]bool{"a queue removed by hand": false, "a stack that may not be made": true} {
+func TestFailureThatNeedsAUserIsRetriedRarely(t *testing.T) {
+	for name, denied := range map[string]bool{"a queue deleted by a user": false, "a stack that may not be created": true} {
 		t.Run(name, func(t *testing.T) {
 			account := &removedByHand{denied: denied}
 			clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
@@ -56,7 +57,7 @@ func TestWhatAPersonMustMendIsTriedRarely(t *testing.T) {
 			go func() { ended <- listener.Start(ctx) }()
 			const minutes = 10
 			for range minutes * 60 {
-				eventually(t, "the listener waits for the next sweeps and the next try", func() bool { return clock.Waiters() >= 3 })
+				eventually(t, "the listener waits for the next sweeps and the next attempt", func() bool { return clock.Waiters() >= 3 })
 				clock.Step(time.Second)
 			}
 			stop()
@@ -64,7 +65,7 @@ func TestWhatAPersonMustMendIsTriedRarely(t *testing.T) {
 				t.Error(err)
 			}
 			if made := account.made.Load(); made < minutes-1 || made > 3*minutes {
-				t.Errorf("looked %d times in %d minutes, want about one a minute", made, minutes)
+				t.Errorf("polled %d times in %d minutes, want about one a minute", made, minutes)
 			}
 		})
 	}

@@ -15,30 +15,31 @@ import (
 )
 
 const (
-	// batchSize and longPoll are the most that SQS allows:
+	// batchSize and longPoll are the maximums of SQS:
 	// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 	batchSize = 10
 	longPoll  = 20
-	// afterFailure is the wait after a failed poll.
+	// afterFailure is the delay after a failed poll.
 	afterFailure = 5 * time.Second
-	// gather is the wait between a poll that brought less than a full batch and the next one. An event that comes alone waits for
-	// nobody; in a flood, it halves the calls again and again.
+	// gather is the delay between a poll that returned less than a full batch and the next one. It
+	// does not delay a single event; in a burst, it halves the number of calls several times.
 	gather = 50 * time.Millisecond
-	// removeAfter is how long a message that was dealt with may wait for others to be removed with it. It is far below the queue's
-	// visibility timeout.
+	// removeAfter is how long a handled message may wait to be deleted in a batch with others. It
+	// is far below the queue's visibility timeout.
 	removeAfter = time.Second
 )
 
-// receiveForever makes sure of the queue and polls it until the context ends. When the queue is gone, it makes it anew; if the queue
-// is gone again at once, though its stack stands, somebody removed it behind CloudFormation's back, and the tries become rare.
+// receiveForever ensures and polls the queue until the context ends. If the queue does not exist,
+// it re-creates the queue. If the queue is missing again immediately although its stack exists,
+// another client deleted the queue outside CloudFormation, and the attempts become rare.
 func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, listening chan<- struct{}) {
-	var wait time.Duration // before the next try
-	tries := 0             // in a row that found the queue gone at once
+	var wait time.Duration // before the next attempt
+	tries := 0             // consecutive attempts that found the queue missing immediately
 	for l.pause(ctx, wait, nil) == nil {
 		url, err := l.ensureQueue(ctx, target)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.log.Error(err, "No events are received", "target", target.String())
+				l.log.Error(err, "Receiving no events", "target", target.String())
 			}
 			return
 		}
@@ -49,25 +50,25 @@ func (l *Listener) receiveForever(ctx context.Context, target awsapi.Target, lis
 		}
 		began := l.options.Clock.Now()
 		l.receive(ctx, target, url)
-		if l.options.Clock.Since(began) >= brokenLook || ctx.Err() != nil {
+		if l.options.Clock.Since(began) >= brokenPoll || ctx.Err() != nil {
 			wait, tries = 0, 0
 			continue
 		}
 		if tries++; tries == 1 {
 			continue
 		}
-		if tries > 2 { // A queue just made may not be there for everybody yet.
-			l.log.Error(errQueueGone, "Delete the events' stack, and the operator makes it anew; until then stacks are only looked at now and then",
+		if tries > 2 { // a new queue may not be visible everywhere yet
+			l.log.Error(errQueueGone, "Delete the stack of the events, so that the operator re-creates it; until then stacks are only polled",
 				"target", target.String(), "stack", StackName(l.options.ClusterName), "queue", url)
 		}
-		wait = min(max(lastLook, 2*wait), brokenLook)
+		wait = min(max(lastPoll, 2*wait), brokenPoll)
 	}
 }
 
-// errQueueGone is why no events are received when the stack says that the queue is there, and SQS says that it is not.
-var errQueueGone = errors.New("the queue of events is gone although its stack stands")
+// errQueueGone is the reason if the stack exists but SQS reports that its queue does not.
+var errQueueGone = errors.New("the queue of the events does not exist although its stack does")
 
-// receive has the workers poll until the context ends or the queue is gone.
+// receive runs the workers until the context ends or the queue is deleted.
 func (l *Listener) receive(ctx context.Context, target awsapi.Target, url string) {
 	polling, stop := context.WithCancel(ctx)
 	dealtWith := make(chan string, l.options.Workers*batchSize)
@@ -75,7 +76,7 @@ func (l *Listener) receive(ctx context.Context, target awsapi.Target, url string
 	remover.Go(func() { l.remove(ctx, target, url, dealtWith) })
 	for range l.options.Workers {
 		workers.Go(func() {
-			defer stop() // one worker that finds the queue gone ends them all
+			defer stop() // one worker that finds the queue deleted stops them all
 			l.poll(polling, target, url, dealtWith)
 		})
 	}
@@ -85,7 +86,7 @@ func (l *Listener) receive(ctx context.Context, target awsapi.Target, url string
 	remover.Wait()
 }
 
-// poll receives until the context ends or the queue is gone.
+// poll receives until the context ends or the queue is deleted.
 func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string, dealtWith chan<- string) {
 	client := l.options.Clients.SQS(target)
 	for ctx.Err() == nil {
@@ -95,7 +96,7 @@ func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string, d
 		if err == nil {
 			l.handle(target, out.Messages, dealtWith)
 			if n := len(out.Messages); n > 0 && n < batchSize {
-				_ = l.pause(ctx, gather, nil) // The loop looks at the context itself.
+				_ = l.pause(ctx, gather, nil) // the loop checks the context
 			}
 			continue
 		}
@@ -103,20 +104,21 @@ func (l *Listener) poll(ctx context.Context, target awsapi.Target, url string, d
 			return
 		}
 		failure := awsapi.Explain(err)
-		l.log.Info("Receiving events failed; trying again", "target", target.String(), "reason", failure.Reason, "message", failure.Message)
+		l.log.Info("Receiving events failed; retrying", "target", target.String(), "reason", failure.Reason, "message", failure.Message)
 		if queueGone(failure.Code) || l.pause(ctx, afterFailure, nil) != nil {
 			return
 		}
 	}
 }
 
-// queueGone is true for SQS's answers, of both its protocols, that there is no such queue.
+// queueGone reports whether an error code of SQS, in either protocol, means that the queue does not
+// exist.
 func queueGone(code string) bool {
 	return code == "AWS.SimpleQueueService.NonExistentQueue" || code == "QueueDoesNotExist"
 }
 
-// handle passes on the events of one batch; only then may the messages be taken off the queue. If the operator dies in between
-// they come again, which is harmless.
+// handle publishes the events of one batch, and only then lets the messages be deleted. If the
+// operator dies in between they are delivered again, which is harmless.
 func (l *Listener) handle(target awsapi.Target, messages []types.Message, dealtWith chan<- string) {
 	for i := range messages {
 		l.dispatch(target, aws.ToString(messages[i].Body), aws.ToString(messages[i].MessageId))
@@ -124,7 +126,7 @@ func (l *Listener) handle(target awsapi.Target, messages []types.Message, dealtW
 	}
 }
 
-// remove takes messages off the queue, a batch at a time, until the channel is closed.
+// remove deletes messages from the queue in batches until the channel is closed.
 func (l *Listener) remove(ctx context.Context, target awsapi.Target, url string, dealtWith <-chan string) {
 	var batch []string
 	due := l.options.Clock.NewTimer(removeAfter)
@@ -149,7 +151,8 @@ func (l *Listener) remove(ctx context.Context, target awsapi.Target, url string,
 	}
 }
 
-// removeBatch removes what it can; what stays comes again and is known then.
+// removeBatch deletes a batch; messages that remain are delivered again and then ignored as
+// duplicates.
 func (l *Listener) removeBatch(ctx context.Context, target awsapi.Target, url string, handles []string) {
 	if len(handles) == 0 || ctx.Err() != nil {
 		return
@@ -159,7 +162,7 @@ func (l *Listener) removeBatch(ctx context.Context, target awsapi.Target, url st
 		entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(handle)}
 	}
 	if _, err := l.options.Clients.SQS(target).DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: aws.String(url), Entries: entries}); err != nil && ctx.Err() == nil {
-		l.log.Info("Events stay on the queue and will come again", "target", target.String(), "message", awsapi.Explain(err).Message)
+		l.log.Info("Events remain in the queue and will be delivered again", "target", target.String(), "message", awsapi.Explain(err).Message)
 	}
 }
 
@@ -168,7 +171,7 @@ func (l *Listener) dispatch(target awsapi.Target, body, messageID string) {
 	event, err := parseEvent(target, body)
 	if err != nil {
 		l.metrics.events.WithLabelValues("malformed").Inc()
-		l.log.Info("Dropped a message that is no event", "target", target.String(), "message", messageID, "error", err.Error())
+		l.log.Info("Dropped a message that is not an event", "target", target.String(), "message", messageID, "error", err.Error())
 		return
 	}
 	if event.ID != "" && !l.seen.add(event.ID) {
@@ -185,7 +188,7 @@ func (l *Listener) dispatch(target awsapi.Target, body, messageID string) {
 	l.publish(event)
 }
 
-// recentIDs remembers the identifiers of recent events: EventBridge and SQS deliver at least once.
+// recentIDs caches the identifiers of recent events: EventBridge and SQS deliver at least once.
 type recentIDs struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -193,7 +196,7 @@ type recentIDs struct {
 	next  int
 }
 
-// rememberedIDs is how many identifiers are remembered.
+// rememberedIDs is the number of cached identifiers.
 const rememberedIDs = 4096
 
 func newRecentIDs() *recentIDs {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/stack"
 )
 
-// waiting is an engine whose queue is never made, and that knows for which targets one is waited for.
+// waiting is an engine whose queue is never created; it counts the waiting calls by target.
 type waiting struct {
 	mu      sync.Mutex
 	targets map[awsapi.Target]int
@@ -37,7 +37,7 @@ func (w *waiting) Ensure(ctx context.Context, target awsapi.Target, _ stack.Desi
 func (w *waiting) Sweep(context.Context, awsapi.Target) ([]stack.Event, error) { return nil, nil }
 func (w *waiting) Observe(stack.Event)                                         {}
 
-func TestListeningEndsWhereNothingIsLeft(t *testing.T) {
+func TestRetainStopsListening(t *testing.T) {
 	engine := &waiting{targets: map[awsapi.Target]int{}}
 	l := New(Options{Clients: &removedByHand{}, Engine: engine})
 	ctx, stop := context.WithCancel(t.Context())
@@ -46,13 +46,13 @@ func TestListeningEndsWhereNothingIsLeft(t *testing.T) {
 	own, near, far := awsapi.Target{}, awsapi.Target{Region: "eu-west-1"}, awsapi.Target{Region: "us-east-1"}
 	l.Listen(near)
 	l.Listen(far)
-	eventually(t, "all are listened to", func() bool {
+	eventually(t, "all targets are listened to", func() bool {
 		return engine.count(own) == 1 && engine.count(near) == 1 && engine.count(far) == 1
 	})
 	l.Retain([]awsapi.Target{near})
 	eventually(t, "the far one is not listened to", func() bool { return engine.count(far) == 0 })
 	if engine.count(own) != 1 || engine.count(near) != 1 {
-		t.Error("others are not listened to any more either")
+		t.Error("other targets are no longer listened to either")
 	}
 	l.Listen(far)
 	eventually(t, "the far one is listened to again", func() bool { return engine.count(far) == 1 })

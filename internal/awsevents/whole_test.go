@@ -24,7 +24,7 @@ import (
 
 const region = "eu-central-1"
 
-// cloud is the simulator, and somebody else who works with it.
+// cloud is the simulator and another client of it.
 type cloud struct {
 	clients *awsapi.Clients
 	console *cloudformation.Client
@@ -56,18 +56,18 @@ func newCloud(t *testing.T) *cloud {
 
 // operator is an engine and its listener.
 type operator struct {
-	t      *testing.T
-	engine *stack.Engine
-	told   chan awsevents.Event
-	stop   func()
+	t        *testing.T
+	engine   *stack.Engine
+	received chan awsevents.Event
+	stop     func()
 }
 
 func (c *cloud) operator(t *testing.T, clusterName string) *operator {
 	t.Helper()
-	o := &operator{t: t, told: make(chan awsevents.Event, 1000)}
+	o := &operator{t: t, received: make(chan awsevents.Event, 1000)}
 	o.engine = stack.New(stack.Options{Clients: c.clients, PollInterval: time.Hour}) // so that only events count
 	listener := awsevents.New(awsevents.Options{Clients: c.clients, Engine: o.engine, ClusterName: clusterName, SweepInterval: time.Hour})
-	listener.Subscribe(func(event awsevents.Event) { o.told <- event })
+	listener.Subscribe(func(event awsevents.Event) { o.received <- event })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- listener.Start(ctx) }()
@@ -85,7 +85,7 @@ func (c *cloud) operator(t *testing.T, clusterName string) *operator {
 func (o *operator) hears(name, status string) awsevents.Event {
 	o.t.Helper()
 	for {
-		event := patience.Receive(o.t, "an event that "+name+" is "+status, o.told)
+		event := patience.Receive(o.t, "an event that "+name+" is "+status, o.received)
 		if event.Stack != nil && event.Stack.StackName == name && event.Stack.Status == status {
 			return event
 		}
@@ -113,7 +113,7 @@ func (o *operator) ensure(desired stack.Desired, record stack.Record, want stack
 	return result.Record
 }
 
-// settled waits until the console sees a status.
+// settled waits until the console reads a status.
 func (c *cloud) settled(t *testing.T, name string, status types.StackStatus) *types.Stack {
 	t.Helper()
 	var found *types.Stack
@@ -130,7 +130,7 @@ func (c *cloud) settled(t *testing.T, name string, status types.StackStatus) *ty
 	return found
 }
 
-func TestEventsComeThroughTheOperatorsOwnStack(t *testing.T) {
+func TestEventsArriveThroughTheOperatorsOwnStack(t *testing.T) {
 	c := newCloud(t)
 	o := c.operator(t, "")
 	own := c.settled(t, "aws-operator-events", types.StackStatusCreateComplete)
@@ -145,7 +145,7 @@ func TestEventsComeThroughTheOperatorsOwnStack(t *testing.T) {
 	o.ensure(topic(t, "two"), record, stack.Ready)
 }
 
-func TestTheNextOperatorTakesOverTheStackAndSweeps(t *testing.T) {
+func TestNextOperatorAdoptsTheStackAndSweeps(t *testing.T) {
 	c := newCloud(t)
 	first := c.operator(t, "")
 	c.settled(t, "aws-operator-events", types.StackStatusCreateComplete)
@@ -160,7 +160,7 @@ func TestTheNextOperatorTakesOverTheStackAndSweeps(t *testing.T) {
 	c.settled(t, record.StackID, types.StackStatusDeleteComplete)
 
 	second := c.operator(t, "")
-	second.hears("news", "DELETE_COMPLETE") // waited on the queue meanwhile
+	second.hears("news", "DELETE_COMPLETE") // it waited in the queue meanwhile
 	second.ensure(topic(t, "one"), record, stack.InProgress)
 	second.hears("news", "CREATE_COMPLETE")
 
@@ -173,7 +173,7 @@ func TestTheNextOperatorTakesOverTheStackAndSweeps(t *testing.T) {
 	}
 }
 
-func TestTwoOperatorsDoNotTakeEachOthersEvents(t *testing.T) {
+func TestTwoOperatorsDoNotReceiveEachOthersEvents(t *testing.T) {
 	c := newCloud(t)
 	blue, green := c.operator(t, "blue"), c.operator(t, "green")
 	c.settled(t, "aws-operator-events-blue", types.StackStatusCreateComplete)

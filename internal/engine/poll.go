@@ -75,7 +75,7 @@ func (p *polled) expecting() []awsapi.Target {
 	defer p.mu.Unlock()
 	var found []awsapi.Target
 	for target := range p.targets {
-		if p.expect != nil && p.expect(target) == awsevents.InstancesGo {
+		if p.expect != nil && p.expect(target) == awsevents.InstancesTerminating {
 			found = append(found, target)
 		}
 	}

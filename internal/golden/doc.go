@@ -1,4 +1,3 @@
-// Package golden compares what a test made with a file of its testdata; go test
-// with -update rewrites the files instead. Only tests import it, as it defines
-// that flag.
+// Package golden compares a test's output with a file in its testdata. With the flag -update, go test
+// rewrites the files instead. Only tests may import the package, because it defines that flag.
 package golden

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Equal fails the test if got is not what is in the file of that name in testdata.
+// Equal fails the test if got differs from the file with that name in testdata.
 func Equal(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -20,11 +20,11 @@ func Equal(t *testing.T, name string, got []byte) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // The test names the file.
+	want, err := os.ReadFile(path) //nolint:gosec // the test chooses the file
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs; run with -update if that is meant (-want +got):\n%s", path, diff)
+		t.Errorf("%s differs; run with -update to accept (-want +got):\n%s", path, diff)
 	}
 }

@@ -1,9 +1,9 @@
-// Package patience bounds the waits of tests. A wait lasts until the deadline of the test run (go
-// test -timeout), not some seconds: how many seconds something takes depends on what else the
-// machine does. Pass a short -timeout while you work on a test that hangs.
+// Package patience provides waits for tests. A wait polls a condition until the deadline of the test
+// run (go test -timeout), never for a fixed time: how long something takes depends on the load of
+// the machine. While you debug a test that hangs, pass a short -timeout.
 //
-// A wait polls a condition, and its failure says what the condition last reported. Tests in a
-// testing/synctest bubble have a clock of their own and do not need this package.
+// A failed wait reports the condition's last error. Tests in a testing/synctest bubble have their
+// own clock and do not need this package.
 package patience
 
 import (
@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// margin is left at the end of the run, in which tests report what they saw and clean up.
+	// margin is the time before the deadline that is left for tests to report and clean up.
 	margin = 20 * time.Second
-	// unbounded is how long a wait lasts if the run has no deadline.
+	// unbounded is the duration of a wait if the run has no deadline.
 	unbounded = time.Hour
 	// interval is how often a condition is polled.
 	interval = 10 * time.Millisecond
@@ -26,7 +26,7 @@ const (
 var errNotYet = errors.New("it does not hold yet")
 
 // Left returns how long a test may still wait: until the deadline of the run, less a margin for
-// cleaning up. It is 1 ms if that time has passed, so that what holds already still passes.
+// cleaning up. It is 1 ms if that time has passed, so that a condition that already holds passes.
 func Left(tb testing.TB) time.Duration {
 	tb.Helper()
 	run, ok := tb.(interface{ Deadline() (time.Time, bool) })
@@ -72,7 +72,7 @@ func Until(tb testing.TB, what string, check func() error) {
 	}
 }
 
-// UntilTrue is [Until] for a condition that has no more to say.
+// UntilTrue is [Until] for a condition without an error.
 func UntilTrue(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	Until(tb, what, func() error {

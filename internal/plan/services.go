@@ -216,7 +216,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 		return d.outputs[name], nil
 	}
 	d.note("%s %s is not made yet; its ARN and the like are made up, in the right form, where others need them.", r.Kind, r.ObjectName)
-	d.outputs[name] = d.of.Kinds.StandIn(r, d.facts)
+	d.outputs[name] = d.of.Kinds.ExampleOutputs(r, d.facts)
 	return d.outputs[name], nil
 }
 

@@ -22,10 +22,10 @@ var (
 	groupKind   = schema.GroupVersionResource{Group: "cluster-operator.aws", Version: "v1alpha1", Resource: "instancegroups"}
 )
 
-// clusters measures n clusters of three slots and five workers each, on played machines, from the first apply until all
-// are Ready; and what they cost when nobody touches them.
+// clusters measures n clusters of three slots and five workers each, on fake machines, from the
+// first apply until all are Ready; and their cost while they are idle.
 func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
-	progress(fmt.Sprintf("%d clusters of 3 + 5 played machines", n))
+	progress(fmt.Sprintf("%d clusters of 3 + 5 fake machines", n))
 	w, err := newSuite(ctx, b.binary, fleetOptions(n), clusterKind, groupKind)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	if err := w.awaitReady(ctx, 2*n, 30*time.Minute); err != nil {
 		return err
 	}
-	b.report.duration(fmt.Sprintf("%d clusters of 3 + 5 played machines, apply to all Ready", n), time.Since(start), goal, "")
+	b.report.duration(fmt.Sprintf("%d clusters of 3 + 5 fake machines, apply to all Ready", n), time.Since(start), goal, "")
 	after, err := spentNow()
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		each := (after[name] - before[name]) / time.Duration(n)
-		b.report.note("of it, time on processors per cluster: "+name, each.Round(time.Millisecond/10).String())
+		b.report.note("of it, CPU time per cluster: "+name, each.Round(time.Millisecond/10).String())
 	}
 	calls, err := w.operator.sumOf(ctx, "aws_operator_api_requests_total")
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *bench) clusters(ctx context.Context, n int, goal time.Duration) error {
 	return b.idleClusters(ctx, w, n)
 }
 
-// fleetOptions is an AWS with played machines, no latency, and quotas that n clusters fit into.
+// fleetOptions returns an AWS with fake machines, no latency, and quotas for n clusters.
 func fleetOptions(n int) simulator.Options {
 	return simulator.Options{
 		Machines: fake.New(fake.Options{}), Patience: time.Second,
@@ -93,9 +93,9 @@ func fleetOptions(n int) simulator.Options {
 	}
 }
 
-// idleClusters measures what clusters cost that nobody touches.
+// idleClusters measures the cost of idle clusters.
 func (b *bench) idleClusters(ctx context.Context, w *suite, n int) error {
-	// It looks three times a minute whether there is memory to return.
+	// The operator checks three times a minute whether there is memory to return.
 	if err := pause(ctx, 30*time.Second); err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func (b *bench) idleClusters(ctx context.Context, w *suite, n int) error {
 		return err
 	}
 	b.report.note(fmt.Sprintf("memory of the operator with %d clusters", n), fmt.Sprintf("%.0f MB", memory))
-	b.report.note("CPU of the operator with as many", fmt.Sprintf("%.2f%% of a core", 100*float64(after-before)/float64(window)))
-	b.report.note(fmt.Sprintf("AWS calls in %s, event polling apart", window), fmt.Sprint(callsAfter-callsBefore))
+	b.report.note("CPU of the operator with as many clusters", fmt.Sprintf("%.2f%% of a core", 100*float64(after-before)/float64(window)))
+	b.report.note(fmt.Sprintf("AWS calls in %s, without event polling", window), fmt.Sprint(callsAfter-callsBefore))
 	return nil
 }
 
-// createClusters applies clusters and their groups, four at a time.
+// createClusters applies clusters and their groups, four concurrently.
 func (w *suite) createClusters(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
 	return parallel(n, func(i int) error {

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// counts is how often each of something happened.
+// counts counts occurrences by name.
 type counts map[string]int
 
-// calls returns the operator's calls of AWS, by "service/Operation".
+// calls returns the operator's AWS calls, by "service/Operation".
 func (o *operator) calls(ctx context.Context) (counts, error) {
 	response, err := get(ctx, "http://"+o.metrics+"/metrics")
 	if err != nil {
@@ -33,15 +33,16 @@ func (o *operator) calls(ctx context.Context) (counts, error) {
 	})
 }
 
-// serverRequests returns the requests that the management cluster's API server has had, by "VERB resource/subresource".
+// serverRequests returns the requests to the management cluster's API server, by "VERB
+// resource/subresource".
 func (w *suite) serverRequests(ctx context.Context) (counts, error) {
 	client, err := kubernetes.NewForConfig(w.plane.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	body, err := client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API server what it counts: %w", err)
+		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
 	return count(body, "apiserver_request_total", func(labels map[string]string) string {
 		if labels["resource"] == "" || labels["verb"] == "WATCH" {
@@ -57,7 +58,8 @@ func (w *suite) serverRequests(ctx context.Context) (counts, error) {
 
 var metricLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// count adds up the samples of a metric by what name makes of their labels; those with an empty name do not count.
+// count sums the samples of a metric by the name of their labels; it ignores those with an empty
+// name.
 func count(metrics []byte, metric string, name func(labels map[string]string) string) (counts, error) {
 	all := counts{}
 	for line := range strings.Lines(string(metrics)) {
@@ -81,7 +83,8 @@ func count(metrics []byte, metric string, name func(labels map[string]string) st
 	return all, nil
 }
 
-// since returns what was added to before, per one of n, most first: "a 3, b 0.5". What is less than a tenth is left out.
+// since returns the increase since before, divided by n, largest first: "a 3, b 0.5". It omits
+// values below 0.1.
 func (c counts) since(before counts, n int) string {
 	const least = 0.1
 	each := func(name string) float64 { return float64(c[name]-before[name]) / float64(n) }

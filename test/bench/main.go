@@ -19,16 +19,17 @@ import (
 func main() {
 	binary := flag.String("operator", "bin/aws-operator", "the operator to measure")
 	only := flag.String("only", "", "comma-separated: create, edit, idle, restart, memory, latency, clusters, fleet, roll; empty for all")
-	objects := flag.Int("objects", 1000, "how many queues the first measurements use")
-	many := flag.Int("many", 10000, "how many idle queues memory is measured with")
-	some := flag.Int("clusters", 100, "how many clusters are made first")
-	fleet := flag.Int("fleet", 1000, "how many clusters are made then")
-	groups := flag.Int("groups", 200, "how many groups are rolled")
-	nodes := flag.Int("nodes", 10, "how many nodes each of them has")
-	boot := flag.Duration("boot", 45*time.Second, "how long the machines boot that are rolled")
-	dir := flag.String("profiles", "", "the folder to write Go profiles of the measurements of objects, clusters and memory into; none by default")
+	objects := flag.Int("objects", 1000, "number of queues in the first measurements")
+	many := flag.Int("many", 10000, "number of idle queues for measuring memory")
+	some := flag.Int("clusters", 100, "number of clusters in the first measurement of clusters")
+	fleet := flag.Int("fleet", 1000, "number of clusters in the measurement of a fleet")
+	groups := flag.Int("groups", 200, "number of groups to roll")
+	nodes := flag.Int("nodes", 10, "number of nodes in each of these groups")
+	boot := flag.Duration("boot", 45*time.Second, "boot time of the machines in these groups")
+	dir := flag.String("profiles", "", "the folder for Go profiles of the measurements of objects, clusters and memory; none by default")
 	flag.Parse()
-	// AWS and the machines are played in here. They are not what is measured, so they may hold more and collect less.
+	// This process simulates AWS and the machines. They are not measured, so they may use more
+	// memory and collect garbage less often.
 	debug.SetGCPercent(300)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -40,11 +41,11 @@ func main() {
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // stop was called.
+		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
-// bench runs the measurements in an order in which each finds what it needs.
+// bench runs the measurements in the order of their dependencies.
 type bench struct {
 	binary        string
 	objects, many int
@@ -98,7 +99,7 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 		name string
 		run  func(context.Context, *suite) error
 	}{
-		{"create", b.create}, // The others need its objects.
+		{"create", b.create}, // the others need its objects
 		{"edit", b.edit},
 		{"idle", b.idle},
 		{"restart", b.restart},
@@ -115,7 +116,7 @@ func (b *bench) zeroLatency(ctx context.Context) error {
 	return nil
 }
 
-// create measures a burst of new objects.
+// create measures the creation of many objects.
 func (b *bench) create(ctx context.Context, w *suite) error {
 	before, beforeQueue := w.calls()
 	requests, err := w.serverRequests(ctx)
@@ -146,7 +147,7 @@ func (b *bench) create(ctx context.Context, w *suite) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(spentAfter)) {
-		b.report.note("of it, time on processors: "+name, round(spentAfter[name]-spent[name]).String())
+		b.report.note("of it, CPU time: "+name, round(spentAfter[name]-spent[name]).String())
 	}
 	requestsAfter, err := w.serverRequests(ctx)
 	if err != nil {
@@ -160,7 +161,7 @@ func (b *bench) create(ctx context.Context, w *suite) error {
 	return nil
 }
 
-// edit measures from a user's edit to the UpdateStack call, idle and beside a burst.
+// edit measures the time from a user's edit to the UpdateStack call, idle and during a burst.
 func (b *bench) edit(ctx context.Context, w *suite) error {
 	before, beforeQueue := w.calls()
 	quiet, err := b.edits(ctx, w, 200, 31)
@@ -173,7 +174,7 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 	after, afterQueue := w.calls()
 	b.report.duration(fmt.Sprintf("edit to UpdateStack, %d idle objects, median", b.objects), percentile(quiet, 50), 25*time.Millisecond, "28 ms")
 	b.report.duration("edit to UpdateStack, p99", percentile(quiet, 99), 100*time.Millisecond, "")
-	b.report.number("AWS calls per edit, event polling apart", float64(after-before)/200, 2, "", "5")
+	b.report.number("AWS calls per edit, without event polling", float64(after-before)/200, 2, "", "5")
 	b.report.note("polling of the event queue per edit, edits one by one", fmt.Sprintf("%.2f", float64(afterQueue-beforeQueue)/200))
 
 	done := make(chan error, 1)
@@ -185,7 +186,7 @@ func (b *bench) edit(ctx context.Context, w *suite) error {
 	if err := <-done; err != nil {
 		return err
 	}
-	b.report.duration(fmt.Sprintf("edit to UpdateStack while %d others are made, median", b.objects), percentile(busy, 50), 25*time.Millisecond, "")
+	b.report.duration(fmt.Sprintf("edit to UpdateStack while %d others are created, median", b.objects), percentile(busy, 50), 25*time.Millisecond, "")
 	b.report.duration("the same, p99", percentile(busy, 99), 100*time.Millisecond, "16 s")
 	return w.awaitReady(ctx, 2*b.objects, 5*time.Minute)
 }
@@ -211,7 +212,7 @@ func (b *bench) edits(ctx context.Context, w *suite, n, value int) ([]time.Durat
 	return all, nil
 }
 
-// idle measures what objects cost that nobody touches, and a reconcile that finds nothing to do.
+// idle measures the cost of idle objects, and a reconcile with nothing to do.
 func (b *bench) idle(ctx context.Context, w *suite) error {
 	const window = 60 * time.Second
 	before, _ := w.calls()
@@ -229,7 +230,7 @@ func (b *bench) idle(ctx context.Context, w *suite) error {
 	}
 	objects := len(w.ready)
 	perHour := float64(after-before) / float64(objects) * float64(time.Hour/window)
-	b.report.number("AWS calls per idle object and hour, the sweep apart", perHour, 0, "", "0")
+	b.report.number("AWS calls per idle object and hour, without the sweep", perHour, 0, "", "0")
 	b.report.note(fmt.Sprintf("CPU of the operator with %d idle objects", objects),
 		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)))
 
@@ -264,7 +265,7 @@ func (b *bench) idle(ctx context.Context, w *suite) error {
 	return nil
 }
 
-// restart measures what a restarted operator asks of AWS.
+// restart measures the AWS calls of a restarted operator.
 func (b *bench) restart(ctx context.Context, w *suite) error {
 	if err := w.operator.stop(15); err != nil {
 		return err
@@ -279,7 +280,8 @@ func (b *bench) restart(ctx context.Context, w *suite) error {
 		return err
 	}
 	after, _ := w.calls()
-	// DescribeStacks gives a hundred stacks a page at most; a few more calls find the operator's own queue.
+	// DescribeStacks returns at most 100 stacks a page; a few more calls find the operator's own
+	// queue.
 	pages := float64(len(w.ready))/100 + 5
 	b.report.number(fmt.Sprintf("AWS calls of a restart with %d objects", len(w.ready)), float64(after-before), pages, "", "4 an object")
 	b.report.duration("restart to ready", ready, 0, "")
@@ -289,7 +291,7 @@ func (b *bench) restart(ctx context.Context, w *suite) error {
 // memory measures the operator with many idle objects.
 func (b *bench) memory(ctx context.Context, w *suite) error {
 	if missing := b.many - len(w.ready); missing > 0 {
-		progress(fmt.Sprintf("making %d more queues", missing))
+		progress(fmt.Sprintf("creating %d more queues", missing))
 		if err := w.create(ctx, "idle", missing); err != nil {
 			return err
 		}
@@ -301,7 +303,7 @@ func (b *bench) memory(ctx context.Context, w *suite) error {
 	if err != nil {
 		return err
 	}
-	b.report.note(fmt.Sprintf("memory right after making %d objects", b.many), fmt.Sprintf("%.0f MB", busy))
+	b.report.note(fmt.Sprintf("memory right after creating %d objects", b.many), fmt.Sprintf("%.0f MB", busy))
 	if err := w.operator.stop(15); err != nil {
 		return err
 	}
@@ -312,8 +314,8 @@ func (b *bench) memory(ctx context.Context, w *suite) error {
 	if err != nil {
 		return err
 	}
-	b.report.note("from its restart until it has looked at all of them", round(settled).String())
-	// It looks three times a minute whether there is memory to return.
+	b.report.note("from the restart until all are reconciled", round(settled).String())
+	// The operator checks three times a minute whether there is memory to return.
 	if err := pause(ctx, 30*time.Second); err != nil {
 		return err
 	}
@@ -339,12 +341,12 @@ func (b *bench) memory(ctx context.Context, w *suite) error {
 	}
 	b.report.number(fmt.Sprintf("memory with %d idle objects", b.many), idle, 120, " MB", "150 MB")
 	b.report.note("of it", parts)
-	b.report.note("CPU of the operator with as many",
+	b.report.note("CPU of the operator with as many objects",
 		fmt.Sprintf("%.2f%% of a core", 100*float64(cpuAfter-cpu)/float64(window)))
 	return (&profiles{dir: b.profiles}).heap(ctx, w.operator)
 }
 
-// realisticLatency measures how long after its stack is complete an object is ready.
+// realisticLatency measures the time from the completion of a stack until its object is ready.
 func (b *bench) realisticLatency(ctx context.Context) error {
 	progress("starting again with the latency of AWS")
 	w, err := newSuite(ctx, b.binary, simulator.Options{Latency: likeAWS}, queues)
@@ -352,7 +354,7 @@ func (b *bench) realisticLatency(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
-	// The operator's own stack takes its time, too, once in the life of an account.
+	// The operator's own stack takes time too, once per account.
 	if err := waitFor(ctx, 5*time.Minute, "events to be received", func() (bool, error) {
 		return w.simulator.Calls()["sqs/ReceiveMessage"] > 0, nil
 	}); err != nil {
@@ -373,7 +375,7 @@ func (b *bench) realisticLatency(ctx context.Context) error {
 	for name, ready := range w.ready {
 		at, ok := completed[name]
 		if !ok {
-			return fmt.Errorf("no stack completion was seen for %s", name)
+			return fmt.Errorf("the stack of %s never completed", name)
 		}
 		all = append(all, ready.Sub(at))
 	}
@@ -382,14 +384,13 @@ func (b *bench) realisticLatency(ctx context.Context) error {
 	return nil
 }
 
-// likeAWS is about how long CloudFormation takes for a queue: people who create
-// one with it wait for a good half minute, spread here so that completions do not
-// come all at once.
+// likeAWS is about how long CloudFormation takes to create a queue: a good half minute, spread so
+// that the completions do not coincide.
 func likeAWS(_, operation string) time.Duration {
 	if operation == "Delete" {
 		return 10 * time.Second
 	}
-	return 20*time.Second + rand.N(20*time.Second) //nolint:gosec // Nothing secret hangs on it.
+	return 20*time.Second + rand.N(20*time.Second) //nolint:gosec // not security-relevant
 }
 
 // percentile returns the p-th percentile of all.
@@ -402,10 +403,10 @@ func percentile(all []time.Duration, p int) time.Duration {
 }
 
 func now() time.Time {
-	return time.Now() //nolint:forbidigo // A benchmark measures real time.
+	return time.Now() //nolint:forbidigo // a benchmark measures real time
 }
 
-// pause waits for a measuring window to pass.
+// pause waits until a measuring window has passed.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -20,8 +20,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// operator is the operator as a process of its own, so that its memory and time
-// are its own.
+// operator is the operator as its own process, to measure its memory and CPU time separately.
 type operator struct {
 	binary, kubeconfig, endpoint string
 	// names is the address of the simulator's DNS server.
@@ -51,7 +50,7 @@ func (o *operator) start(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	o.metrics = metrics
-	//nolint:gosec // The binary is the project's own, named on the command line by whoever measures.
+	//nolint:gosec // the user names the project's own binary on the command line
 	o.command = exec.CommandContext(ctx, o.binary, "operator",
 		"--kubeconfig="+o.kubeconfig, "--aws-endpoint-url="+o.endpoint, "--aws-region="+region,
 		"--aws-api-budget=unlimited", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes,
@@ -72,7 +71,7 @@ func (o *operator) start(ctx context.Context) error {
 	})
 }
 
-// stop ends the operator and waits until it is gone.
+// stop signals the operator and waits until it has exited.
 func (o *operator) stop(signal syscall.Signal) error {
 	if o.command == nil {
 		return nil
@@ -80,7 +79,7 @@ func (o *operator) stop(signal syscall.Signal) error {
 	if err := o.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop the operator: %w", err)
 	}
-	_ = o.command.Wait() // A killed process ends with an error by design.
+	_ = o.command.Wait() // a killed process always returns an error
 	o.command = nil
 	return nil
 }
@@ -100,8 +99,8 @@ func (o *operator) residentMB() (float64, error) {
 	return 0, errors.New("no VmRSS in the operator's status")
 }
 
-// settle waits until the operator is idle: until it has used less than 1 % of a
-// core for ten seconds. It returns how long it was busy.
+// settle waits until the operator is idle: until it has used less than 1 % of a core for ten
+// seconds. It returns how long it was busy.
 func (o *operator) settle(ctx context.Context) (time.Duration, error) {
 	const window = 5 * time.Second
 	start, quiet := now(), 0
@@ -125,8 +124,8 @@ func (o *operator) settle(ctx context.Context) (time.Duration, error) {
 	return time.Since(start) - 2*window, nil
 }
 
-// residentParts tells how much of the resident memory is the program's own file,
-// which the machine can drop and read again, and how much is its data.
+// residentParts returns how much of the resident memory is the program's file, which the kernel can
+// drop and read again, and how much is data.
 func (o *operator) residentParts() (string, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
 	if err != nil {
@@ -147,7 +146,7 @@ func (o *operator) residentParts() (string, error) {
 	return fmt.Sprintf("%.0f MB data, %.0f MB program file", parts["RssAnon"], parts["RssFile"]), nil
 }
 
-// cpu returns the time that the operator has spent on processors.
+// cpu returns the CPU time of the operator.
 func (o *operator) cpu() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
 	if err != nil {
@@ -157,7 +156,7 @@ func (o *operator) cpu() (time.Duration, error) {
 	return of.cpu, err
 }
 
-// sumOf adds up the samples of one metric whose labels contain all of with.
+// sumOf sums the samples of one metric whose labels contain all of with.
 func (o *operator) sumOf(ctx context.Context, metric string, with ...string) (float64, error) {
 	response, err := get(ctx, "http://"+o.metrics+"/metrics")
 	if err != nil {
@@ -201,7 +200,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 }
 
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It is closed two lines on.
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}

@@ -17,32 +17,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// profiles writes Go profiles of one measurement into a folder: of this program, which holds the simulator and the
-// played machines, of the operator and of the API server. Without a folder it does nothing.
+// profiles writes Go profiles of one measurement into a folder: of this program, which contains the
+// simulator and the fake machines, of the operator and of the API server. Without a folder it does
+// nothing.
 type profiles struct {
 	dir  string
 	file *os.File
 	done chan error
-	// client is for the API server.
+	// client is a client of the API server.
 	client rest.Interface
 	stop   context.CancelFunc
 }
 
-// begin starts profiling what the programs spend on processors.
+// begin starts CPU profiles of the programs.
 func (p *profiles) begin(ctx context.Context, o *operator, server *rest.Config) error {
 	if p.dir == "" {
 		return nil
 	}
 	clients, err := kubernetes.NewForConfig(server)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("create a client: %w", err)
 	}
 	p.client = clients.RESTClient()
 	if err := os.MkdirAll(p.dir, 0o750); err != nil {
-		return fmt.Errorf("make the folder for profiles: %w", err)
+		return fmt.Errorf("create the folder for profiles: %w", err)
 	}
 	if p.file, err = os.Create(filepath.Join(p.dir, "simulator-cpu.pprof")); err != nil {
-		return fmt.Errorf("make a profile: %w", err)
+		return fmt.Errorf("create a profile: %w", err)
 	}
 	if err := pprof.StartCPUProfile(p.file); err != nil {
 		return fmt.Errorf("start a profile: %w", err)
@@ -53,7 +54,7 @@ func (p *profiles) begin(ctx context.Context, o *operator, server *rest.Config) 
 	return nil
 }
 
-// end writes them, and what both programs hold in memory.
+// end writes the CPU profiles, and heap profiles of both programs.
 func (p *profiles) end(ctx context.Context, o *operator) error {
 	if p.dir == "" {
 		return nil
@@ -62,25 +63,26 @@ func (p *profiles) end(ctx context.Context, o *operator) error {
 	p.stop()
 	heap, err := os.Create(filepath.Join(p.dir, "simulator-heap.pprof"))
 	if err != nil {
-		return fmt.Errorf("make a profile: %w", err)
+		return fmt.Errorf("create a profile: %w", err)
 	}
-	runtime.GC() // The profile is as of the last collection.
+	runtime.GC() // the profile is as of the last collection
 	return errors.Join(<-p.done, p.file.Close(), pprof.WriteHeapProfile(heap), heap.Close(),
 		p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1"), p.fetch(ctx, o, "operator-allocations.pprof", "allocs"))
 }
 
-// heap writes what the operator holds in memory.
+// heap writes a heap profile of the operator.
 func (p *profiles) heap(ctx context.Context, o *operator) error {
 	if p.dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(p.dir, 0o750); err != nil {
-		return fmt.Errorf("make the folder for profiles: %w", err)
+		return fmt.Errorf("create the folder for profiles: %w", err)
 	}
 	return p.fetch(ctx, o, "operator-heap.pprof", "heap?gc=1")
 }
 
-// cpu fetches one profile after another of the operator and of the API server, ten seconds each, until ctx ends.
+// cpu fetches consecutive profiles of the operator and of the API server, ten seconds each, until
+// ctx ends.
 func (p *profiles) cpu(ctx context.Context, o *operator) error {
 	for i := 0; ctx.Err() == nil; i++ {
 		served := make(chan error, 1)
@@ -114,10 +116,11 @@ func (p *profiles) fetch(ctx context.Context, o *operator, name, page string) er
 	return os.WriteFile(filepath.Join(p.dir, name), body, 0o600)
 }
 
-// spent is the time that programs have had on processors, by their names.
+// spent is the CPU time of programs, by name.
 type spent map[string]time.Duration
 
-// spentNow returns what this program ("simulator") and each program it started have used until now.
+// spentNow returns the CPU time that this program ("simulator") and each program that it started
+// have used so far.
 func spentNow() (spent, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -125,9 +128,9 @@ func spentNow() (spent, error) {
 	}
 	all, self := spent{}, os.Getpid()
 	for _, path := range stats {
-		stat, err := os.ReadFile(path) //nolint:gosec // It is /proc.
+		stat, err := os.ReadFile(path) //nolint:gosec // a file in /proc
 		if err != nil {
-			continue // It ended meanwhile.
+			continue // it ended meanwhile
 		}
 		process, err := parseStat(string(stat))
 		if err != nil {
@@ -143,7 +146,7 @@ func spentNow() (spent, error) {
 	return all, nil
 }
 
-// programOf tells apart what one binary plays: "kube kube-apiserver".
+// programOf returns the name of the program that a multi-call binary runs: "kube kube-apiserver".
 func programOf(stat, name string) string {
 	line, err := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
 	arguments := strings.Split(string(line), "\x00")
@@ -153,7 +156,7 @@ func programOf(stat, name string) string {
 	return name + " " + arguments[1]
 }
 
-// process is what /proc tells of one.
+// process is the content of /proc for one process.
 type process struct {
 	id, parent int
 	name       string
@@ -166,7 +169,7 @@ func parseStat(stat string) (process, error) {
 	id, name, _ := strings.Cut(head, " (")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 13 {
-		return process{}, errors.New("not what /proc/<id>/stat looks like")
+		return process{}, errors.New("not the format of /proc/<id>/stat")
 	}
 	p := process{name: name}
 	var err error
@@ -179,7 +182,7 @@ func parseStat(stat string) (process, error) {
 	for _, field := range fields[11:13] {
 		ticks, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return process{}, fmt.Errorf("the time on processors: %w", err)
+			return process{}, fmt.Errorf("parse the CPU time: %w", err)
 		}
 		p.cpu += time.Duration(ticks) * time.Second / 100
 	}

@@ -7,20 +7,18 @@ import (
 	"time"
 )
 
-// row is one measurement beside its goal.
+// row is one measurement with its goal.
 type row struct {
 	name, measured, goal, peer string
 	met                        bool
 }
 
-// report collects rows and prints them as a Markdown table, so that the output
-// can go into the documentation as it is.
+// report collects rows and prints them as a Markdown table for the documentation.
 type report struct {
 	rows []row
 }
 
-// duration adds a measurement that should not be above goal; a zero goal means
-// that there is none.
+// duration adds a measurement that should not exceed goal; a zero goal means none.
 func (r *report) duration(name string, measured, goal time.Duration, peer string) {
 	text := ""
 	if goal > 0 {
@@ -41,8 +39,8 @@ func (r *report) note(name, measured string) {
 	r.rows = append(r.rows, row{name: name, measured: measured, met: true})
 }
 
-// write prints the table. The peer's numbers are those that the project's goals
-// were set against: ACK's SQS controller on two cores with its fastest setting.
+// write prints the table. The peer's numbers are those from which the project's goals were derived:
+// ACK's SQS controller on two cores with its fastest setting.
 func (r *report) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	_, _ = fmt.Fprintln(table, "| what\t| measured\t| goal\t| met\t| a peer (ACK) \t|")
@@ -60,7 +58,7 @@ func (r *report) write(w io.Writer) error {
 	return table.Flush()
 }
 
-// round shortens a duration to what is worth reading.
+// round rounds a duration to its significant part.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d > time.Second:

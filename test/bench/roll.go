@@ -22,20 +22,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
-// What played pods take while a roll is measured: long enough to be seen, short enough to wait for.
+// Durations of fake pods during a roll: long enough to be visible, short enough to wait for.
 const (
 	podStart = time.Second
 	podStop  = 500 * time.Millisecond
 )
 
-// rolled is the label by which the groups' nodes are rolled.
+// rolled is the label whose change rolls the groups' nodes.
 const rolled = "bench"
 
-// roll measures how n groups of m nodes each, with a Deployment and a budget of one unavailable for each group, are rolled at once,
-// and what the operator adds to what draining, booting and AWS take. Two processors that play everything set the pace when machines boot
-// in no time; the default is about what EC2 and a kubelet take.
+// roll measures the concurrent roll of n groups of m nodes each, with a Deployment and a budget of
+// one unavailable pod for each group, and the time that the operator adds to draining, booting and
+// AWS. If machines booted instantly, the two processors that simulate everything would limit the
+// roll; the default boot time is that of EC2 and a kubelet.
 func (b *bench) roll(ctx context.Context, n, m int) error {
-	progress(fmt.Sprintf("%d groups of %d played machines, to be rolled", n, m))
+	progress(fmt.Sprintf("%d groups of %d fake machines, to be rolled", n, m))
 	t := newTrace(m)
 	host := fake.New(fake.Options{BootTime: b.boot, PodStart: podStart, PodStop: podStop, Observe: t.observe})
 	w, err := newSuite(ctx, b.binary, simulator.Options{
@@ -54,7 +55,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	if err := w.awaitReady(ctx, n+1, 30*time.Minute); err != nil {
 		return err
 	}
-	b.report.note(fmt.Sprintf("%d groups of %d played machines in a cluster, apply to all Ready", n, m), round(time.Since(start)).String())
+	b.report.note(fmt.Sprintf("%d groups of %d fake machines in a cluster, apply to all Ready", n, m), round(time.Since(start)).String())
 	if err := deployAll(host, t.cluster(), n, m); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	if after, failed := spentNow(); failed == nil {
 		for _, name := range slices.Sorted(maps.Keys(after)) {
 			each := (after[name] - before[name]) / time.Duration(n*m)
-			b.report.note("time on processors per node: "+name, each.Round(time.Millisecond/10).String())
+			b.report.note("CPU time per node: "+name, each.Round(time.Millisecond/10).String())
 		}
 	}
 	if failed := profiles.end(ctx, w.operator); err == nil {
@@ -93,7 +94,7 @@ func (b *bench) roll(ctx context.Context, n, m int) error {
 	return nil
 }
 
-// unready says of one group that is not ready why.
+// unready describes one group that is not ready.
 func (w *suite) unready(ctx context.Context) string {
 	list, err := w.dynamic.Resource(groupKind).Namespace("default").List(context.WithoutCancel(ctx), metav1.ListOptions{})
 	if err != nil {
@@ -138,7 +139,7 @@ func (w *suite) createGroups(ctx context.Context, n, m int) error {
 
 func groupName(i int) string { return fmt.Sprintf("g%04d", i) }
 
-// relabel changes what labels the nodes of n groups have.
+// relabel changes the node labels of n groups.
 func (w *suite) relabel(ctx context.Context, n int) error {
 	groups := w.dynamic.Resource(groupKind).Namespace("default")
 	return parallel(n, func(i int) error {
@@ -148,18 +149,19 @@ func (w *suite) relabel(ctx context.Context, n int) error {
 	})
 }
 
-// count is how many objects are ready.
+// count returns the number of ready objects.
 func (w *suite) count() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return len(w.ready)
 }
 
-// deployAll gives each group a Deployment of as many pods as it has nodes, of which one may be unavailable.
+// deployAll creates for each group a Deployment with as many pods as the group has nodes, of which
+// one may be unavailable.
 func deployAll(host *fake.Host, bucket string, n, m int) error {
 	api, ok := host.API(bucket)
 	if !ok {
-		return fmt.Errorf("no cluster is played for %s", bucket)
+		return fmt.Errorf("no cluster is simulated for %s", bucket)
 	}
 	for i := range n {
 		name := groupName(i)
@@ -171,7 +173,7 @@ func deployAll(host *fake.Host, bucket string, n, m int) error {
 			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
 		})
 		if err != nil {
-			return fmt.Errorf("make the budget of %s: %w", name, err)
+			return fmt.Errorf("create the budget of %s: %w", name, err)
 		}
 		err = api.Put(&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},

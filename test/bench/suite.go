@@ -45,7 +45,7 @@ var queues = schema.GroupVersionResource{Group: "service-operator.aws", Version:
 type suite struct {
 	simulator *simulator.Simulator
 	operator  *operator
-	// client is for the objects of the first kind, dynamic for all.
+	// client is for objects of the first kind, dynamic for all.
 	client  dynamic.ResourceInterface
 	dynamic dynamic.Interface
 
@@ -55,14 +55,15 @@ type suite struct {
 
 	mutex sync.Mutex
 	ready map[string]time.Time
-	// changed is signalled at every change of ready.
+	// changed receives at every change of ready.
 	changed chan struct{}
 	cancel  context.CancelFunc
-	// tap is told of requests in the form of AWS's queries.
+	// tap receives the requests in AWS's Query protocol.
 	tap atomic.Pointer[func(url.Values)]
 }
 
-// newSuite starts everything and watches the objects of kinds, of which the first is what is made, edited and touched.
+// newSuite starts everything and watches the objects of kinds; the first kind is the one that is
+// created, edited and touched.
 func newSuite(ctx context.Context, binary string, options simulator.Options, kinds ...schema.GroupVersionResource) (w *suite, err error) {
 	w = &suite{ready: map[string]time.Time{}, changed: make(chan struct{}, 1)}
 	defer func() {
@@ -71,12 +72,12 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 		}
 	}()
 	if w.dir, err = os.MkdirTemp("", "aws-operator-bench-"); err != nil {
-		return w, fmt.Errorf("make a folder: %w", err)
+		return w, fmt.Errorf("create a folder: %w", err)
 	}
 	if w.plane, err = controlplane.Start(ctx, controlplane.Options{Progress: os.Stderr, Profiling: true}); err != nil {
 		return w, err
 	}
-	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
+	local, err := environment.LocalRelease(nil) // the built-in one has addons, whose charts are on the Internet
 	if err != nil {
 		return w, err
 	}
@@ -93,15 +94,15 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 	if err != nil {
 		return w, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It lives as long as the program.
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the program
 	if err != nil {
 		return w, fmt.Errorf("listen: %w", err)
 	}
 	w.server = &http.Server{Handler: w.tapped(w.simulator.Handler()), ReadHeaderTimeout: time.Minute}
 	go func() { _ = w.server.Serve(listener) }()
-	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} { // Played machines do not run it.
-		if err = os.WriteFile(filepath.Join(w.dir, name), []byte("stands for nodeup"), 0o600); err != nil {
-			return w, fmt.Errorf("write what stands for nodeup: %w", err)
+	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} { // fake machines do not run it
+		if err = os.WriteFile(filepath.Join(w.dir, name), []byte("a fake nodeup"), 0o600); err != nil {
+			return w, fmt.Errorf("write the fake nodeup: %w", err)
 		}
 	}
 	w.operator = &operator{binary: binary, kubeconfig: kubeconfig, endpoint: "http://" + listener.Addr().String(), names: names, dir: w.dir}
@@ -112,7 +113,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 	config.QPS = -1
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return w, fmt.Errorf("make a client: %w", err)
+		return w, fmt.Errorf("create a client: %w", err)
 	}
 	w.client = client.Resource(kinds[0]).Namespace("default")
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -125,7 +126,7 @@ func newSuite(ctx context.Context, binary string, options simulator.Options, kin
 	return w, nil
 }
 
-// onRequest tells of every request in the form of AWS's queries, before it has an effect.
+// onRequest calls do for every request in AWS's Query protocol, before it has an effect.
 func (w *suite) onRequest(do func(url.Values)) { w.tap.Store(&do) }
 
 func (w *suite) tapped(next http.Handler) http.Handler {
@@ -146,7 +147,7 @@ func (w *suite) tapped(next http.Handler) http.Handler {
 	})
 }
 
-// close ends everything and removes what it left.
+// close stops everything and deletes the files.
 func (w *suite) close() {
 	if w.cancel != nil {
 		w.cancel()
@@ -166,7 +167,7 @@ func (w *suite) close() {
 	_ = os.RemoveAll(w.dir)
 }
 
-// watch notes when each object becomes ready.
+// watch records when each object becomes ready.
 func (w *suite) watch(ctx context.Context, client dynamic.ResourceInterface) error {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -190,7 +191,7 @@ func (w *suite) watch(ctx context.Context, client dynamic.ResourceInterface) err
 
 type listWatch struct{ client dynamic.ResourceInterface }
 
-// WatchWithContext implements watchtools' idea of a watcher.
+// WatchWithContext implements watchtools' watcher.
 func (l listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return l.client.Watch(ctx, options)
 }
@@ -202,7 +203,7 @@ func (w *suite) note(kind watch.EventType, object *unstructured.Unstructured) {
 	_, was := w.ready[name]
 	switch is := kind != watch.Deleted && isReady(object); {
 	case is && !was:
-		w.ready[name] = time.Now() //nolint:forbidigo // A benchmark measures real time.
+		w.ready[name] = time.Now() //nolint:forbidigo // a benchmark measures real time
 	case !is && was:
 		delete(w.ready, name)
 	default:
@@ -226,8 +227,8 @@ func isReady(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// create applies queues named prefix-0 to prefix-(n-1), four at a time: more only queue up in front
-// of the API server, and kubectl sends one after another.
+// create applies queues named prefix-0 to prefix-(n-1), four concurrently: more would only queue at
+// the API server, and kubectl sends one after another.
 func (w *suite) create(ctx context.Context, prefix string, n int) error {
 	return parallel(n, func(i int) error {
 		queue := &unstructured.Unstructured{Object: map[string]any{
@@ -264,20 +265,21 @@ func (w *suite) awaitReady(ctx context.Context, n int, limit time.Duration) erro
 func (w *suite) edit(ctx context.Context, name string, visibilityTimeout int) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"visibilityTimeout": visibilityTimeout}})
 	if err != nil {
-		return fmt.Errorf("make a patch: %w", err)
+		return fmt.Errorf("create a patch: %w", err)
 	}
 	_, err = w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
 	return err
 }
 
-// touch sets an annotation that means nothing, so that the operator looks at the object and finds nothing to do.
+// touch sets an annotation without meaning, so that the operator reconciles the object and finds
+// nothing to do.
 func (w *suite) touch(ctx context.Context, name, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"bench":%q}}}`, value)
 	_, err := w.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bench"})
 	return err
 }
 
-// calls returns how many calls AWS has had, without those that only wait for events.
+// calls returns the number of AWS calls, without long polls for events.
 func (w *suite) calls() (objects, queue int) {
 	for operation, n := range w.simulator.Calls() {
 		switch operation {
@@ -322,7 +324,7 @@ func parallel(n int, do func(int) error) error {
 	return failure
 }
 
-// waitFor looks every 50 ms until done says so.
+// waitFor polls every 50 ms until done returns true.
 func waitFor(ctx context.Context, limit time.Duration, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -341,7 +343,7 @@ func waitFor(ctx context.Context, limit time.Duration, what string, done func() 
 	}
 }
 
-// onUpdate runs do whenever an UpdateStack call arrives, ahead of its effect.
+// onUpdate runs do whenever an UpdateStack call arrives, before its effect.
 func (w *suite) onUpdate(do func()) (remove func()) {
 	return w.simulator.Faults().OnCall(func(c fault.CallInfo) {
 		if c.Operation == "UpdateStack" && c.Phase == fault.Before {

@@ -18,8 +18,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
-// trace keeps when what happened to the nodes of a roll, as those know it who play them, and checks at every change
-// what must not be broken.
+// trace records when the nodes of a roll change, as the simulators report it, and checks the
+// invariants at every change.
 type trace struct {
 	size int // of each group
 
@@ -33,19 +33,19 @@ type trace struct {
 	groups   map[string]*rolling
 }
 
-// machine is what happened to an instance and its node, and when.
+// machine records the times of an instance and its node.
 type machine struct {
 	group, node string
 	serves      bool // its node is ready and not cordoned
-	gone        bool // its node is
-	left        int  // pods, when its node went
-	pods        int  // of the group's Deployment
+	gone        bool // its node is deleted
+	left        int  // pods, when its node was deleted
+	pods        int  // pods of the group's Deployment
 
 	ready, signalled           time.Time
 	begun, cordoned, completed time.Time
-	// empty is when its last pod had gone, evicted when a pod was evicted last.
+	// empty is when its last pod was deleted, evicted when a pod was last evicted.
 	empty, evicted time.Time
-	// idle is how long a pod might have been evicted and was not.
+	// idle is how long a pod could have been evicted but was not.
 	idle time.Duration
 }
 
@@ -54,12 +54,12 @@ type pod struct {
 	ready, leaving bool
 }
 
-// rolling is how a group is.
+// rolling is the state of a group.
 type rolling struct {
 	serving, ready int
-	// allowed is since when its budget lets a pod go, zero while it does not.
+	// allowed is since when its budget allows a disruption, zero while it does not.
 	allowed time.Time
-	// fewestNodes and fewestPods are the least that served since the roll began.
+	// fewestNodes and fewestPods are the minimums that were serving since the roll began.
 	fewestNodes, fewestPods int
 }
 
@@ -84,14 +84,14 @@ func (t *trace) group(name string) *rolling {
 	return t.groups[name]
 }
 
-// first keeps the first time of something.
+// first records the first time of something.
 func first(at *time.Time) {
 	if at.IsZero() {
 		*at = now()
 	}
 }
 
-// observe is told of every change in the cluster.
+// observe receives every change in the cluster.
 func (t *trace) observe(bucket string, e kubeapi.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func sign(more bool) int {
 	return -1
 }
 
-// holds says whether a condition of an object is True.
+// holds reports whether a condition of an object is True.
 func holds(object *unstructured.Unstructured, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {
@@ -167,7 +167,7 @@ func (t *trace) observePod(e kubeapi.Event) {
 	is := pod{ready: e.Type != watch.Deleted && holds(e.Object, string(corev1.PodReady)), leaving: e.Object.GetDeletionTimestamp() != nil}
 	is.node, _, _ = unstructured.NestedString(e.Object.Object, "spec", "nodeName")
 	t.move(g, old, is, e.Type == watch.Deleted)
-	// What is on its way out serves no more.
+	// A pod that is being deleted no longer serves.
 	if before, after := old.ready && !old.leaving, is.ready && !is.leaving; before != after {
 		g.ready += sign(after)
 	}
@@ -181,7 +181,7 @@ func (t *trace) observePod(e kubeapi.Event) {
 	}
 }
 
-// move notes what a pod's change means for its node.
+// move updates the node of a pod that changed.
 func (t *trace) move(g *rolling, old, is pod, gone bool) {
 	m := t.nodes[is.node]
 	if m == nil {
@@ -208,7 +208,7 @@ func latest(times ...time.Time) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// hear is told of every event of AWS.
+// hear receives every event of AWS.
 func (t *trace) hear(_, detailType string, _ []string, detail any) {
 	if detailType != "EC2 Instance-terminate Lifecycle Action" {
 		return
@@ -227,7 +227,7 @@ func (t *trace) hear(_, detailType string, _ []string, detail any) {
 	}
 }
 
-// call is told of every request to AWS in the form of its queries.
+// call receives every request in AWS's Query protocol.
 func (t *trace) call(request url.Values) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,14 +240,14 @@ func (t *trace) call(request url.Values) {
 	}
 }
 
-// cluster is the bucket of the cluster that was seen.
+// cluster returns the bucket of the observed cluster.
 func (t *trace) cluster() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.bucket
 }
 
-// serving is how many groups have all of their pods.
+// serving returns the number of groups that have all of their pods.
 func (t *trace) serving() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,14 +260,14 @@ func (t *trace) serving() int {
 	return whole
 }
 
-// begin starts to check.
+// begin starts the checks.
 func (t *trace) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rolling = true
 }
 
-// done is how many nodes have taken the place of others.
+// done returns the number of replaced nodes.
 func (t *trace) done() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -280,7 +280,7 @@ func (t *trace) done() int {
 	return n
 }
 
-// report adds what was measured: of each group the n-th node that went belongs to the n-th that came.
+// report adds the measurements: in each group, the n-th deleted node belongs to the n-th new one.
 func (t *trace) report(r *report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -308,8 +308,8 @@ func (t *trace) report(r *report) {
 		spent []time.Duration
 	}{
 		{"lifecycle action begun to node cordoned", heard},
-		{"a pod may be evicted to it is, all of a node's pods", evicted},
-		{"last pod gone to action completed", released},
+		{"a pod may be evicted to its eviction, all of a node's pods", evicted},
+		{"last pod deleted to action completed", released},
 		{"node Ready to signal at CloudFormation", greeted},
 	} {
 		if len(part.spent) > 0 {
@@ -323,7 +323,7 @@ func (t *trace) report(r *report) {
 	t.reportBroken(r)
 }
 
-// reportBroken adds how often what must hold did not.
+// reportBroken adds how often each invariant was violated.
 func (t *trace) reportBroken(r *report) {
 	budgets, groups := 0, 0
 	for _, g := range t.groups {
@@ -343,10 +343,10 @@ func (t *trace) reportBroken(r *report) {
 			unheard++
 		}
 	}
-	r.number("nodes that went with pods on them", float64(undrained), 0, "", "")
-	r.number("nodes that went without a hook, a cordon or the operator's leave", float64(unheard), 0, "", "")
-	r.number("groups whose budget was broken at any moment", float64(budgets), 0, "", "")
-	r.number("groups with fewer nodes in service than their minimum at any moment", float64(groups), 0, "", "")
+	r.number("nodes that were deleted with pods on them", float64(undrained), 0, "", "")
+	r.number("nodes that were deleted without a hook, a cordon or the operator's consent", float64(unheard), 0, "", "")
+	r.number("groups whose budget was violated at any time", float64(budgets), 0, "", "")
+	r.number("groups with fewer nodes in service than their minimum at any time", float64(groups), 0, "", "")
 }
 
 func (m *machine) heard() time.Duration { return max(0, m.cordoned.Sub(m.begun)) }

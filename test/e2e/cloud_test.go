@@ -51,7 +51,7 @@ var (
 	resources = map[string]schema.GroupVersionResource{"Cluster": clusters, "InstanceGroup": groups}
 )
 
-// cloud is a namespace of the management cluster, an AWS of its own and an operator for both.
+// cloud is a namespace of the management cluster, its own simulated AWS and an operator for both.
 type cloud struct {
 	t          *testing.T
 	namespace  string
@@ -73,7 +73,7 @@ type cloud struct {
 	close    func()
 }
 
-// console keeps what played machines say.
+// console collects the output of fake machines.
 type console struct {
 	mutex sync.Mutex
 	lines []string
@@ -91,11 +91,11 @@ func (c *console) last(n int) string {
 	return strings.Join(c.lines[max(0, len(c.lines)-n):], "\n")
 }
 
-// cloudOptions say what is special about a cloud; the zero value is played machines and no latency.
+// cloudOptions configure a cloud; the zero value has fake machines and no latency.
 type cloudOptions struct {
 	machines machine.Host
 	latency  time.Duration
-	// nodeup is the folder of the programs that machines boot with, where they really run.
+	// nodeup is the folder of the programs with which real machines boot.
 	nodeup string
 	// logLevel is the operator's --log-level, info unless set.
 	logLevel string
@@ -125,7 +125,7 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 		t.Fatal(err)
 	}
 	c.server = httptest.NewServer(c.noting(c.simulator.Handler()))
-	local, err := environment.LocalRelease(nil) // The built-in one has addons, whose charts are on the Internet.
+	local, err := environment.LocalRelease(nil) // the built-in one has addons, whose charts are on the Internet
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,8 @@ func newCloud(t *testing.T, o cloudOptions) *cloud {
 	return c
 }
 
-// noting remembers with which external IDs roles are assumed: the simulator lets everyone assume every role.
+// noting records the external IDs with which roles are assumed: in the simulator every identity may
+// assume every role.
 func (c *cloud) noting(next http.Handler) http.Handler {
 	c.assumed = map[string]string{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -164,12 +165,12 @@ func (c *cloud) noting(next http.Handler) http.Handler {
 	})
 }
 
-// write puts what the operator reads into the folder: a kubeconfig, and something to stand for nodeup.
+// write writes what the operator reads: a kubeconfig, and a fake nodeup.
 func (c *cloud) write(plane *controlplane.ControlPlane) {
 	c.t.Helper()
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
 	for name, data := range map[string][]byte{
-		"kubeconfig": plane.Kubeconfig(), "nodeup-linux-amd64": []byte("stands for nodeup"), "nodeup-linux-arm64": []byte("stands for nodeup, too"),
+		"kubeconfig": plane.Kubeconfig(), "nodeup-linux-amd64": []byte("a fake nodeup"), "nodeup-linux-arm64": []byte("another fake nodeup"),
 	} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
 			c.t.Fatal(err)
@@ -187,7 +188,7 @@ func (c *cloud) start() {
 		c.t.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	//nolint:noctx // It lives until kill.
+	//nolint:noctx // it lives until kill
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+c.kubeconfig, "--nodeup-dir="+c.nodeup, "--log-level="+c.logLevel,
 		"--aws-endpoint-url="+c.server.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+c.namespace, "--allow-roles="+c.namespace+"=arn:aws:iam::"+other+":role/cluster-operator",
@@ -201,7 +202,7 @@ func (c *cloud) start() {
 	c.operator = command
 }
 
-// kill ends the operator as a power cut would, and returns when it is gone.
+// kill kills the operator, as a power failure would, and returns when it has exited.
 func (c *cloud) kill() {
 	c.mutex.Lock()
 	command, exited := c.operator, c.exited
@@ -217,7 +218,7 @@ func (c *cloud) end() {
 	c.simulator.Close()
 }
 
-// config reaches AWS as an account, in the region that the tests use there.
+// config returns a configuration for an account, in the region that the tests use there.
 func (c *cloud) config(as string) aws.Config {
 	where := region
 	if as == other {
@@ -228,7 +229,7 @@ func (c *cloud) config(as string) aws.Config {
 	}
 }
 
-// decode reads the objects of a manifest.
+// decode parses the objects of a manifest.
 func decode(t *testing.T, manifest string) []*unstructured.Unstructured {
 	t.Helper()
 	var all []*unstructured.Unstructured
@@ -270,16 +271,16 @@ func (c *cloud) apply(manifest string) []*unstructured.Unstructured {
 	return objects
 }
 
-// await waits until done says so, and fails the test with all that can be known when it never does.
+// await waits until done returns true, or fails the test with all available information.
 func (c *cloud) await(what func() string, done func() bool) {
 	c.t.Helper()
 	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, patience.Left(c.t), true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
-		c.t.Fatalf("waited in vain for %s\n%s", what(), c.story())
+		c.t.Fatalf("timed out waiting for %s\n%s", what(), c.story())
 	}
 }
 
-// story is what the objects and the operator say.
+// story returns the state of the objects and the operator's log.
 func (c *cloud) story() string {
 	var text bytes.Buffer
 	for _, resource := range resources {
@@ -304,17 +305,17 @@ func (c *cloud) story() string {
 	}
 	fmt.Fprintf(&text, "the machines' last words:\n%s\n", c.console.last(20))
 	lines := slices.DeleteFunc(strings.Split(c.log(), "\n"), func(line string) bool { return strings.Contains(line, "Starting ") })
-	fmt.Fprintf(&text, "the operator's last words:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
+	fmt.Fprintf(&text, "the end of the operator's log:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
 	return text.String()
 }
 
-// log is what the operator has logged.
+// log returns the operator's log.
 func (c *cloud) log() string {
-	text, _ := os.ReadFile(filepath.Join(c.dir, "operator.log")) // None, no words.
+	text, _ := os.ReadFile(filepath.Join(c.dir, "operator.log")) // empty if there is none
 	return string(text)
 }
 
-// awaitReady waits until all objects are ready as their specs now are.
+// awaitReady waits until all objects are ready with their current specs.
 func (c *cloud) awaitReady(objects ...*unstructured.Unstructured) {
 	c.t.Helper()
 	var waitsFor string
@@ -335,7 +336,7 @@ func isReady(object *unstructured.Unstructured) bool {
 	return condition(object, "Ready") == "True" && observed == object.GetGeneration()
 }
 
-// get returns an object as it is now.
+// get returns the current object.
 func (c *cloud) get(object *unstructured.Unstructured) *unstructured.Unstructured {
 	c.t.Helper()
 	found, err := c.of(object).Get(c.t.Context(), object.GetName(), metav1.GetOptions{})
@@ -345,7 +346,8 @@ func (c *cloud) get(object *unstructured.Unstructured) *unstructured.Unstructure
 	return found
 }
 
-// remove deletes the Clusters among the objects and waits until all objects are gone: a Cluster takes its groups with it.
+// remove deletes the Clusters among the objects and waits until all objects are deleted: a Cluster
+// deletes its groups.
 func (c *cloud) remove(objects ...*unstructured.Unstructured) {
 	c.t.Helper()
 	for _, object := range objects {
@@ -364,7 +366,7 @@ func (c *cloud) remove(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// workload opens a cluster by its kubeconfig Secret, as a person would.
+// workload returns a client of a cluster from its kubeconfig Secret, as users would.
 func (c *cloud) workload(name string) kubernetes.Interface {
 	c.t.Helper()
 	secret, err := c.core.CoreV1().Secrets(c.namespace).Get(c.t.Context(), name+"-kubeconfig", metav1.GetOptions{})

@@ -40,7 +40,7 @@ func example(t *testing.T, name string) string {
 	return string(manifest)
 }
 
-// Each example becomes a cluster whose nodes are as its manifest says, and goes without a trace.
+// Each example becomes a cluster whose nodes match its manifest, and is deleted without a trace.
 func TestExamples(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *cloud, string) string{
 		"minimal-public":      asItIs,
@@ -63,7 +63,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("deletion left a trace (-before +after):\n%s", diff)
 			}
 			if strings.Contains(c.log(), `"reason":"Connecting"`) {
-				t.Error("an operator that was connected all the while connected once more, to machines that went")
+				t.Error("an operator that stayed connected reconnected to terminated machines")
 			}
 		})
 	}
@@ -71,7 +71,8 @@ func TestExamples(t *testing.T) {
 
 func asItIs(_ *testing.T, _ *cloud, manifest string) string { return manifest }
 
-// Two clusters in two accounts at once, the second through a role that asks for an external ID.
+// Two clusters in two accounts concurrently, the second through a role that requires an external
+// ID.
 func TestTwoAccounts(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -83,7 +84,7 @@ func TestTwoAccounts(t *testing.T) {
 	c.awaitReady(objects...)
 	c.asManifest(objects)
 	if len(c.inventory(other)) == len(before[other]) {
-		t.Error("nothing was made in the second account")
+		t.Error("nothing was created in the second account")
 	}
 	c.mutex.Lock()
 	if diff := cmp.Diff(map[string]string{"arn:aws:iam::" + other + ":role/cluster-operator": "abroad"}, c.assumed); diff != "" {
@@ -98,7 +99,7 @@ func TestTwoAccounts(t *testing.T) {
 	}
 }
 
-// allowRole makes the role that a Cluster names, in the account of its ARN.
+// allowRole creates the role that a Cluster references, in the account of its ARN.
 func (c *cloud) allowRole(objects []*unstructured.Unstructured) {
 	c.t.Helper()
 	for _, object := range objects {
@@ -122,7 +123,7 @@ func (c *cloud) allowRole(objects []*unstructured.Unstructured) {
 	}
 }
 
-// inventory is what there is in an account beside the operator's own stack of events.
+// inventory lists an account's resources without the operator's own stack of events.
 func (c *cloud) inventory(as string) []string {
 	c.t.Helper()
 	var there []string
@@ -134,7 +135,7 @@ func (c *cloud) inventory(as string) []string {
 	return there
 }
 
-// asManifest compares the nodes of every cluster with what its manifest asks for.
+// asManifest compares the nodes of every cluster with its manifest.
 func (c *cloud) asManifest(objects []*unstructured.Unstructured) {
 	c.t.Helper()
 	for n, object := range objects {
@@ -168,12 +169,12 @@ func (c *cloud) asManifest(objects []*unstructured.Unstructured) {
 			c.t.Errorf("nodes of cluster %s by group (-want +got):\n%s", object.GetName(), diff)
 		}
 		if wide, _, _ := unstructured.NestedSlice(object.Object, "spec", "network", "zones"); len(zones) < len(wide) {
-			c.t.Errorf("the nodes of cluster %s stand in %v only", object.GetName(), zones)
+			c.t.Errorf("the nodes of cluster %s are only in %v", object.GetName(), zones)
 		}
 	}
 }
 
-// checkNode looks at one node and returns its group.
+// checkNode checks one node and returns its group.
 func (c *cloud) checkNode(node *corev1.Node, release string, shape map[string]*unstructured.Unstructured) string {
 	c.t.Helper()
 	if !nodeReady(node) || node.Status.NodeInfo.KubeletVersion != release {
@@ -191,7 +192,7 @@ func (c *cloud) checkNode(node *corev1.Node, release string, shape map[string]*u
 	}
 	wanted := shape[group]
 	if wanted == nil {
-		c.t.Errorf("node %s is of no group: %v", node.Name, node.Labels)
+		c.t.Errorf("node %s has no group: %v", node.Name, node.Labels)
 		return group
 	}
 	labels, _, _ := unstructured.NestedStringMap(wanted.Object, "spec", "labels")
@@ -216,7 +217,7 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// inExistingVPC makes a VPC with the example's subnets and puts its IDs into the manifest.
+// inExistingVPC creates a VPC with the example's subnets and puts its IDs into the manifest.
 func inExistingVPC(t *testing.T, c *cloud, manifest string) string {
 	t.Helper()
 	api := ec2.NewFromConfig(c.config(account))
@@ -285,11 +286,11 @@ metadata: {name: small-workers}
 spec: {cluster: small, minSize: 2, maxSize: 4, instanceTypes: [m6i.large]}
 `
 
-// A cluster whose deletion starts while it is being made, at several moments of that, goes without a trace.
-func TestDeletedWhileItIsMade(t *testing.T) {
+// A cluster whose deletion starts at several moments of its creation is deleted without a trace.
+func TestDeletionDuringCreation(t *testing.T) {
 	for name, reached := range map[string]func(*cloud, *unstructured.Unstructured) bool{
 		"at once": func(_ *cloud, cluster *unstructured.Unstructured) bool {
-			return len(cluster.GetFinalizers()) > 0 // Before, the operator has not seen it.
+			return len(cluster.GetFinalizers()) > 0 // before that, the operator has not observed it
 		},
 		"base stack under way": func(_ *cloud, cluster *unstructured.Unstructured) bool {
 			stacks, _, _ := unstructured.NestedSlice(cluster.Object, "status", "stacks")
@@ -317,8 +318,8 @@ func TestDeletedWhileItIsMade(t *testing.T) {
 	}
 }
 
-// What a cluster's own controllers made in AWS, and nobody took down, goes with it: a load balancer with its security
-// group, and, because its policy says so, a claim's volume.
+// A cluster's deletion also deletes what its own controllers created in AWS and no user deleted: a
+// load balancer with its security group, and, with this policy, a claim's volume.
 func TestDeletedWithLoadBalancerAndVolume(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -332,7 +333,7 @@ func TestDeletedWithLoadBalancerAndVolume(t *testing.T) {
 	}
 }
 
-// A claim's volume stays unless the policy says otherwise; nothing else does.
+// By default, the volume of a claim is kept, and nothing else.
 func TestVolumesOfClaimsStayByDefault(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -346,8 +347,8 @@ func TestVolumesOfClaimsStayByDefault(t *testing.T) {
 	}
 }
 
-// makeAsControllersDo makes what the cloud controller and the CSI driver make for a Service and a claim, with their
-// tags, and returns the volume's ID.
+// makeAsControllersDo creates what the cloud controller and the CSI driver create for a Service and
+// a claim, with their tags, and returns the volume's ID.
 func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume string) {
 	c.t.Helper()
 	must := func(err error) {
@@ -393,8 +394,8 @@ func (c *cloud) makeAsControllersDo(cluster *unstructured.Unstructured) (volume 
 	return *made.VolumeId
 }
 
-// A slot's machine that dies is replaced and comes back with etcd's data, while the API answers through the others; a
-// worker that dies is replaced, too.
+// A slot whose machine dies is replaced and returns with etcd's data, while the API is served by
+// the others. A worker that dies is replaced too.
 func TestMachinesThatDieAreReplaced(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -408,12 +409,13 @@ func TestMachinesThatDieAreReplaced(t *testing.T) {
 	api.end("machines were replaced", outage)
 	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "written", metav1.GetOptions{})
 	if err != nil || found.Data["written"] != "before" {
-		t.Errorf("what was written before: %v, %v", found.Data, err)
+		t.Errorf("data from before the replacement: %v, %v", found.Data, err)
 	}
 	c.awaitReady(objects...)
 }
 
-// replace terminates the machine of a node that has a label, and waits until there are as many as before, all ready.
+// replace terminates the machine of a node with a label, and waits until there are as many nodes as
+// before, all Ready.
 func (c *cloud) replace(workload kubernetes.Interface, label string) {
 	c.t.Helper()
 	list, err := workload.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{LabelSelector: label})
@@ -430,7 +432,7 @@ func (c *cloud) replace(workload kubernetes.Interface, label string) {
 	var seen string
 	c.await(func() string { return "the node of " + victim + " to be replaced: " + seen }, func() bool {
 		now, err := workload.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{LabelSelector: label})
-		if err != nil { // The machine may have been the one that answered.
+		if err != nil { // the machine may have been the one that answered
 			seen = err.Error()
 			return false
 		}
@@ -445,14 +447,14 @@ func (c *cloud) replace(workload kubernetes.Interface, label string) {
 	})
 }
 
-// The operator is killed again and again while a cluster is made, and again while it is deleted.
-func TestKilledWhileAClusterIsMade(t *testing.T) {
+// The operator is killed repeatedly while a cluster is created, and while it is deleted.
+func TestKilledWhileAClusterIsCreated(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{latency: 50 * time.Millisecond})
 	before := c.inventory(account)
 	objects := decode(t, small)
 	c.apply(small)
-	kills := c.killAgainAndAgain(func() bool {
+	kills := c.killRepeatedly(func() bool {
 		for _, object := range objects {
 			if !isReady(c.get(object)) {
 				return false
@@ -461,22 +463,22 @@ func TestKilledWhileAClusterIsMade(t *testing.T) {
 		return true
 	})
 	c.asManifest(objects)
-	t.Logf("killed %d times while it was made", kills)
+	t.Logf("killed %d times during the creation", kills)
 	if err := c.of(objects[0]).Delete(t.Context(), objects[0].GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	kills = c.killAgainAndAgain(func() bool {
+	kills = c.killRepeatedly(func() bool {
 		list, err := c.client.Resource(clusters).Namespace(c.namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})
-	t.Logf("killed %d times while it was deleted", kills)
+	t.Logf("killed %d times during the deletion", kills)
 	if diff := cmp.Diff(before, c.inventory(account)); diff != "" {
 		t.Errorf("deletion left a trace (-before +after):\n%s", diff)
 	}
 }
 
-// killAgainAndAgain kills the operator after every fifth, then tenth, … of its calls until done.
-func (c *cloud) killAgainAndAgain(done func() bool) (kills int) {
+// killRepeatedly kills the operator after every fifth, then tenth, … of its calls until done.
+func (c *cloud) killRepeatedly(done func() bool) (kills int) {
 	c.t.Helper()
 	deadline := patience.Context(c.t)
 	for !done() {
@@ -495,7 +497,7 @@ func (c *cloud) killAgainAndAgain(done func() bool) (kills int) {
 	return kills
 }
 
-// calls is how many calls AWS has had, without those that wait for events.
+// calls returns the number of AWS calls, without long polls for events.
 func (c *cloud) calls() int {
 	n := 0
 	for operation, count := range c.simulator.Calls() {

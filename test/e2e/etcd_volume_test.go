@@ -18,7 +18,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// rejoinRelease is of slots that join etcd with a blank volume.
+// rejoinRelease is the release of slots that join etcd with a blank volume.
 const rejoinRelease = "v1.36.3-rejoin"
 
 const rejoining = `
@@ -38,8 +38,9 @@ metadata: {name: real-workers}
 spec: {cluster: real, minSize: 2, maxSize: 2, instanceTypes: [m6i.large]}
 `
 
-// TestLostEtcdVolumes loses the etcd volume of one slot of three, which comes back by itself with a blank volume and all data while
-// clients write, and then those of two, after which nothing that is left changes. The machines, etcd and its membership are real.
+// TestLostEtcdVolumes deletes the etcd volume of one slot of three, which rejoins with a blank
+// volume and gets all data while clients write. Then it deletes those of two slots, after which the
+// operator changes nothing. The machines, etcd and its membership are real.
 func TestLostEtcdVolumes(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -62,7 +63,7 @@ func TestLostEtcdVolumes(t *testing.T) {
 
 	api := c.watchAPI(workload)
 	c.loseVolumes("0")
-	c.await(func() string { return "slot 0 to come back: " + c.story() }, func() bool {
+	c.await(func() string { return "slot 0 to rejoin: " + c.story() }, func() bool {
 		now, of := c.etcdVolumes(), c.nodesOfSlots()
 		return len(now) == 3 && now["0"] != volumes["0"] && len(of) == 3 && of["0"] != nodes["0"] && c.slotsServe(of)
 	})
@@ -73,13 +74,13 @@ func TestLostEtcdVolumes(t *testing.T) {
 	}
 	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "written", metav1.GetOptions{})
 	if err != nil || found.Data["written"] != "before" {
-		t.Errorf("what was written before the volume was lost: %v, %v", found.Data, err)
+		t.Errorf("data from before the volume was lost: %v, %v", found.Data, err)
 	}
 	c.awaitReady(objects...)
 
 	c.loseVolumes("0", "1")
 	var says string
-	c.await(func() string { return "the cluster to say what to do: " + says }, func() bool {
+	c.await(func() string { return "the condition to say what to do: " + says }, func() bool {
 		conditions, _, _ := unstructured.NestedSlice(c.get(cluster).Object, "status", "conditions")
 		for _, one := range conditions {
 			if of, _ := one.(map[string]any); of["type"] == "APIReachable" {
@@ -93,7 +94,7 @@ func TestLostEtcdVolumes(t *testing.T) {
 		t.Errorf("the condition says %q", says)
 	}
 	if left := c.etcdVolumes(); !maps.Equal(left, map[string]string{"2": volumes["2"]}) {
-		t.Errorf("the volumes that are left are %v, want that of slot 2, %s", left, volumes["2"])
+		t.Errorf("the remaining volumes are %v, want that of slot 2, %s", left, volumes["2"])
 	}
 	c.remove(objects...)
 }
@@ -125,8 +126,8 @@ func (c *cloud) describeEtcdVolumes(slots ...string) []types.Volume {
 	return out.Volumes
 }
 
-// loseVolumes ends the instances of slots and deletes their etcd volumes as those are now. The Auto Scaling groups launch other
-// instances meanwhile, which may be quick to attach them.
+// loseVolumes terminates the instances of slots and deletes their current etcd volumes. Meanwhile
+// the Auto Scaling groups launch other instances, which may attach them first.
 func (c *cloud) loseVolumes(slots ...string) {
 	c.t.Helper()
 	client := ec2.NewFromConfig(c.config(account))
@@ -134,14 +135,14 @@ func (c *cloud) loseVolumes(slots ...string) {
 	for _, volume := range c.describeEtcdVolumes(slots...) {
 		lost = append(lost, aws.ToString(volume.VolumeId))
 	}
-	c.await(func() string { return "etcd's volumes to go" }, func() bool {
+	c.await(func() string { return "etcd's volumes to be deleted" }, func() bool {
 		left := false
 		for _, volume := range c.describeEtcdVolumes(slots...) {
 			if !slices.Contains(lost, aws.ToString(volume.VolumeId)) {
 				continue
 			}
 			left = true
-			for _, held := range volume.Attachments { // Each refusal is tried again.
+			for _, held := range volume.Attachments { // each refusal is retried
 				_, _ = client.TerminateInstances(c.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}})
 			}
 			_, _ = client.DeleteVolume(c.t.Context(), &ec2.DeleteVolumeInput{VolumeId: volume.VolumeId})
@@ -150,7 +151,7 @@ func (c *cloud) loseVolumes(slots ...string) {
 	})
 }
 
-// nodesOfSlots returns the providerIDs of the Ready nodes of slots, by slot.
+// nodesOfSlots returns the provider IDs of the Ready nodes of slots, by slot.
 func (c *cloud) nodesOfSlots() map[string]string {
 	c.t.Helper()
 	of := map[string]string{}
@@ -169,7 +170,7 @@ func (c *cloud) nodesOfSlots() map[string]string {
 	return of
 }
 
-// slotsServe reports whether the API server of every slot reads from the etcd member beside it with quorum.
+// slotsServe reports whether the API server of every slot reads from its etcd member with quorum.
 func (c *cloud) slotsServe(of map[string]string) bool {
 	c.t.Helper()
 	workload := c.workload("real")

@@ -45,7 +45,7 @@ import (
 const (
 	account = "123456789012"
 	region  = "eu-central-1"
-	// asOperator makes this test binary run as the operator, so that it can be killed like one.
+	// asOperator makes this test binary run as the operator, so that the test can kill it.
 	asOperator = "E2E_RUN_AS_OPERATOR"
 )
 
@@ -61,24 +61,24 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// manner is how a call and its caller meet their end.
+// manner is when the operator is killed relative to a call.
 type manner string
 
 const (
 	// requestLost kills the operator before the call has any effect.
 	requestLost manner = "request lost"
-	// answerLost kills the operator after AWS has done what the call asks for.
+	// answerLost kills the operator after AWS has executed the call.
 	answerLost manner = "answer lost"
 )
 
-// TestKilledAtEveryCall runs the life of a queue (made, edited, deleted) again and again and kills
-// the operator at the first AWS call, then at the second, and so on until there is none left.
-// Whatever the moment, a restarted operator must end where one ends that was never killed.
+// TestKilledAtEveryCall runs the lifecycle of a queue (created, edited, deleted) repeatedly and
+// kills the operator at the first AWS call, then at the second, and so on until none is left. In
+// every case a restarted operator must reach the same result as one that was never killed.
 func TestKilledAtEveryCall(t *testing.T) {
 	plane := controlplanetest.Shared(t)
 	want := newLife(t, plane).run(t, 0, requestLost)
 	if want.calls == 0 {
-		t.Fatal("the undisturbed life made no AWS call: the test would prove nothing")
+		t.Fatal("the undisturbed lifecycle made no AWS call: the test would prove nothing")
 	}
 	for _, how := range []manner{requestLost, answerLost} {
 		t.Run(string(how), func(t *testing.T) {
@@ -91,28 +91,28 @@ func TestKilledAtEveryCall(t *testing.T) {
 				}
 				kills++
 				if diff := cmp.Diff(want.ends, got.ends); diff != "" {
-					t.Errorf("killed at call %d (%s): differs from an undisturbed life:\n%s", n, got.killedAt, diff)
+					t.Errorf("killed at call %d (%s): differs from an undisturbed lifecycle:\n%s", n, got.killedAt, diff)
 				}
 			}
 			if kills < want.calls/2 {
-				t.Errorf("only %d kills for %d calls of an undisturbed life", kills, want.calls)
+				t.Errorf("only %d kills for %d calls of an undisturbed lifecycle", kills, want.calls)
 			}
 			t.Logf("killed at %d calls", kills)
 		})
 	}
 }
 
-// life is one queue's life in a world of its own: its own AWS, namespace and operator.
+// life is one queue's lifecycle in its own environment: its own AWS, namespace and operator.
 type life struct {
 	namespace  string
 	kubeconfig string
 	client     dynamic.Interface
 	dir        string
 	simulator  *simulator.Simulator
-	// toTest serves the simulator to the test, toOperator to the operator: only there calls are
-	// counted and go wrong.
+	// toTest serves the simulator to the test, toOperator to the operator: only there are calls
+	// counted and interrupted.
 	toTest, toOperator *httptest.Server
-	// killAt and how say which of the operator's calls is its last; 0 for none.
+	// killAt and how define the operator's last call; 0 for none.
 	killAt int
 	how    manner
 
@@ -124,7 +124,7 @@ type life struct {
 	killedAt string
 }
 
-// ends is what is compared between lives: how things stood after each part.
+// ends is what is compared between lifecycles: the state after each part.
 type ends struct {
 	Made, Edited, Deleted standing
 }
@@ -137,9 +137,9 @@ type standing struct {
 	Ready      string
 	Visibility string
 	Queues     []string
-	// Stacks counts the stacks that ever were, by name, deleted ones included.
+	// Stacks counts all stacks by name, including deleted ones.
 	Stacks map[string]int
-	// Updates counts the updates of the queue's stack that CloudFormation carried out.
+	// Updates counts the updates of the queue's stack that CloudFormation executed.
 	Updates int
 }
 
@@ -172,7 +172,7 @@ func newLife(t *testing.T, plane *controlplane.ControlPlane) *life {
 	return l
 }
 
-// run lives the life and kills the operator at the n-th call; 0 for never.
+// run runs the lifecycle and kills the operator at the n-th call; 0 for never.
 func (l *life) run(t *testing.T, n int, how manner) outcome {
 	t.Helper()
 	l.killAt, l.how = n, how
@@ -207,7 +207,7 @@ func (l *life) run(t *testing.T, n int, how manner) outcome {
 	if err := l.queues().Delete(t.Context(), "orders", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	l.await(t, "the object to go", func() bool {
+	l.await(t, "the object to be deleted", func() bool {
 		_, err := l.queues().Get(t.Context(), "orders", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -218,9 +218,8 @@ func (l *life) run(t *testing.T, n int, how manner) outcome {
 	return o
 }
 
-// deadly wraps AWS as the operator sees it: the call that is to be the operator's last kills it, and
-// its connection breaks. Long polls for events are not counted, as there is no telling how many
-// there are.
+// deadly wraps AWS for the operator: the chosen call kills the operator and breaks its connection.
+// Long polls for events are not counted, because their number varies.
 func (l *life) deadly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -242,7 +241,8 @@ func (l *life) deadly(next http.Handler) http.Handler {
 	})
 }
 
-// operationOf returns the operation of a call: of the JSON protocols a header, of Query a parameter.
+// operationOf returns the operation of a call: a header in the JSON protocols, a parameter in
+// Query.
 func operationOf(r *http.Request, body []byte) string {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		return target
@@ -254,7 +254,7 @@ func operationOf(r *http.Request, body []byte) string {
 	return form.Get("Action")
 }
 
-// isLast counts a call and says whether it is the one that kills.
+// isLast counts a call and reports whether it is the one that kills.
 func (l *life) isLast(operation string) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -278,10 +278,10 @@ func (l *life) start() {
 	}
 	log, err := os.OpenFile(filepath.Join(l.dir, "operator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		panic(err) // On the server's goroutine there is no test to fail.
+		panic(err) // the server's goroutine cannot fail the test
 	}
 	defer func() { _ = log.Close() }()
-	//nolint:noctx // It lives until kill.
+	//nolint:noctx // it lives until kill
 	command := exec.Command(os.Args[0], "operator", "--kubeconfig="+l.kubeconfig,
 		"--aws-endpoint-url="+l.toOperator.URL, "--aws-region="+region, "--aws-api-budget=unlimited",
 		"--watch-namespace="+l.namespace, "--metrics-bind-address=0", "--health-probe-bind-address=0")
@@ -294,27 +294,27 @@ func (l *life) start() {
 	l.operator = command
 }
 
-// launch starts an operator that ends with the test binary, also when that is killed; exited is closed when it
-// has ended.
+// launch starts an operator that ends with the test binary, also if that is killed; exited is
+// closed when the operator has exited.
 func launch(command *exec.Cmd) (exited chan struct{}, err error) {
 	command.SysProcAttr = withParent()
 	exited = make(chan struct{})
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that starts a process for its parent.
+		// The kernel considers the thread that starts a process its parent.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := command.Start()
 		started <- err
 		if err == nil {
-			_ = command.Wait() // It ends by SIGKILL, which Wait reports as an error.
+			_ = command.Wait() // it ends by SIGKILL, which Wait reports as an error
 		}
 		close(exited)
 	}()
 	return exited, <-started
 }
 
-// kill ends the operator as a power cut would, and returns when it is gone.
+// kill kills the operator, as a power failure would, and returns when it has exited.
 func (l *life) kill() {
 	l.mutex.Lock()
 	command, exited := l.operator, l.exited
@@ -338,7 +338,7 @@ func (l *life) queues() dynamic.ResourceInterface {
 	return l.client.Resource(queues).Namespace(l.namespace)
 }
 
-// await waits until done says so, and fails the test with the operator's log when it never does.
+// await waits until done returns true, or fails the test with the operator's log.
 func (l *life) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience.Left(t), true,
@@ -349,11 +349,11 @@ func (l *life) await(t *testing.T, what string, done func() bool) {
 	log, _ := os.ReadFile(filepath.Join(l.dir, "operator.log"))
 	object, _ := l.queues().Get(t.Context(), "orders", metav1.GetOptions{})
 	described, _ := json.MarshalIndent(object, "", "  ")
-	t.Fatalf("killed at call %d %q (%s): waited in vain for %s\nobject: %s\noperator's log:\n%s",
+	t.Fatalf("killed at call %d %q (%s): timed out waiting for %s\nobject: %s\noperator's log:\n%s",
 		l.killAt, l.killedAt, l.how, what, described, log)
 }
 
-// awaitReady waits until the queue is ready as its spec now is.
+// awaitReady waits until the queue is ready with its current spec.
 func (l *life) awaitReady(t *testing.T) {
 	t.Helper()
 	l.await(t, "the queue to be Ready", func() bool {
@@ -384,7 +384,7 @@ func (l *life) config() aws.Config {
 	}
 }
 
-// visibility is the queue's visibility timeout in AWS, "" when there is no queue.
+// visibility returns the queue's visibility timeout in AWS, or "" if there is no queue.
 func (l *life) visibility(t *testing.T) string {
 	t.Helper()
 	client := sqs.NewFromConfig(l.config())
@@ -401,7 +401,7 @@ func (l *life) visibility(t *testing.T) string {
 	return attributes.Attributes["VisibilityTimeout"]
 }
 
-// standing looks at everything there is in Kubernetes and AWS.
+// standing lists everything in Kubernetes and AWS.
 func (l *life) standing(t *testing.T) standing {
 	t.Helper()
 	s := standing{Visibility: l.visibility(t), Stacks: map[string]int{}}
@@ -433,7 +433,7 @@ func (l *life) standing(t *testing.T) standing {
 	return l.comparable(s)
 }
 
-// updates counts the updates of a stack, the operator's own stack apart.
+// updates counts the updates of a stack, except the operator's own stack.
 func (l *life) updates(t *testing.T, client *cloudformation.Client, summary cfntypes.StackSummary) int {
 	t.Helper()
 	if strings.HasPrefix(*summary.StackName, "aws-operator-events") {
@@ -455,14 +455,15 @@ func (l *life) updates(t *testing.T, client *cloudformation.Client, summary cfnt
 	return n
 }
 
-// comparable takes out what differs between two lives by nature: the namespace and the servers' addresses.
+// comparable replaces what always differs between two lifecycles: the namespace and the servers'
+// addresses.
 func (l *life) comparable(s standing) standing {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err)
 	}
 	plain := strings.NewReplacer(l.toOperator.URL, "AWS", l.toTest.URL, "AWS").Replace(string(text))
-	// A stack's name ends in a hash where the namespace has a hyphen.
+	// A stack's name ends in a hash if the namespace has a hyphen.
 	plain = regexp.MustCompile(regexp.QuoteMeta(l.namespace)+`(-[0-9a-f]{8})?`).ReplaceAllString(plain, "NAMESPACE")
 	var out standing
 	if err := json.Unmarshal([]byte(plain), &out); err != nil {

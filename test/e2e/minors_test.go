@@ -23,18 +23,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// minor is a minor version of Kubernetes that machines run: the image with its program, and the release of it.
+// minor is a minor version of Kubernetes on machines: its machine image and its release.
 type minor struct {
 	kubebuild.Version
 	kube, image, release string
 }
 
-// Every minor version that has a built-in release comes up from its own manifest and goes up to the next one, with the resource set,
-// components and configuration of that release. The programs are built from the modules of the version that kubebuild names, which may
-// be of an earlier patch than the release's; that the release's hashes are the published ones is a test of internal/cluster/release.
+// Every minor version with a built-in release comes up from its own manifest and is upgraded to the
+// next one, with the resource set, components and configuration of that release. The programs are
+// built from the modules of the version that kubebuild names, which may be an earlier patch than
+// the release's; internal/cluster/release tests that the release's hashes are the published ones.
 func TestEachMinorVersionIsUpgradedToTheNext(t *testing.T) {
 	if os.Getenv("TEST_UPGRADES") == "" {
-		t.Skip("make test-upgrades runs it: it needs a third Kubernetes, whose build takes minutes")
+		t.Skip("run it by make test-upgrades: it needs a third Kubernetes, whose build takes minutes")
 	}
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -59,7 +60,8 @@ func TestEachMinorVersionIsUpgradedToTheNext(t *testing.T) {
 	}
 }
 
-// upOneMinor makes a cluster of the first of the minor versions, upgrades it to the second if there is one, and deletes it.
+// upOneMinor creates a cluster of the first of the minor versions, upgrades it to the second if
+// there is one, and deletes it.
 func (c *cloud) upOneMinor(minors []minor) {
 	c.t.Helper()
 	const workers = 2
@@ -75,12 +77,12 @@ func (c *cloud) upOneMinor(minors []minor) {
 		start = time.Now()
 		objects = c.apply(strings.ReplaceAll(text, minors[0].release, minors[1].release))
 		var version string
-		c.await(func() string { return "the workers to follow the control plane: they are of " + version }, func() bool {
+		c.await(func() string { return "the workers to follow the control plane: their version is " + version }, func() bool {
 			version, _, _ = unstructured.NestedString(c.get(objects[1]).Object, "status", "version")
 			return version == next
 		})
 		c.awaitReady(objects...)
-		c.await(func() string { return "the last drained nodes to go" }, func() bool {
+		c.await(func() string { return "the last drained nodes to be deleted" }, func() bool {
 			return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool {
 				return node.Spec.Unschedulable || node.Status.NodeInfo.KubeletVersion != next
 			})
@@ -91,7 +93,8 @@ func (c *cloud) upOneMinor(minors []minor) {
 	c.remove(objects...)
 }
 
-// addMinor makes the release of a minor version, which is the newest built-in one of it for machines of this computer, and its image.
+// addMinor creates the release of a minor version, a copy of its newest built-in one for machines
+// of this computer, and its image.
 func (c *cloud) addMinor(host *process.Host, m *minor) {
 	c.t.Helper()
 	all, err := release.Builtin()

@@ -4,5 +4,5 @@ package e2e
 
 import "syscall"
 
-// withParent changes nothing: only Linux ends a process with its parent.
+// withParent has no effect: only Linux ends a process with its parent.
 func withParent() *syscall.SysProcAttr { return nil }

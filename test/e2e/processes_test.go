@@ -32,21 +32,22 @@ import (
 )
 
 const (
-	// processRelease is of the machines that really boot: its kubelet and kubeadm are other ones than those of the
-	// Release that the other tests have.
+	// processRelease is the release of machines that really boot: its kubelet and kubeadm differ
+	// from those of the Release in the other tests.
 	processRelease = "v1.36.3-processes"
-	// newestSet is the resource set that its machines are made from.
+	// newestSet is the resource set of its machines.
 	newestSet = "1.2.0"
-	// outage is the longest that an API server may fail to answer while a slot is lost: the load balancer's health checks
-	// have to see it.
+	// outage is the maximum time without an answer of the API while a slot is lost: the load
+	// balancer's health checks have to notice it.
 	outage = 10 * time.Second
 )
 
-// booting is small, of machines that boot.
+// booting is small with machines that really boot.
 var booting = strings.ReplaceAll(strings.ReplaceAll(small, "small", "real"), "release: v1.36.3", "release: "+processRelease)
 
-// A cluster whose machines boot for real: user data, nodeup, kubeadm, etcd, Kubernetes' control plane. It runs what it is
-// given, survives the loss of a slot and of a worker, and goes without a trace, in AWS and on this computer.
+// A cluster whose machines really boot: user data, nodeup, kubeadm, etcd, Kubernetes' control
+// plane. It runs pods, survives the loss of a slot and of a worker, and is deleted without a trace,
+// in AWS and on this computer.
 func TestProcessMachines(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -70,7 +71,7 @@ func TestProcessMachines(t *testing.T) {
 	api.end("a slot was lost and replaced", outage)
 	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "written", metav1.GetOptions{})
 	if err != nil || found.Data["written"] != "before" {
-		t.Errorf("what was written before the slot was lost: %v, %v", found.Data, err)
+		t.Errorf("data from before the slot was lost: %v, %v", found.Data, err)
 	}
 	c.replace(workload, "cluster-operator.aws/instance-group")
 	c.awaitReady(objects...)
@@ -83,23 +84,24 @@ func TestProcessMachines(t *testing.T) {
 	if left := machineProcesses(t); len(left) > 0 {
 		t.Errorf("deletion left processes of machines: %v", left)
 	}
-	patience.Until(t, "the data of volumes and snapshots is deleted", func() error { // EC2 does that after it has answered.
+	patience.Until(t, "the data of volumes and snapshots is deleted", func() error { // EC2 does that after it has answered
 		left, err := os.ReadDir(filepath.Join(host.Dir(), "volumes"))
 		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("there is data of %v", left)
+			err = fmt.Errorf("data of %v is left", left)
 		}
 		return err
 	})
 	c.close()
 	if _, err := os.Stat(host.Dir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the machines' folder is there when they are closed: %v", err)
+		t.Errorf("the machines' folder is left after they are closed: %v", err)
 	}
 	if diff := cmp.Diff(before, hostTraces(t)); diff != "" {
 		t.Errorf("machines left a trace on their host (-before +after):\n%s", diff)
 	}
 }
 
-// newProcessCloud is a cloud whose machines really boot. Images are the kube binaries of other machine images by their IDs.
+// newProcessCloud returns a cloud whose machines really boot. Images are the kube binaries of other
+// machine images by their IDs.
 func newProcessCloud(t *testing.T, images map[string]string) (*cloud, *process.Host) {
 	t.Helper()
 	programs, err := nodebuild.Ensure(t.Context(), nodebuild.Options{Progress: os.Stderr})
@@ -134,7 +136,7 @@ func newProcessCloud(t *testing.T, images map[string]string) (*cloud, *process.H
 	return c, host
 }
 
-// showConsoles logs the ends of what machines said.
+// showConsoles logs the end of the machines' consoles.
 func showConsoles(t *testing.T, dir string) {
 	t.Helper()
 	consoles, _ := filepath.Glob(filepath.Join(dir, "consoles", "*.log"))
@@ -144,11 +146,11 @@ func showConsoles(t *testing.T, dir string) {
 	}
 }
 
-// checkProcessNodes looks at the nodes of the cluster, their roles and labels.
+// checkProcessNodes checks the nodes of the cluster, their roles and labels.
 func (c *cloud) checkProcessNodes(objects []*unstructured.Unstructured) {
 	c.t.Helper()
 	var waits string
-	c.await(func() string { return "the taints of new nodes to go: " + waits }, func() bool {
+	c.await(func() string { return "the taints of new nodes to be removed: " + waits }, func() bool {
 		waits = ""
 		for _, node := range c.nodes("real") {
 			if _, isSlot := node.Labels["node-role.kubernetes.io/control-plane"]; !isSlot && len(node.Spec.Taints) > 0 {
@@ -180,7 +182,7 @@ func (c *cloud) checkProcessNodes(objects []*unstructured.Unstructured) {
 	}
 }
 
-// checkConsoles looks for the cluster's secrets in all that its machines said and logged.
+// checkConsoles searches the machines' consoles and logs for the cluster's secrets.
 func (c *cloud) checkConsoles(dir string) {
 	c.t.Helper()
 	needles, read := c.secrets("real"), 0
@@ -201,11 +203,11 @@ func (c *cloud) checkConsoles(dir string) {
 		return nil
 	})
 	if err != nil || read < 5 || len(needles) < 6 {
-		c.t.Errorf("looked for %d secrets in %d logs: %v", len(needles), read, err)
+		c.t.Errorf("searched for %d secrets in %d logs: %v", len(needles), read, err)
 	}
 }
 
-// runDeployment has the cluster run pods on its workers.
+// runDeployment runs pods on the cluster's workers.
 func runDeployment(c *cloud, workload kubernetes.Interface) {
 	c.t.Helper()
 	labels, replicas := map[string]string{"app": "hello"}, int32(4)
@@ -249,8 +251,8 @@ func write(t *testing.T, workload kubernetes.Interface, name, value string) {
 	}
 }
 
-// apiWatch measures how long an API server does not answer, and how long the management cluster's takes meanwhile: that
-// one is on the same machine, and nothing happens to it.
+// apiWatch measures how long an API server does not answer, and for comparison how long the
+// management cluster's takes meanwhile, which runs undisturbed on the same machine.
 type apiWatch struct {
 	t         *testing.T
 	cancel    context.CancelFunc
@@ -259,11 +261,12 @@ type apiWatch struct {
 	reference time.Duration
 }
 
-// busy is by how many times the slowest answer of the management cluster an outage may be longer than on an idle machine.
+// busy is the factor of the management cluster's slowest answer by which an outage may be longer
+// than on an idle machine.
 const busy = 10
 
-// watchAPI begins to write a ConfigMap, which needs an API server and a majority of etcd's members, and to measure how
-// long that fails.
+// watchAPI writes a ConfigMap periodically, which needs an API server and a majority of etcd's
+// members, and measures how long that fails.
 func (c *cloud) watchAPI(workload kubernetes.Interface) *apiWatch {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -290,7 +293,8 @@ func (c *cloud) watchAPI(workload kubernetes.Interface) *apiWatch {
 	return w
 }
 
-// longestUnanswered calls until the context ends, and measures the longest time between two answers.
+// longestUnanswered makes calls until the context ends, and measures the longest time between two
+// answers.
 func longestUnanswered(ctx context.Context, longest *time.Duration, call func(context.Context, int) error) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -311,8 +315,8 @@ func longestUnanswered(ctx context.Context, longest *time.Duration, call func(co
 	}
 }
 
-// end reports an error if the longest time without an answer is over the limit. The limit is that of an idle machine; what the
-// management cluster's answers took meanwhile is allowed for.
+// end reports an error if the longest time without an answer exceeds the limit. The limit is for an
+// idle machine; end adds an allowance for the management cluster's answers in the same time.
 func (w *apiWatch) end(what string, limit time.Duration) {
 	w.t.Helper()
 	w.cancel()
@@ -324,7 +328,8 @@ func (w *apiWatch) end(what string, limit time.Duration) {
 	}
 }
 
-// machineProcesses are the processes below this one that are in a machine: in other namespaces than this one.
+// machineProcesses lists the child processes that belong to a machine: those in other namespaces
+// than this process.
 func machineProcesses(t *testing.T) []string {
 	t.Helper()
 	own, err := os.Readlink("/proc/self/ns/pid")
@@ -363,7 +368,7 @@ func machineProcesses(t *testing.T) []string {
 	return found
 }
 
-// hostTraces are what machines could leave on this computer: interfaces, mounts and processes.
+// hostTraces lists what machines could leave on this computer: interfaces, mounts and processes.
 func hostTraces(t *testing.T) []string {
 	t.Helper()
 	traces := machineProcesses(t)

@@ -16,16 +16,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/vpc"
 )
 
-// refusal is something that AWS refuses to one object, and how that is mended.
+// refusal is something that AWS refuses to one object, and how that is fixed.
 type refusal struct {
-	// kind and name are the object's that is in trouble, condition what of it is not there.
+	// kind and name are the affected object's; condition is the condition that is False.
 	kind, name, condition string
-	// reason is the operator's word for it, words are AWS's own.
+	// reason is the operator's reason, words are part of AWS's message.
 	reason, words string
-	mend          func()
+	fix           func()
 }
 
-// slotOf is a cluster of one slot in a region, of an instance type.
+// slotOf returns a cluster of one slot in a region, with an instance type.
 func slotOf(name, region, instanceType string) string {
 	return fmt.Sprintf(`
 apiVersion: cluster-operator.aws/v1alpha1
@@ -40,7 +40,7 @@ spec:
 `, name, region, instanceType)
 }
 
-// groupOf is a group of one worker of an instance type.
+// groupOf returns a group of one worker with an instance type.
 func groupOf(cluster, name, instanceType string) string {
 	return fmt.Sprintf(`
 apiVersion: cluster-operator.aws/v1alpha1
@@ -51,8 +51,9 @@ spec: {cluster: %s, minSize: 1, maxSize: 1, instanceTypes: [%s]}
 `, name, cluster, instanceType)
 }
 
-// What AWS refuses shows on the object that asked for it, in AWS's own words, and in an Event; what did not ask for it is
-// not held up. Once it is mended in AWS or in the object, the cluster goes on by itself.
+// A refusal of AWS appears on the object that caused it, with AWS's message, and in an Event; other
+// objects are not affected. After it is fixed in AWS or in the object, the cluster continues
+// without further action.
 func TestAWSRefusals(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -96,18 +97,18 @@ func TestAWSRefusals(t *testing.T) {
 		return strings.Contains(said(c.get(find(objects, "Cluster", "grouped"))), `"reason":"WorkersMissing"`)
 	})
 	for _, r := range refusals {
-		r.mend()
+		r.fix()
 	}
 	c.awaitReady(objects...)
 	for _, r := range refusals {
 		object := c.get(find(objects, r.kind, r.name))
 		if text := said(object); strings.Contains(text, r.words) {
-			t.Errorf("%s %s still says what is mended: %s", r.kind, r.name, text)
+			t.Errorf("%s %s still reports what is fixed: %s", r.kind, r.name, text)
 		}
 	}
 }
 
-// makeScarce takes away what the test's clusters ask for, and returns the image that is gone.
+// makeScarce removes what the test's clusters need, and returns the removed image.
 func (c *cloud) makeScarce(t *testing.T) (image string) {
 	t.Helper()
 	release, err := environment.LocalRelease(nil)
@@ -122,23 +123,23 @@ func (c *cloud) makeScarce(t *testing.T) (image string) {
 	instances.RemoveImage("us-west-2", image)
 	instances.SetOffered("eu-west-2a", "m5.large", false)
 	instances.SetCapacity("eu-central-1a", "c5.large", false)
-	instances.SetQuota(account, region, false, 7) // A slot and two small workers; not one with eight.
+	instances.SetQuota(account, region, false, 7) // a slot and two small workers, but not one with eight vCPUs
 	c.simulator.Network().SetQuota(account, "eu-west-1", vpc.VPCs, 0)
 	return image
 }
 
-// awaitRefusal waits until the object, and an Event of it, say what AWS said.
+// awaitRefusal waits until the object, and an Event about it, contain AWS's message.
 func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetKind(r.kind)
 	object.SetName(r.name)
-	told := ""
+	reported := ""
 	c.await(func() string {
-		return fmt.Sprintf("%s %s to say %s, %q; it said %s", r.kind, r.name, r.reason, r.words, told)
+		return fmt.Sprintf("%s %s to say %s, %q; it said %s", r.kind, r.name, r.reason, r.words, reported)
 	}, func() bool {
 		found := c.get(object)
-		told = said(found)
+		reported = said(found)
 		for _, kind := range []string{r.condition, "Ready"} {
 			if status, reason, message := conditionOf(found, kind); status != "False" || reason != r.reason || !strings.Contains(message, r.words) {
 				return false
@@ -147,7 +148,7 @@ func (c *cloud) awaitRefusal(t *testing.T, r refusal) {
 		return true
 	})
 	if status, _, _ := conditionOf(c.get(object), "Stalled"); status == "True" {
-		t.Errorf("%s %s is given up", r.kind, r.name)
+		t.Errorf("%s %s is Stalled", r.kind, r.name)
 	}
 	c.await(func() string { return fmt.Sprintf("an Event of %s %s with %q", r.kind, r.name, r.words) }, func() bool {
 		list, err := c.core.CoreV1().Events(c.namespace).List(t.Context(), metav1.ListOptions{
@@ -183,7 +184,7 @@ func find(objects []*unstructured.Unstructured, kind, name string) *unstructured
 	return nil
 }
 
-// conditionOf returns what a condition says.
+// conditionOf returns the content of a condition.
 func conditionOf(object *unstructured.Unstructured, kind string) (status, reason, message string) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -196,7 +197,7 @@ func conditionOf(object *unstructured.Unstructured, kind string) (status, reason
 	return status, reason, message
 }
 
-// said is all that an object's conditions say.
+// said returns all conditions of an object.
 func said(object *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	text, _ := json.Marshal(conditions)

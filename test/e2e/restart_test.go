@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A new version of the operator, with another nodeup, replaces no machine and updates no stack; nor does an edit of a
-// group's bounds, which only reaches the group.
+// A new version of the operator, with another nodeup, replaces no machine and updates no stack.
+// Neither does an edit of a group's bounds, which only reaches the group.
 func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{})
@@ -43,7 +43,7 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 		}
 		return slices.ContainsFunc(found.AutoScalingGroups, func(g astypes.AutoScalingGroup) bool { return *g.MaxSize == 7 })
 	})
-	c.await(func() string { return "the Cluster to be looked at with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored })
+	c.await(func() string { return "the Cluster to be reconciled with the new nodeup" }, func() bool { return c.stored(objects[0]) != stored })
 	c.awaitReady(objects...)
 	if diff := cmp.Diff([]string{"small-workers"}, c.updated()); diff != "" {
 		t.Errorf("updated stacks (-want +got):\n%s", diff)
@@ -53,7 +53,8 @@ func TestNewOperatorAndNewBoundsReplaceNoMachine(t *testing.T) {
 	}
 }
 
-// stored is what the Cluster's status remembers of its bucket, the control plane's nodeup among it.
+// stored returns the bucket's content in the Cluster's status, which includes the control plane's
+// nodeup.
 func (c *cloud) stored(cluster *unstructured.Unstructured) string {
 	c.t.Helper()
 	stacks, _, _ := unstructured.NestedSlice(c.get(cluster).Object, "status", "stacks")
@@ -67,13 +68,13 @@ func (c *cloud) stored(cluster *unstructured.Unstructured) string {
 	return ""
 }
 
-// machines are the instances that there are.
+// machines returns the IDs of the instances.
 func (c *cloud) machines() []string {
 	c.t.Helper()
 	return slices.DeleteFunc(c.inventory(account), func(line string) bool { return !strings.HasPrefix(line, "instance i-") })
 }
 
-// updated are the stacks that were changed after they were made.
+// updated returns the stacks that were updated.
 func (c *cloud) updated() []string {
 	c.t.Helper()
 	found, err := cloudformation.NewFromConfig(c.config(account)).DescribeStacks(c.t.Context(), &cloudformation.DescribeStacksInput{})

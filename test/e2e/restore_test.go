@@ -15,8 +15,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// A key that was written before the backup is there after all three slots and their volumes were destroyed, and one that was
-// written later is not. The machines, etcd and what restores it are the real ones; nodes that stayed come back by themselves.
+// After all three slots and their volumes were destroyed, the restored cluster has a key from
+// before the backup and lacks one from after it. The machines, etcd and its restore are real; the
+// workers rejoin.
 func TestRestoreFromSnapshot(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -54,10 +55,10 @@ func TestRestoreFromSnapshot(t *testing.T) {
 	workload := c.workload("real")
 	found, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	if err != nil || found.Data["kept"] != "before the backup" {
-		t.Errorf("what was written before the backup: %v, %v", found.Data, err)
+		t.Errorf("data from before the backup: %v, %v", found.Data, err)
 	}
 	if _, err := workload.CoreV1().ConfigMaps("default").Get(t.Context(), "lost", metav1.GetOptions{}); err == nil {
-		t.Error("what was written after the backup is there")
+		t.Error("data from after the backup exists")
 	}
 	write(t, workload, "new", "after the restore")
 	c.awaitReady(objects...)
@@ -73,12 +74,12 @@ func (c *cloud) patch(object *unstructured.Unstructured, patch string) {
 	}
 }
 
-// destroyEtcd ends the slots' instances and deletes their volumes, by EC2's API, until none is left. The Auto Scaling groups make
-// other instances meanwhile, in vain.
+// destroyEtcd terminates the slots' instances and deletes their volumes, by EC2's API, until none
+// is left. Meanwhile the Auto Scaling groups launch other instances.
 func (c *cloud) destroyEtcd() {
 	c.t.Helper()
 	client := ec2.NewFromConfig(c.config(account))
-	c.await(func() string { return "etcd's volumes to go" }, func() bool {
+	c.await(func() string { return "etcd's volumes to be deleted" }, func() bool {
 		out, err := client.DescribeVolumes(c.t.Context(), &ec2.DescribeVolumesInput{
 			Filters: []types.Filter{{Name: aws.String("tag-key"), Values: []string{"cluster-operator.aws/etcd-slot"}}},
 		})
@@ -86,7 +87,7 @@ func (c *cloud) destroyEtcd() {
 			c.t.Fatal(err)
 		}
 		for _, volume := range out.Volumes {
-			for _, held := range volume.Attachments { // Each refusal is tried again.
+			for _, held := range volume.Attachments { // each refusal is retried
 				_, _ = client.TerminateInstances(c.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(held.InstanceId)}})
 			}
 			_, _ = client.DeleteVolume(c.t.Context(), &ec2.DeleteVolumeInput{VolumeId: volume.VolumeId})

@@ -23,9 +23,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/model"
 )
 
-// No private key and no token is to be found where it does not belong: templates, parameters, user data, bundles, the
-// operator's log, Events, and the objects themselves.
-func TestSecretsStayWhereTheyBelong(t *testing.T) {
+// No private key and no token is where it does not belong: in templates, parameters, user data,
+// bundles, the operator's log, Events, or the objects themselves.
+func TestSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t, cloudOptions{logLevel: "debug"})
 	objects := c.apply(small)
@@ -46,7 +46,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 			t.Errorf("a private key is in %s", where)
 		}
 	}
-	t.Logf("looked for %d secrets in %d texts", len(needles), len(hay))
+	t.Logf("searched for %d secrets in %d texts", len(needles), len(hay))
 }
 
 // checkEffects checks that the operator's log has a line for each effect, which says what it was on, for which object, and why.
@@ -91,7 +91,7 @@ func (c *cloud) checkEffects() {
 	}
 }
 
-// secrets are the parts of a cluster's secrets that cannot be mistaken.
+// secrets returns the distinctive parts of a cluster's secrets.
 func (c *cloud) secrets(name string) map[string]string {
 	c.t.Helper()
 	needles := map[string]string{}
@@ -117,8 +117,8 @@ func (c *cloud) secrets(name string) map[string]string {
 	return needles
 }
 
-// bootstrapToken is the token that workers of a cluster join with: slots keep it in the bucket, from resource set 1.2.0 on, or the operator
-// in a parameter.
+// bootstrapToken returns the token with which workers join: from resource set 1.2.0 on, slots keep
+// it in the bucket; before, the operator keeps it in a parameter.
 func (c *cloud) bootstrapToken(name string) string {
 	c.t.Helper()
 	parameter, err := ssm.NewFromConfig(c.config(account)).GetParameter(c.t.Context(), &ssm.GetParameterInput{
@@ -142,7 +142,8 @@ func (c *cloud) bootstrapToken(name string) string {
 	return string(token)
 }
 
-// keyLine is the second line of a private key, "" when there is none: the first is alike in all keys of a kind.
+// keyLine returns the second line of a private key, or "": the first is the same in all keys of a
+// kind.
 func keyLine(value []byte) string {
 	_, key, found := bytes.Cut(value, []byte("PRIVATE KEY-----\n"))
 	if !found {
@@ -152,7 +153,7 @@ func keyLine(value []byte) string {
 	return lines[min(1, len(lines)-1)]
 }
 
-// everythingWritten are the texts that people and machines without special rights may read.
+// everythingWritten returns the texts that users and machines without special permissions may read.
 func (c *cloud) everythingWritten(name string) map[string]string {
 	c.t.Helper()
 	ctx, texts := c.t.Context(), map[string]string{}

@@ -33,12 +33,13 @@ import (
 )
 
 const (
-	// previousRelease is of machines that boot from previousImage, which has the minor version before.
+	// previousRelease is the release of machines that boot from previousImage, with the previous
+	// minor version.
 	previousRelease = "v1.35.4-processes"
 	previousImage   = "ami-0135413541354135a"
-	// unanswered is how long the API may be away while it is upgraded.
+	// unanswered is the maximum time without an answer of the API during an upgrade.
 	unanswered = 5 * time.Second
-	// replicas are those of the application that must not notice.
+	// replicas is the number of pods of the application that must not be affected.
 	replicas = 6
 )
 
@@ -58,8 +59,8 @@ metadata: {name: real-workers}
 spec: {cluster: real, minSize: 5, maxSize: 6, instanceTypes: [m6i.large]}
 `
 
-// A cluster that really runs goes up a minor version of Kubernetes: the API answers all the time, an application's budget
-// holds, etcd keeps its quorum, and in the end every node has the new version.
+// A real cluster is upgraded by a minor version of Kubernetes: the API always answers, an
+// application's budget holds, etcd keeps its quorum, and finally every node has the new version.
 func TestUpgradeOfProcessMachines(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
@@ -82,13 +83,13 @@ func TestUpgradeOfProcessMachines(t *testing.T) {
 	start := time.Now()
 	objects = c.apply(strings.ReplaceAll(upgrading, previousRelease, processRelease))
 	var version string
-	c.await(func() string { return "the workers to follow the control plane: they are of " + version }, func() bool {
+	c.await(func() string { return "the workers to follow the control plane: their version is " + version }, func() bool {
 		version, _, _ = unstructured.NestedString(c.get(objects[1]).Object, "status", "version")
 		return version == kubebuild.Present.Kubernetes
 	})
 	c.awaitReady(objects...)
-	// CloudFormation does not wait for the last nodes to be drained, nor for that to begin.
-	c.await(func() string { return "the last drained nodes to go" }, func() bool {
+	// CloudFormation does not wait until the last nodes are drained, nor until their drain begins.
+	c.await(func() string { return "the last drained nodes to be deleted" }, func() bool {
 		return !slices.ContainsFunc(c.nodes("real"), func(node corev1.Node) bool {
 			return node.Spec.Unschedulable || node.Status.NodeInfo.KubeletVersion != kubebuild.Present.Kubernetes
 		})
@@ -101,7 +102,7 @@ func TestUpgradeOfProcessMachines(t *testing.T) {
 	c.remove(objects...)
 }
 
-// addPreviousRelease makes the release of the minor version before, and the machine image that it names.
+// addPreviousRelease creates the release of the previous minor version, and its machine image.
 func (c *cloud) addPreviousRelease(host *process.Host, kube string) {
 	c.t.Helper()
 	release, err := environment.LocalRelease(host)
@@ -139,7 +140,7 @@ func fileHash(t *testing.T, path string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// checkVersions looks at the kubelets' and the API servers' versions.
+// checkVersions checks the versions of the kubelets and the API servers.
 func (c *cloud) checkVersions(want string, workers int) {
 	c.t.Helper()
 	nodes, names := c.nodes("real"), map[string]bool{}
@@ -159,7 +160,7 @@ func (c *cloud) checkVersions(want string, workers int) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	servers := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] }) // Those of former nodes go with the pod garbage collector.
+	servers := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return !names[pod.Spec.NodeName] }) // the pod garbage collector deletes those of former nodes
 	if len(servers) != 3 {
 		c.t.Errorf("there are %d API servers, want 3", len(servers))
 	}
@@ -170,7 +171,7 @@ func (c *cloud) checkVersions(want string, workers int) {
 	}
 }
 
-// runApplication runs an application with a budget of one.
+// runApplication runs an application with a budget of one unavailable pod.
 func runApplication(c *cloud, workload kubernetes.Interface) {
 	c.t.Helper()
 	labels := map[string]string{"app": "shop"}
@@ -207,7 +208,7 @@ func runApplication(c *cloud, workload kubernetes.Interface) {
 	})
 }
 
-// readyPods counts the application's pods that are ready, -1 if the API did not answer.
+// readyPods counts the application's ready pods, -1 if the API did not answer.
 func readyPods(ctx context.Context, workload kubernetes.Interface) int {
 	pods, err := workload.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=shop"})
 	if err != nil {
@@ -224,7 +225,7 @@ func readyPods(ctx context.Context, workload kubernetes.Interface) int {
 	return ready
 }
 
-// sampler looks at something ten times a second and remembers what was wrong.
+// sampler samples something ten times a second and records what is wrong.
 type sampler struct {
 	t       *testing.T
 	cancel  context.CancelFunc
@@ -233,7 +234,8 @@ type sampler struct {
 	wrong   []string
 }
 
-// sample begins to look. Look returns what is wrong, "" if nothing is, and false when it could not be seen.
+// sample starts to sample. Look returns what is wrong, or "", and false if it could not be
+// observed.
 func sample(t *testing.T, look func(context.Context) (string, bool)) *sampler {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -271,7 +273,7 @@ func (s *sampler) end() {
 	}
 }
 
-// watchBudget sees that no more pods are away than the budget allows.
+// watchBudget checks that no more pods are unavailable than the budget allows.
 func watchBudget(t *testing.T, workload kubernetes.Interface) *sampler {
 	t.Helper()
 	return sample(t, func(ctx context.Context) (string, bool) {
@@ -285,7 +287,7 @@ func watchBudget(t *testing.T, workload kubernetes.Interface) *sampler {
 	})
 }
 
-// watchQuorum sees that at least two of etcd's three members are up.
+// watchQuorum checks that at least two of etcd's three members are up.
 func watchQuorum(c *cloud, host *process.Host) *sampler {
 	c.t.Helper()
 	var slots []string
@@ -307,7 +309,7 @@ func watchQuorum(c *cloud, host *process.Host) *sampler {
 	})
 }
 
-// peerPort is where etcd's members meet.
+// peerPort is the peer port of etcd's members.
 const peerPort = 2380
 
 func listens(ctx context.Context, host *process.Host, instance string) bool {
@@ -321,7 +323,7 @@ func listens(ctx context.Context, host *process.Host, instance string) bool {
 	return true
 }
 
-// slots are the instances of the control plane that run.
+// slots returns the running instances of the control plane.
 func (c *cloud) slots(ctx context.Context) []string {
 	client := ec2.NewFromConfig(c.config(account))
 	out, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{

@@ -1,4 +1,4 @@
-# The aws command line on every simulated service.
+# The AWS CLI with every simulated service.
 source test/interop/lib.sh
 need aws
 export AWS_PAGER="" AWS_DEFAULT_OUTPUT=text
@@ -10,7 +10,7 @@ url=$(aws sqs create-queue --queue-name interop --attributes VisibilityTimeout=4
 is "sqs: attributes are kept" "$(aws sqs get-queue-attributes --queue-url "$url" --attribute-names VisibilityTimeout --query Attributes.VisibilityTimeout)" 45
 aws sqs send-message --queue-url "$url" --message-body hello >/dev/null
 is "sqs: a message arrives" "$(aws sqs receive-message --queue-url "$url" --wait-time-seconds 5 --query 'Messages[0].Body')" hello
-fails "sqs: a queue that is not there" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name nothing
+fails "sqs: a queue that does not exist" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name nothing
 
 # SNS to SQS
 topic=$(aws sns create-topic --name interop --query TopicArn)
@@ -30,7 +30,7 @@ aws dynamodb wait table-exists --table-name interop
 aws dynamodb put-item --table-name interop --item '{"id":{"S":"a"},"n":{"N":"7"}}'
 is "dynamodb: an item is read back" "$(aws dynamodb get-item --table-name interop --key '{"id":{"S":"a"}}' --query Item.n.N)" 7
 is "dynamodb: scan" "$(aws dynamodb scan --table-name interop --query Count)" 1
-fails "dynamodb: a condition that does not hold" ConditionalCheckFailed aws dynamodb put-item --table-name interop \
+fails "dynamodb: a condition that is false" ConditionalCheckFailed aws dynamodb put-item --table-name interop \
   --item '{"id":{"S":"a"}}' --condition-expression 'attribute_not_exists(id)'
 aws dynamodb delete-table --table-name interop >/dev/null
 
@@ -40,7 +40,7 @@ echo content >"$WORK/file"
 aws s3 cp --quiet "$WORK/file" s3://interop-bucket/folder/file
 is "s3: an object is read back" "$(aws s3 cp --quiet s3://interop-bucket/folder/file -)" content
 is "s3: list" "$(aws s3api list-objects-v2 --bucket interop-bucket --query 'Contents[0].Key')" folder/file
-fails "s3: a bucket that is not empty stays" BucketNotEmpty aws s3 rb s3://interop-bucket
+fails "s3: a non-empty bucket is not deleted" BucketNotEmpty aws s3 rb s3://interop-bucket
 aws s3 rb --force s3://interop-bucket >/dev/null
 
 # The others
@@ -50,7 +50,7 @@ aws ecr delete-repository --repository-name interop >/dev/null
 key=$(aws kms create-key --query KeyMetadata.KeyId)
 printf secret >"$WORK/plain"
 aws kms encrypt --key-id "$key" --plaintext "fileb://$WORK/plain" --query CiphertextBlob | base64 -d >"$WORK/cipher"
-is "kms: what is encrypted is decrypted" "$(aws kms decrypt --ciphertext-blob "fileb://$WORK/cipher" --query Plaintext | base64 -d)" secret
+is "kms: a ciphertext is decrypted" "$(aws kms decrypt --ciphertext-blob "fileb://$WORK/cipher" --query Plaintext | base64 -d)" secret
 aws ssm put-parameter --name /interop --type SecureString --value s3cret >/dev/null
 is "ssm: a parameter is read back" "$(aws ssm get-parameter --name /interop --with-decryption --query Parameter.Value)" s3cret
 aws iam create-role --role-name interop --assume-role-policy-document '{"Version":"2012-10-17","Statement":[]}' >/dev/null
@@ -82,6 +82,6 @@ is "cloudformation: outputs" "$(aws cloudformation describe-stacks --stack-name 
 like "cloudformation: the queue is real" "$(aws sqs get-queue-url --queue-name of-stack)" of-stack
 like "cloudformation: events" "$(aws cloudformation describe-stack-events --stack-name interop)" CREATE_COMPLETE
 aws cloudformation delete-stack --stack-name interop
-gone() { [[ $(aws cloudformation list-stacks --stack-status-filter DELETE_COMPLETE --query 'length(StackSummaries[?StackName==`interop`])') == 1 ]]; }
-eventually "cloudformation: the stack is gone" gone
-fails "cloudformation: the queue went with the stack" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name of-stack
+deleted() { [[ $(aws cloudformation list-stacks --stack-status-filter DELETE_COMPLETE --query 'length(StackSummaries[?StackName==`interop`])') == 1 ]]; }
+eventually "cloudformation: the stack is deleted" deleted
+fails "cloudformation: the queue was deleted with the stack" 'NonExistentQueue|QueueDoesNotExist' aws sqs get-queue-url --queue-name of-stack

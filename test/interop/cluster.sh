@@ -1,4 +1,4 @@
-# A cluster, as kubectl and aws see it from the first apply until nothing is left.
+# A cluster, as observed by kubectl and aws from the first apply until everything is deleted.
 source test/interop/lib.sh
 command -v kubectl >/dev/null || { echo "kubectl is not installed"; exit 75; }
 
@@ -24,7 +24,7 @@ if command -v aws >/dev/null; then
 fi
 
 kubectl delete cluster demo --timeout=180s
-fails "the instance group goes with its cluster" NotFound kubectl get instancegroup demo-workers
+fails "the instance group is deleted with its cluster" NotFound kubectl get instancegroup demo-workers
 if command -v aws >/dev/null; then
   left=$(aws ec2 describe-vpcs --filters Name=is-default,Values=false --query 'Vpcs[].VpcId' --output text)
   is "no VPC is left" "$left" ""

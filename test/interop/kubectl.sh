@@ -1,16 +1,16 @@
-# A person's day with kubectl: apply, look, wait, explain, edit, delete.
+# A user's workflow with kubectl: apply, get, wait, explain, edit, delete.
 source test/interop/lib.sh
 command -v kubectl >/dev/null || { echo "kubectl is not installed"; exit 75; }
 
 kubectl apply -f examples/quickstart
 kubectl wait --for=condition=Ready --timeout=60s dynamodb/dynamo-table snstopic/orders sqsqueue/billing snssubscription/orders-to-billing
 
-is "the status in CloudFormation's word" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.resourceStatus}')" CREATE_COMPLETE
+is "the status in CloudFormation" "$(kubectl get ddb dynamo-table -o jsonpath='{.status.resourceStatus}')" CREATE_COMPLETE
 is "the table's name in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.output.tableName}')" dynamo-table
 is "the table's ARN in the output" "$(kubectl get ddb dynamo-table -o jsonpath='{.output.tableARN}')" \
   "arn:aws:dynamodb:$AWS_REGION:123456789012:table/dynamo-table"
 is "the ConfigMap is named" "$(kubectl get ddb dynamo-table -o jsonpath='{.additionalResources.configMaps[0]}')" dynamo-table
-is "the ConfigMap is there" "$(kubectl get configmap dynamo-table -o jsonpath='{.data.tableName}')" dynamo-table
+is "the ConfigMap exists" "$(kubectl get configmap dynamo-table -o jsonpath='{.data.tableName}')" dynamo-table
 
 kubectl get aws
 like "one word lists all kinds" "$(kubectl get aws -o name)" 'sqsqueue.service-operator.aws/billing'
@@ -42,9 +42,9 @@ kubectl apply -f examples/modeldefinition.yaml
 kubectl wait --for=condition=Ready --timeout=60s modeldefinition/kinesisstreams
 kubectl apply -f examples/kinesisstream.yaml
 kubectl wait --for=condition=Ready --timeout=60s kinesisstream/clicks
-like "a kind of one's own explains itself" "$(kubectl explain kinesisstream.spec)" 'retentionPeriodHours'
+like "a user-defined kind can be explained" "$(kubectl explain kinesisstream.spec)" 'retentionPeriodHours'
 
 kubectl delete --timeout=180s -f examples/kinesisstream.yaml -f examples/quickstart
 kubectl delete --timeout=60s -f examples/modeldefinition.yaml
-kubectl api-resources --cached=false >/dev/null # forget the kind that is gone
+kubectl api-resources --cached=false >/dev/null # drop the deleted kind from the cache
 is "nothing is left" "$(kubectl get aws -o name)" ""

@@ -1,7 +1,7 @@
-# What the scripts share. They are run by run.sh, which sets the environment.
+# Functions for the scripts. run.sh sets the environment and runs them.
 set -euo pipefail
 
-# need COMMAND: skip the script where the command is not installed.
+# need COMMAND: skip the script if the command is not installed.
 need() {
   command -v "$1" >/dev/null && { "$1" --version || "$1" --help; } >/dev/null 2>&1 || { echo "$1 is not installed"; exit 75; }
 }
@@ -24,7 +24,7 @@ like() {
   echo "ok     $1"
 }
 
-# fails WHAT PATTERN COMMAND…: fail unless the command fails and says so.
+# fails WHAT PATTERN COMMAND…: fail unless the command fails and its output matches.
 fails() {
   local what=$1 pattern=$2 said
   shift 2
@@ -50,8 +50,7 @@ eventually() {
   echo "ok     $what"
 }
 
-# stack_is NAME STATUS: wait for a stack; aws's own waiters look only
-# every 30 s.
+# stack_is NAME STATUS: wait for a stack; the AWS CLI's waiters poll only every 30 s.
 stack_is() {
   eventually "cloudformation: stack $1 is $2" stack_has_status "$1" "$2"
 }

@@ -1,6 +1,5 @@
-# moto, another simulator of AWS, made by other people: the same calls to both
-# must get the same answers where both implement them. And the operator itself
-# works on it, as far as moto goes.
+# moto, an independent simulator of AWS: the same calls to both must return the same answers where
+# both implement them. The operator itself also runs on it, as far as moto supports that.
 source test/interop/lib.sh
 need moto_server
 need aws
@@ -19,7 +18,7 @@ trap finish EXIT
 moto=http://127.0.0.1:$port
 eventually "moto serves" curl -fs "$moto/moto-api/"
 
-# same WHAT COMMAND…: the answers of both, normalised, are the same.
+# same WHAT COMMAND…: the normalized answers of both are the same.
 same() {
   local what=$1 ours theirs
   shift
@@ -33,7 +32,7 @@ same() {
   echo "ok     $what"
 }
 
-# What differs by nature: addresses, identifiers and the words of messages.
+# Always different: addresses, identifiers and the text of messages.
 normal() {
   sed -E 's#https?://[^/" ]+#URL#g; s/[0-9a-f]{8}-[0-9a-f-]{27}/ID/g; s/(An error occurred \([A-Za-z.]+\)).*/\1/; s/123456789012/ACCOUNT/g'
 }
@@ -67,20 +66,19 @@ for url in "$AWS_ENDPOINT_URL" "$moto"; do
   AWS_ENDPOINT_URL=$url stack_is both CREATE_COMPLETE
 done
 same "cloudformation: outputs" aws cloudformation describe-stacks --stack-name both --query 'sort_by(Stacks[0].Outputs, &OutputKey)[].[OutputKey, OutputValue]'
-# moto lists the resource of the condition that does not hold, without a type.
+# moto lists the resource whose condition is false, without a type.
 same "cloudformation: resources" aws cloudformation list-stack-resources --stack-name both \
   --query 'sort_by(StackResourceSummaries[?ResourceType], &LogicalResourceId)[].[LogicalResourceId, PhysicalResourceId, ResourceType, ResourceStatus]'
 same "dynamodb: the table's keys and capacity" aws dynamodb describe-table --table-name both \
   --query 'Table.[TableName, TableStatus, KeySchema, AttributeDefinitions, ProvisionedThroughput.ReadCapacityUnits, ProvisionedThroughput.WriteCapacityUnits]'
 same "dynamodb: an item" aws dynamodb put-item --table-name both --item '{"k":{"S":"a"}}' --return-values ALL_OLD
-same "dynamodb: a table that is not there" aws dynamodb describe-table --table-name nothing
+same "dynamodb: a table that does not exist" aws dynamodb describe-table --table-name nothing
 same "sqs: the queue's timeout" aws sqs get-queue-attributes --queue-url "$(aws sqs get-queue-url --queue-name both-queue --query QueueUrl --output text)" \
   --attribute-names VisibilityTimeout
-same "cloudformation: a stack that is not there" aws cloudformation describe-stacks --stack-name nothing
-same "s3: a bucket that is not there" aws s3api head-bucket --bucket nothing-there
+same "cloudformation: a stack that does not exist" aws cloudformation describe-stacks --stack-name nothing
+same "s3: a bucket that does not exist" aws s3api head-bucket --bucket nothing-there
 
-# The operator on moto. It sends no events of its stacks, so the sweep has to
-# find what happened.
+# The operator on moto. Moto sends no stack events, so the sweep has to find the changes.
 "$OPERATOR" local up --detach --no-operator --dir "$WORK/beside-moto" >/dev/null
 export KUBECONFIG="$WORK/beside-moto/kubeconfig" AWS_ENDPOINT_URL=$moto
 "$OPERATOR" operator --metrics-bind-address=0 --health-probe-bind-address=0 --sweep-interval=1s >"$WORK/moto-operator.log" 2>&1 &
@@ -89,7 +87,7 @@ served() { kubectl get crd dynamodbs.service-operator.aws sqsqueues.service-oper
 eventually "the operator serves its kinds" served
 kubectl apply -f examples/quickstart/dynamodb.yaml -f examples/sqsqueue.yaml
 ready() { kubectl wait --for=condition=Ready --timeout=1s dynamodb/dynamo-table sqsqueue/thumbnails sqsqueue/payments; }
-eventually "moto's CloudFormation makes what the objects ask for" ready
-is "the table is there" "$(aws dynamodb describe-table --table-name dynamo-table --query Table.TableStatus --output text)" ACTIVE
+eventually "moto's CloudFormation creates the objects' stacks" ready
+is "the table exists" "$(aws dynamodb describe-table --table-name dynamo-table --query Table.TableStatus --output text)" ACTIVE
 kubectl delete --timeout=60s -f examples/quickstart/dynamodb.yaml -f examples/sqsqueue.yaml
-fails "the table went with the object" ResourceNotFoundException aws dynamodb describe-table --table-name dynamo-table
+fails "the table was deleted with the object" ResourceNotFoundException aws dynamodb describe-table --table-name dynamo-table

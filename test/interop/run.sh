@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Tries what people use with AWS and Kubernetes on the operator and its
-# simulator: each client in a script of its own beside this one. A client that is
-# not installed is skipped, and the summary says so.
+# Tests the operator and its simulator with common clients of AWS and Kubernetes: each has its own
+# script in this folder. A client that is not installed is skipped, and the summary says so.
 #
 #   test/interop/run.sh            all
-#   test/interop/run.sh aws moto    these
+#   test/interop/run.sh aws moto   these
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,7 +18,7 @@ finish() {
 }
 trap finish EXIT
 
-# A script that cannot run exits with this and says why in its last line.
+# A script that cannot run exits with this code and prints the reason on its last line.
 SKIPPED=75
 
 "$OPERATOR" local up --detach --latency 100ms --dir "$WORK/local"
@@ -46,6 +45,6 @@ done
 
 echo; echo "== summary"; printf '%s\n' "${summary[@]}"
 if [[ $failed -ne 0 ]]; then
-  echo; echo "the operator's last words:"; tail -n 40 "$WORK/local/operator.log"
+  echo; echo "the end of the operator's log:"; tail -n 40 "$WORK/local/operator.log"
 fi
 exit $failed

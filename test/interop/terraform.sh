@@ -1,12 +1,13 @@
-# Terraform with the hashicorp/aws provider, where the provider can be had: the workflow of those who keep clusters in Git, that
-# Terraform and CloudFormation make the same cluster, the configurations of all examples, and machines that boot for real.
-# The tests find the provider and say where they looked; make test leaves them out, since they take some minutes.
+# Terraform with the provider hashicorp/aws, if it is available: the workflow of users who keep
+# clusters in Git, that Terraform and CloudFormation create the same cluster, the configurations of
+# all examples, and machines that really boot. The tests find the provider and report where they
+# searched; make test omits them, because they take some minutes.
 source test/interop/lib.sh
 need terraform
 
 go test -c -o "$WORK/terraform.test" ./test/terraform
 tests() { (cd test/terraform && "$WORK/terraform.test" -test.v -test.timeout 25m "$@" 2>&1); }
-# Most of the time the provider waits, so the longest test runs beside the others.
+# The provider mostly waits, so the longest test runs concurrently with the others.
 tests -test.run '^TestWorkflow$' >"$WORK/workflow.out" & workflow=$!
 failed=0
 tests -test.skip '^TestWorkflow$' >"$WORK/others.out" || failed=1

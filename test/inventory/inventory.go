@@ -1,4 +1,5 @@
-// Package inventory lists all there is in an account of AWS, for tests that leave nothing behind.
+// Package inventory lists all resources in an AWS account, for tests that must leave nothing
+// behind.
 package inventory
 
 import (
@@ -24,9 +25,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// Of returns everything there is in an account and region, as "kind id", sorted. What AWS itself shows for a while
-// after it is gone (terminated instances, keys that wait for their deletion, deleted stacks and gateways) is not there, nor
-// are the keys that AWS makes for itself when a service first encrypts something.
+// Of returns all resources in an account and region, as "kind id", sorted. It omits what AWS still
+// shows for a while after its deletion (terminated instances, keys that wait for their deletion,
+// deleted stacks and gateways), and the keys that AWS creates when a service first encrypts
+// something.
 func Of(tb testing.TB, config aws.Config) []string {
 	tb.Helper()
 	i := &inventorist{ctx: tb.Context(), t: tb}
@@ -51,11 +53,11 @@ func (i *inventorist) add(kind string, id *string) {
 func (i *inventorist) check(err error) {
 	i.t.Helper()
 	if err != nil {
-		i.t.Fatalf("list what there is in AWS: %v", err)
+		i.t.Fatalf("list the resources in AWS: %v", err)
 	}
 }
 
-// pager is what the SDK's paginators have in common.
+// pager is the common interface of the SDK's paginators.
 type pager[O, F any] interface {
 	HasMorePages() bool
 	NextPage(ctx context.Context, options ...func(*F)) (*O, error)

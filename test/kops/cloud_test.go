@@ -34,7 +34,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// written are the IDs that the example has, by the names that they have in the template of the network.
+// written are the IDs in the example, by their names in the template of the network.
 var written = map[string]string{
 	"VPC": "vpc-0123456789abcdef0", "SecurityAPI": "sg-0aaaaaaaaaaaaaaa1", "SecurityIngress": "sg-0aaaaaaaaaaaaaaa2",
 	"PrivateA": "subnet-0000000000000000a", "PrivateB": "subnet-0000000000000000b", "PrivateC": "subnet-0000000000000000c",
@@ -42,7 +42,7 @@ var written = map[string]string{
 	"NATA": "nat-0000000000000000a", "NATB": "nat-0000000000000000b", "NATC": "nat-0000000000000000c",
 }
 
-// cloud is an AWS with played machines, and a person's folder.
+// cloud is a simulated AWS with fake machines, and a user's folder.
 type cloud struct {
 	t        *testing.T
 	dir      string
@@ -69,7 +69,7 @@ func newCloud(t *testing.T) *cloud {
 		t.Setenv(name, value)
 	}
 	c := &cloud{t: t, dir: t.TempDir(), endpoint: server.URL}
-	c.write(filepath.Join(c.dir, "nodeup-linux-amd64"), "played nodeup")
+	c.write(filepath.Join(c.dir, "nodeup-linux-amd64"), "fake nodeup")
 	return c
 }
 
@@ -80,7 +80,7 @@ func (c *cloud) write(file, text string) {
 	}
 }
 
-// release writes a release that has nothing to be fetched.
+// release writes a release without anything to download.
 func (c *cloud) release() string {
 	c.t.Helper()
 	local, err := environment.LocalRelease(nil)
@@ -97,7 +97,7 @@ func (c *cloud) release() string {
 	return file
 }
 
-// command runs one of the program's commands on a state in the folder, and returns what it printed.
+// command runs one of the program's commands on a state in the folder, and returns its output.
 func (c *cloud) command(cmd *cobra.Command, args ...string) (out, errOut string) {
 	c.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -128,7 +128,8 @@ func (c *cloud) must(err error) {
 	}
 }
 
-// network makes what the example takes for granted, as somebody else's stack, and returns the IDs by the names of the template.
+// network creates what the example requires, as another owner's stack, and returns the IDs by their
+// names in the template.
 func (c *cloud) network() map[string]string {
 	c.t.Helper()
 	var body, outputs strings.Builder
@@ -176,7 +177,8 @@ func (c *cloud) network() map[string]string {
 	return ids
 }
 
-// describeNetwork returns all that EC2 says of the network, tags, routes, rules and free addresses included.
+// describeNetwork returns everything that EC2 reports about the network, including tags, routes,
+// rules and free addresses.
 func (c *cloud) describeNetwork() string {
 	c.t.Helper()
 	ctx, api := c.t.Context(), ec2.NewFromConfig(c.config())
@@ -195,7 +197,7 @@ func (c *cloud) describeNetwork() string {
 	return string(text)
 }
 
-// instances are the machines that run.
+// instances returns the running machines.
 func (c *cloud) instances() []ec2types.Instance {
 	c.t.Helper()
 	found, err := ec2.NewFromConfig(c.config()).DescribeInstances(c.t.Context(), &ec2.DescribeInstancesInput{
@@ -217,7 +219,7 @@ func tagsOf(tags []ec2types.Tag) map[string]string {
 	return all
 }
 
-// kindOf says what a machine with such tags is: a slot, a bastion, or of which instance group.
+// kindOf returns the kind of a machine by its tags: a slot, a bastion, or its instance group.
 func kindOf(tags map[string]string) string {
 	switch name := tags["Name"]; {
 	case strings.Contains(name, "control-plane"):
@@ -229,7 +231,7 @@ func kindOf(tags map[string]string) string {
 	}
 }
 
-// etcdVolumes are those that are not a machine's own.
+// etcdVolumes returns the volumes that are not root volumes.
 func (c *cloud) etcdVolumes() []ec2types.Volume {
 	c.t.Helper()
 	found, err := ec2.NewFromConfig(c.config()).DescribeVolumes(c.t.Context(), &ec2.DescribeVolumesInput{
@@ -239,7 +241,7 @@ func (c *cloud) etcdVolumes() []ec2types.Volume {
 	return found.Volumes
 }
 
-// balancer is the only one that there is.
+// balancer returns the only load balancer.
 func (c *cloud) balancer() elbtypes.LoadBalancer {
 	c.t.Helper()
 	found, err := elbv2.NewFromConfig(c.config()).DescribeLoadBalancers(c.t.Context(), &elbv2.DescribeLoadBalancersInput{})
@@ -250,7 +252,7 @@ func (c *cloud) balancer() elbtypes.LoadBalancer {
 	return found.LoadBalancers[0]
 }
 
-// open returns the ports and ranges of addresses from which security groups let in.
+// open returns the ports and address ranges from which security groups allow access.
 func (c *cloud) open(groups ...string) []string {
 	c.t.Helper()
 	found, err := ec2.NewFromConfig(c.config()).DescribeSecurityGroups(c.t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: groups})

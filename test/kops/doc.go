@@ -1,4 +1,4 @@
-// Package kops brings a manifest of kops up: a cluster as people have it today, in a network that is theirs, translated and
-// made on the simulator of AWS with played machines, by the commands that they would give; and deleted so that the network is
-// as it was.
+// Package kops tests the migration of a kops manifest: a typical existing cluster, in the user's
+// network, is translated and created on the simulator of AWS with fake machines, by the commands
+// that users run. Then it is deleted, and the network must be unchanged.
 package kops

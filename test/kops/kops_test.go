@@ -23,9 +23,9 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// TestAClusterOfKopsComesUp applies the example as it is, but for the IDs of the network, and looks at what there is then: in
-// the cluster, and in AWS.
-func TestAClusterOfKopsComesUp(t *testing.T) {
+// TestKopsClusterBecomesReady applies the example, with only the IDs of the network replaced, and
+// checks the result in the cluster and in AWS.
+func TestKopsClusterBecomesReady(t *testing.T) {
 	c := newCloud(t)
 	network := c.network()
 	before, inventoryBefore := c.describeNetwork(), inventory.Of(t, c.config())
@@ -40,7 +40,7 @@ func TestAClusterOfKopsComesUp(t *testing.T) {
 		`info: .*spec.subnets\[2\].egress: ` + network["NATC"] + ": the routes of existing subnets are left as they are",
 	} {
 		if !regexp.MustCompile(note).MatchString(notes) {
-			t.Errorf("there is no note %q:\n%s", note, notes)
+			t.Errorf("the note %q is missing:\n%s", note, notes)
 		}
 	}
 	c.checkNodes()
@@ -49,19 +49,19 @@ func TestAClusterOfKopsComesUp(t *testing.T) {
 	c.checkBastion()
 	c.command(validate.Command(), "cluster", "apps", "--wait", "1m", "--interval", "1s")
 	if shown, _ := c.command(apply.Command(), "-f", manifest, "--kops-release", "v1.36.3", "--poll", "100ms", "--yes"); !strings.Contains(shown, "o changes") {
-		t.Errorf("the second time there is something to do:\n%s", shown)
+		t.Errorf("the second apply has something to do:\n%s", shown)
 	}
 
 	c.command(deletion.Command(), "cluster", "apps", "--poll", "100ms", "--yes")
 	if diff := cmp.Diff(inventoryBefore, inventory.Of(t, c.config())); diff != "" {
-		t.Errorf("something else is there (-before +after):\n%s", diff)
+		t.Errorf("the resources changed (-before +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, c.describeNetwork()); diff != "" {
-		t.Errorf("the network is another (-before +after):\n%s", diff)
+		t.Errorf("the network changed (-before +after):\n%s", diff)
 	}
 }
 
-// manifest writes the example with the IDs of a network, by the names that a template gives them.
+// manifest writes the example with the IDs of a network, by their names in the template.
 func (c *cloud) manifest(network map[string]string) string {
 	c.t.Helper()
 	text, err := os.ReadFile("../../examples/kops/cluster.yaml")
@@ -147,7 +147,7 @@ func ready(node *corev1.Node) bool {
 	})
 }
 
-// checkMachines looks at where machines stand, what may reach them, and how they are tagged.
+// checkMachines checks the subnets, security groups and tags of machines.
 func (c *cloud) checkMachines(network map[string]string) {
 	c.t.Helper()
 	private := []string{network["PrivateA"], network["PrivateB"], network["PrivateC"]}
@@ -158,7 +158,7 @@ func (c *cloud) checkMachines(network map[string]string) {
 		kind := kindOf(tags)
 		kinds[kind]++
 		if !slices.Contains(map[bool][]string{true: utility, false: private}[kind == "bastion"], aws.ToString(instance.SubnetId)) {
-			c.t.Errorf("a machine of %s stands in subnet %s", kind, aws.ToString(instance.SubnetId))
+			c.t.Errorf("a machine of %s is in subnet %s", kind, aws.ToString(instance.SubnetId))
 		}
 		extra := false
 		for _, group := range instance.SecurityGroups {
@@ -187,7 +187,8 @@ func (c *cloud) checkMachines(network map[string]string) {
 	}
 }
 
-// checkAPI looks at the load balancer: internal, reached from the ranges of kubernetesApiAccess and by the further groups.
+// checkAPI checks the load balancer: internal, and accessible from the ranges of
+// kubernetesApiAccess and by the additional groups.
 func (c *cloud) checkAPI(network map[string]string) {
 	c.t.Helper()
 	balancer := c.balancer()
@@ -206,11 +207,12 @@ func (c *cloud) checkAPI(network map[string]string) {
 	}
 	own := slices.DeleteFunc(slices.Clone(balancer.SecurityGroups), func(id string) bool { return id == network["SecurityAPI"] })
 	if diff := cmp.Diff([]string{"6443 10.0.0.0/8", "6443 172.18.32.0/20"}, c.open(own...)); diff != "" {
-		c.t.Errorf("who reaches the API (-want +got):\n%s", diff)
+		c.t.Errorf("access to the API (-want +got):\n%s", diff)
 	}
 }
 
-// checkBastion looks at who may log in: to the bastion from the ranges of sshAccess, to the nodes nobody from outside.
+// checkBastion checks SSH access: to the bastion from the ranges of sshAccess, and to the nodes
+// from no outside address.
 func (c *cloud) checkBastion() {
 	c.t.Helper()
 	for _, instance := range c.instances() {
@@ -223,7 +225,7 @@ func (c *cloud) checkBastion() {
 			own = append(own, aws.ToString(group.GroupId))
 		}
 		if diff := cmp.Diff(want, c.open(own...)); diff != "" {
-			c.t.Errorf("what is open of a machine of %s (-want +got):\n%s", kind, diff)
+			c.t.Errorf("open ports of a machine of %s (-want +got):\n%s", kind, diff)
 		}
 	}
 }

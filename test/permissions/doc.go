@@ -1,3 +1,3 @@
-// Package permissions runs an operator with the policies in config/iam and nothing else, against a real kube-apiserver and the
-// simulator, which denies every other call.
+// Package permissions runs an operator with exactly the policies in config/iam, against a real
+// kube-apiserver and the simulator, which denies every other call.
 package permissions

@@ -32,17 +32,18 @@ import (
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 const (
-	// operatorKey is the access key of the operator, which is limited.
+	// operatorKey is the access key of the limited operator.
 	operatorKey = "AKIAOPERATOR"
 	signal      = "cloudformation:SignalResource"
-	// patience is how long the test waits for a roll on a host that has much else to do.
+	// patience is how long the test waits for a roll on a busy host.
 	patience = 10 * time.Minute
 )
 
-// The policies in config/iam are enough: an operator whose credentials allow nothing else creates a table and a cluster, changes
-// them, rolls nodes, moves the cluster to another release and takes everything down again. Every action of them matters: without
-// the permission to signal, the roll stops and the status names the action, until the policy allows it.
-func TestTheOperatorsPoliciesAreEnough(t *testing.T) {
+// The policies in config/iam are sufficient: an operator whose credentials allow nothing else
+// creates a table and a cluster, changes them, rolls nodes, moves the cluster to another release
+// and deletes everything. Every action in them is checked: without the permission to signal, the
+// roll stops and the status names the action, until the policy allows it.
+func TestOperatorsPoliciesAreSufficient(t *testing.T) {
 	w := newLimited(t)
 	w.allow(strings.NewReplacer(`"`+signal+`",`, ""))
 	table := w.apply("../../examples/quickstart/dynamodb.yaml", "", "")[0]
@@ -71,7 +72,7 @@ func TestTheOperatorsPoliciesAreEnough(t *testing.T) {
 	w.remove(table, group, cluster)
 }
 
-// limited is an operator whose credentials are limited.
+// limited is an operator with limited credentials.
 type limited struct {
 	t        *testing.T
 	policies *access.Policies
@@ -82,7 +83,7 @@ func newLimited(t *testing.T) *limited {
 	t.Helper()
 	admin := controlplanetest.SharedWithControllers(t).RESTConfig()
 	for _, version := range []string{"v1.35.7", "v1.36.3"} {
-		local, err := environment.LocalRelease(nil) // The built-in ones have addons, whose charts are on the Internet.
+		local, err := environment.LocalRelease(nil) // the built-in ones have addons, whose charts are on the Internet
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func newLimited(t *testing.T) *limited {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	folder := t.TempDir()
 	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("stands for nodeup"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("a fake nodeup"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +134,7 @@ func newLimited(t *testing.T) *limited {
 	return w
 }
 
-// allow gives the operator the policies in config/iam for modelled kinds and clusters, edited.
+// allow gives the operator the policies in config/iam for modeled kinds and clusters, edited.
 func (w *limited) allow(edit *strings.Replacer) {
 	w.t.Helper()
 	var documents []string
@@ -155,7 +156,8 @@ func (w *limited) allow(edit *strings.Replacer) {
 	}
 }
 
-// apply creates the objects of a manifest, with a text of it replaced, as soon as their kinds are served.
+// apply creates the objects of a manifest, with a part of its text replaced, as soon as their kinds
+// are served.
 func (w *limited) apply(file, old, replacement string) (all []*unstructured.Unstructured) {
 	w.t.Helper()
 	data, err := os.ReadFile(file)
@@ -195,7 +197,7 @@ func (w *limited) remove(objects ...*unstructured.Unstructured) {
 		}
 	}
 	for _, object := range objects {
-		w.poll(object, "gone", func(_ *unstructured.Unstructured, err error) bool {
+		w.poll(object, "deleted", func(_ *unstructured.Unstructured, err error) bool {
 			return err != nil && client.IgnoreNotFound(err) == nil
 		})
 	}
@@ -219,13 +221,13 @@ func (w *limited) poll(object *unstructured.Unstructured, what string, done func
 	}
 }
 
-// settled is true for an object that is ready as it is now.
+// settled reports whether an object is ready with its current spec.
 func settled(object *unstructured.Unstructured) bool {
 	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	return observed == object.GetGeneration() && ready(object)
 }
 
-// rolled is true for a Cluster or InstanceGroup all of whose nodes are as they should be, and ready.
+// rolled reports whether all nodes of a Cluster or InstanceGroup are up to date and ready.
 func rolled(object *unstructured.Unstructured) bool {
 	count := func(field string) int64 {
 		n, _, _ := unstructured.NestedInt64(object.Object, "status", "nodes", field)

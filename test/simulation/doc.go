@@ -1,9 +1,11 @@
-// Package simulation runs clusters through seeded troubles in virtual time: the operator's own controllers, the simulator
-// and played machines, each with all of its goroutines, in a bubble of testing/synctest in which an hour passes as soon as nobody
-// has anything to do. Nothing is mocked; connections are pipes instead of sockets, and the management cluster's API is the one that
-// played machines serve, with the operator's kinds.
+// Package simulation runs clusters through seeded failures in virtual time. The operator's own
+// controllers, the simulator and fake machines run in a bubble of testing/synctest, in which an
+// hour passes as soon as all goroutines are idle. Nothing is mocked; connections are pipes instead
+// of sockets, and the management cluster's API is the fake machines' API server with the operator's
+// kinds.
 //
-// A run is made from its seed: which edits, failures, interruptions, lost and doubled events, throttled calls and kills of
-// the operator come when. Between any two moments the invariants hold, and in the end the cluster is what was asked for. A run
-// that fails prints its seed; SIMULATION_SEED=n runs that one alone, SIMULATION_RUNS=n as many as wanted.
+// The seed determines a run: when which edits, failures, interruptions, lost and duplicate events,
+// throttled calls and kills of the operator happen. The invariants hold at all times, and finally
+// the cluster matches its spec. A failed run prints its seed; SIMULATION_SEED=n repeats it, and
+// SIMULATION_RUNS=n sets the number of runs.
 package simulation

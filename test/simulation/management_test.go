@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/kubeapi"
 )
 
-// managementAddress is where it is.
+// managementAddress is the address of the management cluster.
 var managementAddress = netip.MustParseAddrPort("192.0.2.10:80")
 
 // newManagement serves a management cluster in the network until the test ends.
@@ -35,8 +35,9 @@ func newManagement(t *testing.T, n *network) *rest.Config {
 	return &rest.Config{Host: "http://" + managementAddress.String(), Transport: gentle{transport}, QPS: -1}
 }
 
-// gentle ends the answers of cancelled requests without an error: watches of metadata leave a goroutine behind
-// that wants to tell of it (k8s.io/apimachinery/pkg/watch.Filter), and no bubble ends before its goroutines.
+// gentle ends the responses of canceled requests without an error: watches of metadata leave a
+// goroutine behind that wants to report the error (k8s.io/apimachinery/pkg/watch.Filter), and a
+// bubble does not end before its goroutines.
 type gentle struct{ next http.RoundTripper }
 
 func (g gentle) RoundTrip(req *http.Request) (*http.Response, error) {

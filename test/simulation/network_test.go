@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// network connects what listens with what dials, in memory.
+// network connects listeners and dialers in memory.
 type network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
@@ -87,7 +87,7 @@ func (l *listener) Addr() net.Addr {
 	return net.TCPAddrFromAddrPort(at)
 }
 
-// inProcess carries requests to a handler that answers each as a whole.
+// inProcess passes requests to a handler that returns whole responses.
 type inProcess struct{ handler http.Handler }
 
 func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -103,7 +103,7 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	go func() {
 		defer func() {
-			if recover() != nil { // How a handler cuts a connection.
+			if recover() != nil { // this is how a handler aborts a connection
 				close(answered)
 			}
 		}()

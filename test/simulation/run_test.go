@@ -27,24 +27,25 @@ import (
 )
 
 const (
-	// made is how long a cluster may take to be up, and settled how long one may take to be what was asked for when all
-	// troubles are over: in virtual time.
+	// made limits the time until a cluster is ready, and settled the time until one matches its
+	// spec after all troubles have ended, in virtual time.
 	made    = time.Hour
 	settled = 6 * time.Hour
-	// between is the time between two looks.
+	// between is the interval between checks.
 	between = 10 * time.Second
-	// runs are how many seeds are run unless SIMULATION_RUNS says another number: `make simulate` runs 1,000, in half an hour.
+	// runs is the number of seeds unless SIMULATION_RUNS sets another: `make simulate` runs 1,000,
+	// in half an hour.
 	runs = 40
 )
 
-// Clusters meet seeded series of troubles, and come out of each as they should be; in between, what must always hold
-// does.
+// Clusters survive seeded series of troubles and finally match their specs; the invariants hold all
+// the time.
 func TestSimulation(t *testing.T) {
 	count, first := number(t, "SIMULATION_RUNS", runs), uint64(1)
 	if testing.Short() {
 		count = min(count, 20)
 	}
-	if os.Getenv("SIMULATION_SEED") != "" { // Alone, unless it is said how many.
+	if os.Getenv("SIMULATION_SEED") != "" { // a single run unless SIMULATION_RUNS is set
 		first, count = uint64(number(t, "SIMULATION_SEED", 0)), number(t, "SIMULATION_RUNS", 1)
 	}
 	nodeup := nodeupFiles(t)
@@ -69,7 +70,7 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// run is one scenario in its world.
+// run is one scenario in its environment.
 type run struct {
 	*suite
 
@@ -79,12 +80,12 @@ type run struct {
 	watcher  *watcher
 	pending  []deferred
 
-	// slotDamage and groupDamage are injected failures that are not mended yet.
+	// slotDamage and groupDamage mean that injected failures are not repaired yet.
 	slotDamage, groupDamage bool
 	struck                  map[string]bool
 }
 
-// deferred is something that is to be done at a time.
+// deferred is something to do at a time.
 type deferred struct {
 	at time.Time
 	do func()
@@ -101,7 +102,7 @@ func simulate(t *testing.T, seed uint64, nodeup string) {
 	r.start()
 	r.create(r.releases()...)
 	r.create(r.scenario.theCluster(), r.scenario.theGroup())
-	r.until(made, "the cluster is up", r.isSettled)
+	r.until(made, "the cluster is ready", r.isSettled)
 	r.openWorkload()
 	r.runApplication()
 	r.watcher = newWatcher(r)
@@ -116,17 +117,17 @@ func simulate(t *testing.T, seed uint64, nodeup string) {
 	for len(r.pending) > 0 {
 		r.pass()
 	}
-	r.note("the troubles are over")
-	r.until(settled, "the cluster is what was asked for", r.isSettled)
+	r.note("the troubles have ended")
+	r.until(settled, "the cluster matches its spec", r.isSettled)
 	r.finish()
 }
 
-// later has something done when that much time has passed.
+// later schedules do after a time.
 func (r *run) later(after time.Duration, do func()) {
 	r.pending = append(r.pending, deferred{time.Now().Add(after), do})
 }
 
-// pass lets some time pass, does what is due and looks at what must hold.
+// pass lets some time pass, does what is due and checks the invariants.
 func (r *run) pass() {
 	r.t.Helper()
 	time.Sleep(between)
@@ -148,7 +149,7 @@ func (r *run) pass() {
 	}
 }
 
-// until lets time pass until something holds.
+// until lets time pass until a condition holds.
 func (r *run) until(limit time.Duration, what string, holds func() string) {
 	r.t.Helper()
 	deadline := time.Now().Add(limit)
@@ -158,7 +159,7 @@ func (r *run) until(limit time.Duration, what string, holds func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("%s passed, and it is not so that %s: %s", limit, what, missing)
+			r.t.Fatalf("after %s, it does not hold that %s: %s", limit, what, missing)
 		}
 		r.pass()
 	}
@@ -178,7 +179,7 @@ func (r *run) create(objects ...client.Object) {
 	}
 }
 
-// update writes a spec, whatever the operator wrote meanwhile.
+// update writes a spec, even if the operator wrote the object meanwhile.
 func (r *run) update(object client.Object) {
 	r.t.Helper()
 	for {
@@ -189,7 +190,7 @@ func (r *run) update(object client.Object) {
 		}
 		current, ok := object.DeepCopyObject().(client.Object)
 		if !ok {
-			r.t.Fatal("a copy of an object is none")
+			r.t.Fatal("a copy of an object is not an object")
 		}
 		r.check(r.client.Get(r.t.Context(), client.ObjectKeyFromObject(object), current))
 		object.SetResourceVersion(current.GetResourceVersion())
@@ -210,7 +211,7 @@ func (r *run) getGroup() *v1alpha1.InstanceGroup {
 	return object
 }
 
-// releases are two of one minor version apart, for machines that are played.
+// releases returns two releases one minor version apart, for fake machines.
 func (r *run) releases() []client.Object {
 	r.t.Helper()
 	var all []client.Object
@@ -223,10 +224,10 @@ func (r *run) releases() []client.Object {
 	return all
 }
 
-// machines are the instances that are not terminated.
+// machines returns the instances that are not terminated.
 func (r *run) machines() []ec2.Instance { return r.sim.Instances().Instances(account, region) }
 
-// openWorkload opens the cluster by its kubeconfig.
+// openWorkload creates a client of the cluster from its kubeconfig.
 func (r *run) openWorkload() {
 	r.t.Helper()
 	secret := &corev1.Secret{}
@@ -238,7 +239,7 @@ func (r *run) openWorkload() {
 	r.check(err)
 }
 
-// runApplication runs one with a budget.
+// runApplication runs an application with a budget.
 func (r *run) runApplication() {
 	r.t.Helper()
 	labels := map[string]string{"app": "shop"}
@@ -267,7 +268,7 @@ func (r *run) runApplication() {
 	})
 }
 
-// setBudget says how many of the application's pods may be away.
+// setBudget sets how many of the application's pods may be unavailable.
 func (r *run) setBudget(unavailable int32) {
 	r.t.Helper()
 	budgets := r.workload.PolicyV1().PodDisruptionBudgets("default")
@@ -290,12 +291,12 @@ func (r *run) setBudget(unavailable int32) {
 		_, err = budgets.Update(ctx, budget, metav1.UpdateOptions{})
 		return err
 	}
-	if err := call(r.t.Context()); err != nil { // The only slot may be away; it is tried again.
+	if err := call(r.t.Context()); err != nil { // the only slot may be unavailable; the call is retried
 		r.later(time.Minute, func() { r.setBudget(unavailable) })
 	}
 }
 
-// readyPods counts the application's pods that are ready, -1 if the API does not answer.
+// readyPods counts the application's ready pods, -1 if the API does not answer.
 func (r *run) readyPods() int {
 	pods, err := r.workload.CoreV1().Pods("default").List(r.t.Context(), metav1.ListOptions{LabelSelector: "app=shop"})
 	if err != nil {

@@ -22,25 +22,25 @@ const (
 	newRelease = "v1.36.3-simulated"
 )
 
-// scenario is all that a run's seed decides.
+// scenario is everything that a run's seed determines.
 type scenario struct {
 	seed   uint64
-	random *rand.Rand // what happens is drawn from it before the run; during the run, whom it strikes
+	random *rand.Rand // decides before the run what happens, and during the run to which instance
 
 	slots, replicas int32
 	release         string
 	group           v1alpha1.InstanceGroupSpec
-	stops           time.Duration // how long the application's pods take to end
+	stops           time.Duration // how long the application's pods take to terminate
 	troubles        []planned
 }
 
-// planned is a trouble and when it comes, counted from when the cluster was up.
+// planned is a trouble and its time since the cluster was ready.
 type planned struct {
 	at   time.Duration
 	name string
 }
 
-// draw makes a scenario of a seed.
+// draw creates the scenario of a seed.
 func draw(seed uint64) *scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &scenario{seed: seed, random: r, slots: 3, release: newRelease}
@@ -81,12 +81,12 @@ func draw(seed uint64) *scenario {
 	return s
 }
 
-// duration draws one of whole seconds.
+// duration draws a duration of whole seconds.
 func duration(r *rand.Rand, from, to time.Duration) *metav1.Duration {
 	return &metav1.Duration{Duration: from + time.Duration(r.IntN(int((to-from)/time.Second)+1))*time.Second}
 }
 
-// String tells the scenario.
+// String describes the scenario.
 func (s *scenario) String() string {
 	var text strings.Builder
 	rolling := s.group.RollingUpdate
@@ -99,7 +99,7 @@ func (s *scenario) String() string {
 	return text.String()
 }
 
-// theCluster is the Cluster of a scenario, with the defaults that an API server would set.
+// theCluster returns the Cluster of a scenario, with the defaults of the API server.
 func (s *scenario) theCluster() *v1alpha1.Cluster {
 	return &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: cluster, Namespace: namespace},

@@ -48,19 +48,19 @@ const (
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	// Kubernetes' client lets whoever meets an error sleep until a millisecond has passed since the one before, of whatever process
-	// time. Virtual time begins in 2000: that would be 26 years.
+	// Kubernetes' client makes goroutines that handle errors sleep until a millisecond has passed
+	// since the last error of the process. Virtual time begins in 2000: that would be 26 years.
 	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())
 }
 
-// host plays machines, and has load balancers reached in the network.
+// host runs fake machines, and makes load balancers reachable in the network.
 type host struct {
 	*fake.Host
 	network *network
 }
 
-// suite is AWS, a management cluster and an operator between them.
+// suite is a simulated AWS, a management cluster and an operator.
 type suite struct {
 	t       *testing.T
 	network *network
@@ -73,7 +73,7 @@ type suite struct {
 	stop    func()
 }
 
-// newSuite makes a world without an operator.
+// newSuite creates an environment without an operator.
 func newSuite(t *testing.T, nodeup string) *suite {
 	t.Helper()
 	w := &suite{t: t, network: newNetwork(), faults: &fault.Injector{}, nodeup: nodeup, stop: func() {}}
@@ -115,8 +115,8 @@ func (w *suite) start() {
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	w.stop = sync.OnceFunc(func() {
-		// A manager that is stopped while it starts turns round and round until all have started (controller-runtime's
-		// runnableGroup.Start), and lets no virtual time pass in which they could.
+		// A manager that is stopped during its start spins until everything has started
+		// (controller-runtime's runnableGroup.Start), during which no virtual time passes.
 		select {
 		case <-mgr.Elected():
 			cancel()
@@ -125,7 +125,7 @@ func (w *suite) start() {
 			cancel()
 		}
 		if err != nil {
-			w.t.Errorf("the operator ended badly: %v", err)
+			w.t.Errorf("the operator failed: %v", err)
 		}
 	})
 	w.t.Cleanup(w.stop)
@@ -138,12 +138,13 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 		Cache:      cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the manager: %w", err)
+		return nil, fmt.Errorf("create the manager: %w", err)
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{
 		Region: region, EndpointURL: "http://aws.test", Transport: inProcess{w.sim.Handler()}, Resolver: w.sim.Lookup,
 		Credentials: credentials.NewStaticCredentialsProvider(account, "secret", ""),
-		// The adaptive mode may wait for no time at all until time has passed, which it then never does here.
+		// The adaptive mode may wait in zero-length intervals until time has passed, which never
+		// happens in virtual time.
 		Retryer: func() aws.Retryer { return retry.NewStandard() },
 	})
 	if err != nil {
@@ -168,12 +169,12 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	return mgr, mgr.Add(events)
 }
 
-// nodeupFiles makes what stands for nodeup; one folder does for all runs.
+// nodeupFiles creates fake nodeup programs; all runs share one folder.
 func nodeupFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, architecture := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(dir, "nodeup-linux-"+architecture), []byte("stands for nodeup"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "nodeup-linux-"+architecture), []byte("a fake nodeup"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,31 +14,32 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-// troubles are what may happen to a cluster, by name.
+// troubles are the troubles of a cluster, by name. Seeds draw from the sorted names, so another order
+// changes the scenarios of all seeds.
 var troubles = map[string]func(*run){
-	"workers get a label":             (*run).labelWorkers,
-	"workers get a volume":            (*run).growWorkers,
-	"the group's sizes change":        (*run).resize,
-	"the way of rolling changes":      (*run).rollOtherwise,
-	"slots get a label":               (*run).labelSlots,
-	"the release goes up":             (*run).upgrade,
-	"a person ends a worker":          (*run).endWorker,
-	"a worker's hardware dies":        (*run).failWorker,
-	"a slot's hardware dies":          (*run).failSlot,
-	"a worker is impaired":            (*run).impairWorker,
-	"a spot instance is taken back":   (*run).interrupt,
-	"a spot instance is at risk":      (*run).recommend,
-	"events are lost":                 func(r *run) { r.disturbEvents(fault.Rule{HangUp: true}) },
-	"events come twice":               func(r *run) { r.disturbEvents(fault.Rule{HangUp: true, AfterEffect: true}) },
-	"events come late":                func(r *run) { r.disturbEvents(fault.Rule{Latency: 3 * time.Minute}) },
-	"Auto Scaling is throttled":       func(r *run) { r.throttle("autoscaling") },
-	"CloudFormation is throttled":     func(r *run) { r.throttle("cloudformation") },
-	"EC2 is throttled":                func(r *run) { r.throttle("ec2") },
-	"answers of AWS are lost":         (*run).loseAnswers,
-	"the operator is killed":          func(r *run) { r.kill(0) },
-	"the operator is away for long":   func(r *run) { r.kill(8 * time.Minute) },
-	"the budget allows nothing":       (*run).closeBudget,
-	"there is no capacity for a time": (*run).exhaust,
+	"workers get a label":                  (*run).labelWorkers,
+	"workers get a volume":                 (*run).growWorkers,
+	"the group's sizes change":             (*run).resize,
+	"the rolling update's settings change": (*run).rollOtherwise,
+	"slots get a label":                    (*run).labelSlots,
+	"the release is upgraded":              (*run).upgrade,
+	"a client terminates a worker":         (*run).endWorker,
+	"a worker's hardware dies":             (*run).failWorker,
+	"a slot's hardware dies":               (*run).failSlot,
+	"a worker is impaired":                 (*run).impairWorker,
+	"a spot instance is interrupted":       (*run).interrupt,
+	"a spot instance is at risk":           (*run).recommend,
+	"events are lost":                      func(r *run) { r.disturbEvents(fault.Rule{HangUp: true}) },
+	"events arrive twice":                  func(r *run) { r.disturbEvents(fault.Rule{HangUp: true, AfterEffect: true}) },
+	"events arrive late":                   func(r *run) { r.disturbEvents(fault.Rule{Latency: 3 * time.Minute}) },
+	"Auto Scaling is throttled":            func(r *run) { r.throttle("autoscaling") },
+	"CloudFormation is throttled":          func(r *run) { r.throttle("cloudformation") },
+	"EC2 is throttled":                     func(r *run) { r.throttle("ec2") },
+	"answers of AWS are lost":              (*run).loseAnswers,
+	"the operator is killed":               func(r *run) { r.kill(0) },
+	"the operator is down for a long time": func(r *run) { r.kill(8 * time.Minute) },
+	"the budget allows nothing":            (*run).closeBudget,
+	"there is temporarily no capacity":     (*run).exhaust,
 }
 
 // editGroup changes the group's spec.
@@ -85,7 +86,7 @@ func (r *run) upgrade() {
 	r.update(object)
 }
 
-// strike picks a running instance whose node is a slot's or not, and notes the damage.
+// strike picks a running instance, of a slot or not, and records the damage.
 func (r *run) strike(slot bool, which func(*ec2.Instance) bool) (string, bool) {
 	var all []ec2.Instance
 	for _, instance := range r.machines() {
@@ -116,7 +117,7 @@ func (r *run) failWorker() {
 }
 
 func (r *run) failSlot() {
-	if r.slotDamage { // Two at once are more than three members of etcd bear.
+	if r.slotDamage { // three members of etcd cannot survive two failures
 		return
 	}
 	if id, ok := r.strike(true, anyOne); ok {
@@ -142,7 +143,7 @@ func (r *run) recommend() {
 	}
 }
 
-// disturbEvents has the deliveries of the next minutes go wrong.
+// disturbEvents disturbs the deliveries of the next minutes.
 func (r *run) disturbEvents(rule fault.Rule) {
 	rule.Service, rule.Operation, rule.ResourceType, rule.Name = "events", eventbridge.OpDeliver, "AWS::Events::Rule", "*"
 	r.forAWhile(r.faults.Add(rule))
@@ -162,11 +163,11 @@ func (r *run) forAWhile(end func()) {
 	r.later(time.Duration(1+r.scenario.random.IntN(10))*time.Minute, end)
 }
 
-// kill ends the operator at once, and starts another.
+// kill kills the operator, and starts another one after a time.
 func (r *run) kill(away time.Duration) {
 	r.stop()
 	r.later(away, func() {
-		r.stop() // Another may have been started meanwhile.
+		r.stop() // another one may have been started meanwhile
 		r.start()
 	})
 }
@@ -182,7 +183,7 @@ func (r *run) exhaust() {
 	r.forAWhile(func() { r.sim.Instances().SetCapacity(zone, "m6i.large", true) })
 }
 
-// isSlot says whether an instance is a slot's.
+// isSlot reports whether an instance is a slot's.
 func isSlot(i *ec2.Instance) bool {
 	return strings.Contains(i.Tags["aws:autoscaling:groupName"], "control-plane")
 }

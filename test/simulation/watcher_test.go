@@ -18,13 +18,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/ec2"
 )
 
-// watcher looks at what must hold at every moment.
+// watcher checks the invariants.
 type watcher struct {
 	r *run
-	// nodes and instances are as they were last seen.
+	// nodes and instances are as last observed.
 	nodes     map[string]corev1.Node // by instance
 	instances map[string]ec2.Instance
-	draining  map[string]time.Time // since when an instance's node was cordoned
+	draining  map[string]time.Time // since when an instance's node is cordoned
 	notes     []string
 }
 
@@ -32,14 +32,15 @@ func newWatcher(r *run) *watcher {
 	return &watcher{r: r, nodes: map[string]corev1.Node{}, instances: map[string]ec2.Instance{}, draining: map[string]time.Time{}}
 }
 
-// note remembers what happened, for the story of a run that fails.
+// note records what happened, for the story of a failed run.
 func (r *run) note(text string) {
 	if r.watcher != nil {
 		r.watcher.notes = append(r.watcher.notes, fmt.Sprintf("%8s %s", time.Since(r.began), text))
 	}
 }
 
-// damaged notes that a machine was made to fail: until all is mended, less is asked for.
+// damaged records an injected failure of a machine: until all are repaired, weaker invariants
+// apply.
 func (r *run) damaged(slot bool, instance string) {
 	r.note("it strikes " + instance)
 	r.struck[instance] = true
@@ -50,7 +51,7 @@ func (r *run) damaged(slot bool, instance string) {
 	}
 }
 
-// look compares what is with what must be.
+// look compares the state with the invariants.
 func (w *watcher) look() {
 	before := w.nodes
 	w.lookAtCluster()
@@ -68,10 +69,10 @@ func (w *watcher) look() {
 	w.instances = now
 	w.budget()
 	w.versions()
-	w.mend()
+	w.repair()
 }
 
-// ended looks at how an instance came to its end.
+// ended checks how an instance was terminated.
 func (w *watcher) ended(i *ec2.Instance, before map[string]corev1.Node) {
 	w.r.note("instance " + i.ID + " of " + i.Tags["aws:autoscaling:groupName"] + " ends")
 	if w.r.struck[i.ID] {
@@ -83,12 +84,13 @@ func (w *watcher) ended(i *ec2.Instance, before map[string]corev1.Node) {
 	}
 	node, known := before[i.ID]
 	if !known {
-		return // It never joined.
+		return // it never joined
 	}
 	w.drained(i, &node)
 }
 
-// slotEnded: the operator and CloudFormation take a slot only while all others serve.
+// slotEnded checks that the operator and CloudFormation terminate a slot only while all others
+// serve.
 func (w *watcher) slotEnded(ended *ec2.Instance) {
 	if w.r.slotDamage || w.r.scenario.slots == 1 {
 		return
@@ -100,20 +102,21 @@ func (w *watcher) slotEnded(ended *ec2.Instance) {
 		}
 	}
 	if others < int(w.r.scenario.slots)-1 {
-		w.r.t.Errorf("slot instance %s was ended while only %d others were ready", ended.ID, others)
+		w.r.t.Errorf("slot instance %s was terminated while only %d others were ready", ended.ID, others)
 	}
 }
 
-// drained: no node goes with pods of the application on it before its time is up.
+// drained checks that no node with pods of the application is terminated before the drain's
+// deadline.
 func (w *watcher) drained(i *ec2.Instance, node *corev1.Node) {
 	since, cordoned := w.draining[i.ID]
 	if cordoned && time.Since(since) >= w.r.scenario.group.RollingUpdate.DrainTimeout.Duration-between {
-		w.r.groupDamage = true // What was left on it went with it, as the policy Continue says, whatever the budget.
+		w.r.groupDamage = true // its remaining pods were deleted regardless of the budget, as the policy Continue says
 		return
 	}
 	left := w.podsOn(node.Name)
 	if len(left) > 0 {
-		w.r.t.Errorf("instance %s was ended with %s on it, %s after it was cordoned (%v)", i.ID, strings.Join(left, ", "), time.Since(since), cordoned)
+		w.r.t.Errorf("instance %s was terminated with %s on it, %s after it was cordoned (%v)", i.ID, strings.Join(left, ", "), time.Since(since), cordoned)
 	}
 }
 
@@ -129,7 +132,7 @@ func (w *watcher) podsOn(node string) []string {
 	return names
 }
 
-// lookAtCluster looks at nodes, if the API answers.
+// lookAtCluster checks the nodes, if the API answers.
 func (w *watcher) lookAtCluster() {
 	list, err := w.r.workload.CoreV1().Nodes().List(w.r.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -150,14 +153,15 @@ func (w *watcher) lookAtCluster() {
 	w.nodes = nodes
 }
 
-// budget: no more pods are away than it allows, unless machines failed or drains timed out.
+// budget checks that no more pods are unavailable than the budget allows, unless machines failed or
+// drains timed out.
 func (w *watcher) budget() {
 	if ready := w.r.readyPods(); ready >= 0 && ready < int(w.r.scenario.replicas)-1 && !w.r.groupDamage {
-		w.r.t.Errorf("%d of %d pods are ready, and the budget allows one to be away", ready, w.r.scenario.replicas)
+		w.r.t.Errorf("%d of %d pods are ready, and the budget allows one to be unavailable", ready, w.r.scenario.replicas)
 	}
 }
 
-// versions: no node is newer than the oldest of the control plane.
+// versions checks that no node is newer than the oldest slot.
 func (w *watcher) versions() {
 	var oldest *version.Version
 	for id, node := range w.nodes {
@@ -170,15 +174,15 @@ func (w *watcher) versions() {
 	}
 	for id, node := range w.nodes {
 		if i, ok := w.instances[id]; ok && !isSlot(&i) && oldest != nil && oldest.LessThan(version.MustParseSemantic(node.Status.NodeInfo.KubeletVersion)) {
-			w.r.t.Errorf("node %s is of %s, and a slot of %s", node.Name, node.Status.NodeInfo.KubeletVersion, oldest)
+			w.r.t.Errorf("node %s has version %s, and a slot %s", node.Name, node.Status.NodeInfo.KubeletVersion, oldest)
 		}
 	}
 }
 
-// mend notes that injected failures are over.
-func (w *watcher) mend() {
+// repair records that injected failures are repaired.
+func (w *watcher) repair() {
 	slots, workers := 0, 0
-	struckSlot, struckWorker := false, false // What befell them may still come to their pods.
+	struckSlot, struckWorker := false, false // the damage may still affect their pods
 	for id, i := range w.instances {
 		if w.r.struck[id] && i.State != ec2types.InstanceStateNameTerminated {
 			struckSlot, struckWorker = struckSlot || isSlot(&i), struckWorker || !isSlot(&i)
@@ -211,7 +215,7 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// isSettled says what is not yet as the specs want it, "" if all is.
+// isSettled describes what does not match the specs yet, or returns "".
 func (r *run) isSettled() string {
 	cluster, workers := r.getCluster(), r.getGroup()
 	switch {
@@ -234,7 +238,7 @@ func (r *run) isSettled() string {
 			return "node " + node.Name + " is cordoned or not ready"
 		case isSlot(&i):
 		case workers.Status.Stack == nil || !strings.HasPrefix(workers.Status.Stack.Bundle, node.Labels["cluster-operator.aws/bundle"]):
-			return "node " + node.Name + " is of another shape"
+			return "node " + node.Name + " has another bundle"
 		default:
 			count++
 		}
@@ -248,24 +252,24 @@ func (r *run) isSettled() string {
 	return ""
 }
 
-// finish looks at the end.
+// finish checks the final state.
 func (r *run) finish() {
 	r.t.Helper()
 	for _, instance := range r.machines() {
 		if instance.State != ec2types.InstanceStateNameRunning {
-			r.t.Errorf("instance %s is %s in the end", instance.ID, instance.State)
+			r.t.Errorf("instance %s finally is %s", instance.ID, instance.State)
 		}
 	}
 }
 
-// story tells what happened, and how the objects are.
+// story describes what happened, and the state of the objects.
 func (r *run) story() string {
 	var text bytes.Buffer
 	if r.watcher != nil {
 		text.WriteString(strings.Join(r.watcher.notes, "\n"))
 	}
 	cluster, workers := &v1alpha1.Cluster{}, &v1alpha1.InstanceGroup{}
-	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "demo"}, cluster) // What cannot be read is not told.
+	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "demo"}, cluster) // an unreadable object is omitted
 	_ = r.client.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: group}, workers)
 	for name, conditions := range map[string][]metav1.Condition{"Cluster": cluster.Status.Conditions, "InstanceGroup": workers.Status.Conditions} {
 		for _, c := range conditions {

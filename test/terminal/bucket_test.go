@@ -20,14 +20,15 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// bucket is where a team keeps its clusters.
-const bucket, prefix = "team", "clusters/" // as people write it, with a slash
+// bucket is the bucket of a team's clusters.
+const bucket, prefix = "team", "clusters/" // as users write it, with a slash
 
 func (p *person) s3() *s3.Client {
 	return s3.NewFromConfig(p.aws(), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// keepInBucket has the person keep clusters in a bucket, and everything in it encrypted by a key, whose ARN is returned.
+// keepInBucket stores the person's clusters in a bucket, and everything in it encrypted by a key,
+// whose ARN is returned.
 func (p *person) keepInBucket() (key string) {
 	p.t.Helper()
 	_, err := p.s3().CreateBucket(p.t.Context(), &s3.CreateBucketInput{
@@ -44,7 +45,7 @@ func (p *person) keepInBucket() (key string) {
 	return aws.ToString(made.KeyMetadata.Arn)
 }
 
-// kept are the names of the objects in the bucket.
+// kept returns the names of the objects in the bucket.
 func (p *person) kept() (names []string) {
 	p.t.Helper()
 	out, err := p.s3().ListObjectsV2(p.t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})
@@ -57,7 +58,7 @@ func (p *person) kept() (names []string) {
 	return names
 }
 
-// encrypted complains about what is not encrypted by the key.
+// encrypted reports an error for objects that are not encrypted by the key.
 func (p *person) encrypted(key string) {
 	p.t.Helper()
 	names := p.kept()
@@ -75,7 +76,8 @@ func (p *person) encrypted(key string) {
 	}
 }
 
-// lockOfAnother makes the lock in the bucket one of another machine, where nobody can tell whether the process is still there.
+// lockOfAnother makes the lock in the bucket belong to another machine, on which the process cannot
+// be checked.
 func (p *person) lockOfAnother() {
 	p.t.Helper()
 	name := aws.String(prefix + "demo/lock")
@@ -100,9 +102,9 @@ func (p *person) lockOfAnother() {
 	}
 }
 
-// A team keeps its cluster in a bucket: nothing is there in plain text, one at a time changes it, and a process that was killed
-// keeps nobody off.
-func TestTheLifeOfAClusterInABucket(t *testing.T) {
+// A team keeps its cluster in a bucket: nothing is stored as plain text, only one process at a time
+// changes it, and a killed process does not block others.
+func TestClusterLifecycleInABucket(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, fake.Options{})
 	key := p.keepInBucket()
@@ -142,7 +144,7 @@ func TestTheLifeOfAClusterInABucket(t *testing.T) {
 
 	second := p.start(command("delete", "cluster", "demo", "--yes")...)
 	second.await("DELETE_IN_PROGRESS")
-	second.kill() // Its lock is that of a process of this machine, which is gone.
+	second.kill() // its lock belongs to an exited process of this machine
 	p.run(0, command("delete", "cluster", "demo", "--yes")...)
 	if diff := cmp.Diff(before, inventory.Of(t, p.aws())); diff != "" {
 		t.Errorf("deletion left a trace (-before +after):\n%s", diff)

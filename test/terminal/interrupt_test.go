@@ -14,11 +14,12 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// goesOn is what is told, in one line, when a command is interrupted.
+// goesOn is the line that an interrupted command prints.
 const goesOn = "\nInterrupted. What was done is written down, and the same command goes on."
 
-// After Ctrl-C the same command goes on, whatever it was at: it is said in one line, and the exit code tells it.
-func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
+// After Ctrl-C the same command continues, whatever it was doing: it prints one line that says so,
+// and its exit code is that of an interruption.
+func TestInterruptedCommandContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, fake.Options{})
 	p.env = append(p.env, "AWS_OPERATOR_STATE="+p.path("state"))
@@ -37,10 +38,10 @@ func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {
 			c.await(amid)
 			c.signal([]os.Signal{os.Interrupt, syscall.SIGTERM}[n%2])
 			if code := c.wait(); code != exit.Interrupted {
-				t.Errorf("interrupted, it exits with %d", code)
+				t.Errorf("the interrupted command exits with %d", code)
 			}
-			if told := c.err.String(); strings.Count(told, goesOn) != 1 || strings.Count(told, "nterrupted") != 1 {
-				t.Errorf("it does not end with one line that says how to go on:\n%s", told)
+			if output := c.err.String(); strings.Count(output, goesOn) != 1 || strings.Count(output, "nterrupted") != 1 {
+				t.Errorf("it does not end with one line that says how to continue:\n%s", output)
 			}
 		}
 		p.run(0, command...)

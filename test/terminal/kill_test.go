@@ -25,11 +25,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/fake"
 )
 
-// witness sees every change in a cluster: which machines ever were nodes of it, and which ended with pods on them.
+// witness observes every change in a cluster: which machines were its nodes, and which ended with
+// pods on them.
 type witness struct {
 	mu        sync.Mutex
 	machines  map[string]string // by provider ID, whether they are slots or workers
-	pods      map[string]string // their nodes, of those that are not part of a machine
+	pods      map[string]string // the nodes of pods that do not belong to a machine
 	undrained []string
 }
 
@@ -59,7 +60,7 @@ func (w *witness) observe(_ string, e kubeapi.Event) {
 	}
 }
 
-// count counts the machines that ever were, and complains about those that were not drained.
+// count counts all machines so far, and reports an error for those that were not drained.
 func (w *witness) count(t *testing.T, slots, workers int) {
 	t.Helper()
 	w.mu.Lock()
@@ -72,13 +73,13 @@ func (w *witness) count(t *testing.T, slots, workers int) {
 		t.Errorf("up to now there were %d slots and %d workers, not %d and %d", seen["slot"], seen["worker"], slots, workers)
 	}
 	if len(w.undrained) > 0 || len(w.pods) > 0 {
-		t.Errorf("machines ended with pods on them: %v; pods that are left: %v", w.undrained, w.pods)
+		t.Errorf("machines ended with pods on them: %v; remaining pods: %v", w.undrained, w.pods)
 	}
 }
 
-// A rolling update that is killed, the process as a whole and without a word, is gone on with by the same command: every machine is
-// replaced once, also those of a run with --force, and none before it is drained.
-func TestARollingUpdateThatIsKilledReplacesEveryMachineOnce(t *testing.T) {
+// A killed rolling update is continued by the same command: every machine is replaced once, also in
+// a run with --force, and none before it is drained.
+func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 	t.Parallel()
 	w := &witness{machines: map[string]string{}, pods: map[string]string{}}
 	p := newPerson(t, fake.Options{Observe: w.observe})
@@ -107,17 +108,17 @@ func TestARollingUpdateThatIsKilledReplacesEveryMachineOnce(t *testing.T) {
 	p.saysNot(out, "--force")
 }
 
-// killedAt runs a command again and again until it has come to an end, and kills it when it says the first of the words, then the next.
-// The last kills may come too late.
+// killedAt repeats a command until it succeeds, and kills it when it prints the first of the words,
+// then the next. The last kills may come too late.
 func (p *person) killedAt(command []string, words ...string) {
 	p.t.Helper()
 	for n, at := range words {
 		c := p.start(command...)
 		c.says(at)
 		c.kill()
-		p.t.Log(c.told())
+		p.t.Log(c.output())
 		if c.command.ProcessState.ExitCode() == 0 {
-			if n < 2 { //nolint:mnd // that often at least
+			if n < 2 { //nolint:mnd // at least this often
 				p.t.Errorf("it was killed only %d times", n)
 			}
 			return
@@ -126,7 +127,8 @@ func (p *person) killedAt(command []string, words ...string) {
 	p.run(0, command...)
 }
 
-// older waits until all machines were launched so long ago: EC2 tells that in whole seconds.
+// older waits until all machines were launched at least this long ago: EC2's launch times are in
+// whole seconds.
 func (p *person) older(than time.Duration) {
 	p.t.Helper()
 	eventually(p.t, "machines are older", func() error {
@@ -145,7 +147,7 @@ func (p *person) older(than time.Duration) {
 	})
 }
 
-// podsOnWorkers runs a pod on every worker, of which there are so many.
+// podsOnWorkers runs a pod on every worker, of which there are count.
 func (p *person) podsOnWorkers(count int) {
 	p.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", p.path("kubeconfig"))
@@ -168,7 +170,8 @@ func (p *person) podsOnWorkers(count int) {
 	}
 }
 
-// moveOn has the group of a stack launch from another version of its launch template, as Terraform does, without replacing machines.
+// moveOn makes the group of a stack launch from another version of its launch template, as
+// Terraform does, without replacing machines.
 func (p *person) moveOn(stack string) {
 	p.t.Helper()
 	scaling := autoscaling.NewFromConfig(p.aws())

@@ -11,8 +11,8 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// The management cluster keeps the definition, and its operator does what the commands ask for.
-func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
+// The management cluster stores the definition, and its operator applies it.
+func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, fake.Options{})
 	plane := controlplanetest.SharedWithControllers(t)
@@ -36,7 +36,7 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
 	p.says(out, "No changes.\n")
 	out, _ = p.run(0, "get", "clusters", "-n", namespace)
-	p.says(out, "\ndemo   v1.35.7-played   v1.35.7   3/3     True    Ready\n")
+	p.says(out, "\ndemo   v1.35.7-simulated   v1.35.7   3/3     True    Ready\n")
 	out, _ = p.run(0, "get", "instancegroups", "-n", namespace)
 	p.says(out, "\nworkers   demo      v1.35.7   2     3     2/2     2/2       True    Ready\n")
 	old := p.launchedAs("m6i.large", "demo-workers", 2)
@@ -51,7 +51,8 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
 	p.says(out, "No machine needs to be replaced.\n")
 
-	// The operator is asked to replace all machines. That the definition does not say so any more afterwards replaces none.
+	// The operator is asked to replace all machines. Removing that from the definition afterwards
+	// replaces none.
 	old = p.launchedAs("m6a.large", "demo-workers", 2)
 	force := []string{"rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers"}
 	_, errOut = p.run(1, append(force, "--yes", "--batch-size", "2")...)
@@ -66,7 +67,7 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
 	p.says(out, "No changes.\n")
 
-	// Where it is paused the command does it.
+	// If the cluster is paused, the command replaces the machines.
 	old = p.launchedAs("m6a.large", "demo-workers", 2)
 	p.manifests("paused.yaml", func(c *v1alpha1.Cluster, g *v1alpha1.InstanceGroup) {
 		edited(c, g)
@@ -93,6 +94,6 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	p.saysNot(out, "demo")
 	left := slices.DeleteFunc(inventory.Of(t, p.aws()), func(line string) bool { return line == "stack aws-operator-events" }) // the operator's own
 	if !slices.Equal(before, left) {
-		t.Errorf("deletion left a trace: there is %v, and before there was %v", left, before)
+		t.Errorf("deletion left a trace: %v, before: %v", left, before)
 	}
 }

@@ -2,7 +2,7 @@ package terminal
 
 import "syscall"
 
-// withParent has a process end when its parent does.
+// withParent makes a process end when its parent does.
 func withParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

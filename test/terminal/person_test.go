@@ -36,7 +36,8 @@ import (
 const (
 	account = "123456789012"
 	region  = "eu-central-1"
-	// asProgram has this test binary be aws-operator, so that it can be killed and interrupted like that.
+	// asProgram makes this test binary run as aws-operator, so that it can be killed and
+	// interrupted.
 	asProgram = "TERMINAL_RUN_AS_PROGRAM"
 )
 
@@ -47,7 +48,8 @@ func TestMain(m *testing.M) {
 	controlplanetest.Main(m)
 }
 
-// person is somebody at a terminal: a folder, an environment, an AWS account with played machines, and the program.
+// person is a user at a terminal: a folder, an environment, an AWS account with fake machines, and
+// the program.
 type person struct {
 	t        *testing.T
 	dir      string
@@ -83,7 +85,7 @@ func newPerson(t *testing.T, machines fake.Options) *person {
 	return p
 }
 
-// slowNetwork makes the base stack take long enough to be seen under way, however busy the machine is.
+// slowNetwork makes the creation of the base stack observable, however busy the machine is.
 func slowNetwork(resourceType, _ string) time.Duration {
 	if resourceType == "AWS::EC2::VPC" {
 		return time.Second
@@ -100,15 +102,16 @@ func (p *person) write(name string, data []byte) {
 	}
 }
 
-// aws reaches the account.
+// aws returns a configuration for the account.
 func (p *person) aws() aws.Config {
 	return aws.Config{Region: region, BaseEndpoint: &p.endpoint, Credentials: credentials.NewStaticCredentialsProvider(account, "secret", "")}
 }
 
-// from and to are the releases of played machines, without charts, a minor version of Kubernetes apart.
-const from, to = "v1.35.7-played", "v1.36.3-played"
+// from and to are the releases of fake machines, without charts, one minor version of Kubernetes
+// apart.
+const from, to = "v1.35.7-simulated", "v1.36.3-simulated"
 
-// manifests writes the releases, a cluster of one slot and a group of two workers into a file.
+// manifests writes the releases, a cluster of one slot and a group of two workers to a file.
 func (p *person) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
 	p.t.Helper()
 	typed := func(kind string) metav1.TypeMeta {
@@ -151,10 +154,10 @@ func (p *person) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1
 	p.write(file, text.Bytes())
 }
 
-// asItIs changes nothing of manifests.
+// asItIs does not change the manifests.
 func asItIs(*v1alpha1.Cluster, *v1alpha1.InstanceGroup) {}
 
-// process is the program at work.
+// process is a running program.
 type process struct {
 	t        *testing.T
 	command  *exec.Cmd
@@ -163,7 +166,7 @@ type process struct {
 	line     string
 }
 
-// text is what a process has printed up to now.
+// text is the output of a process so far.
 type text struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -181,22 +184,22 @@ func (s *text) String() string {
 	return s.text.String()
 }
 
-// start starts the program. It ends with the test, if not before.
+// start starts the program, which is killed when the test ends.
 func (p *person) start(args ...string) *process {
 	p.t.Helper()
-	//nolint:noctx // It lives until it is ended.
+	//nolint:noctx // it lives until it is killed
 	c := &process{t: p.t, command: exec.Command(os.Args[0], args...), exited: make(chan struct{}), line: "aws-operator " + strings.Join(args, " ")}
 	c.command.Env, c.command.Dir = append(os.Environ(), p.env...), p.dir
 	c.command.Stdout, c.command.Stderr, c.command.SysProcAttr = &c.out, &c.err, withParent()
 	started := make(chan error)
 	go func() {
-		// The kernel takes the thread that starts a process for its parent.
+		// The kernel considers the thread that starts a process its parent.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := c.command.Start()
 		started <- err
 		if err == nil {
-			_ = c.command.Wait() // Its code says it.
+			_ = c.command.Wait() // its exit code is checked later
 		}
 		close(c.exited)
 	}()
@@ -209,38 +212,38 @@ func (p *person) start(args ...string) *process {
 
 func (c *process) signal(with os.Signal) { _ = c.command.Process.Signal(with) }
 
-// kill ends it as a power cut would.
+// kill kills the process, as a power failure would.
 func (c *process) kill() {
 	c.signal(syscall.SIGKILL)
 	<-c.exited
 }
 
-// wait returns with what it exits.
+// wait returns the exit code.
 func (c *process) wait() (code int) {
 	c.t.Helper()
 	select {
 	case <-c.exited:
 	case <-time.After(patience.Left(c.t)):
-		c.t.Fatalf("it does not end:\n%s", c.told())
+		c.t.Fatalf("it does not end:\n%s", c.output())
 	}
-	c.t.Log(c.told())
+	c.t.Log(c.output())
 	return c.command.ProcessState.ExitCode()
 }
 
-// told is what the person sees.
-func (c *process) told() string {
+// output returns everything that the process printed.
+func (c *process) output() string {
 	return fmt.Sprintf("$ %s\n%s--- standard error:\n%s", c.line, c.out.String(), c.err.String())
 }
 
-// await waits until it has printed something.
+// await waits until the process has printed a text.
 func (c *process) await(words string) {
 	c.t.Helper()
 	if !c.says(words) {
-		c.t.Fatalf("it ended and never said %q:\n%s", words, c.told())
+		c.t.Fatalf("it ended without printing %q:\n%s", words, c.output())
 	}
 }
 
-// says reports whether it prints something before it ends.
+// says reports whether the process prints a text before it ends.
 func (c *process) says(words string) (said bool) {
 	c.t.Helper()
 	eventually(c.t, "it says "+words+" or ends:\n", func() error {
@@ -253,12 +256,12 @@ func (c *process) says(words string) (said bool) {
 		if said = strings.Contains(c.out.String()+c.err.String(), words); said || ended {
 			return nil
 		}
-		return errors.New(c.told())
+		return errors.New(c.output())
 	})
 	return said
 }
 
-// run runs a command that ends with a code, and returns what it printed.
+// run runs a command that must exit with a code, and returns its output.
 func (p *person) run(code int, args ...string) (out, errOut string) {
 	p.t.Helper()
 	c := p.start(args...)
@@ -268,17 +271,17 @@ func (p *person) run(code int, args ...string) (out, errOut string) {
 	return c.out.String(), c.err.String()
 }
 
-// says complains about what is missing.
+// says reports an error for missing texts.
 func (p *person) says(text string, want ...string) {
 	p.t.Helper()
 	for _, words := range want {
 		if !strings.Contains(text, words) {
-			p.t.Errorf("it does not say %q:\n%s", words, text)
+			p.t.Errorf("it does not print %q:\n%s", words, text)
 		}
 	}
 }
 
-// saysNot complains about what people should not read.
+// saysNot reports an error for texts that users must not see.
 func (p *person) saysNot(text string, unwanted ...string) {
 	p.t.Helper()
 	for _, words := range unwanted {
@@ -288,7 +291,8 @@ func (p *person) saysNot(text string, unwanted ...string) {
 	}
 }
 
-// launchedAs returns the machines of a stack's Auto Scaling group. It fails unless there are so many, all of an instance type.
+// launchedAs returns the machines of a stack's Auto Scaling group. It fails unless there are count,
+// all of an instance type.
 func (p *person) launchedAs(instanceType, stack string, count int) (ids []string) {
 	p.t.Helper()
 	out, err := autoscaling.NewFromConfig(p.aws()).DescribeAutoScalingGroups(p.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
@@ -311,7 +315,7 @@ func (p *person) launchedAs(instanceType, stack string, count int) (ids []string
 	return ids
 }
 
-// replaced is launchedAs, and complains about machines that are still there.
+// replaced is launchedAs, and reports an error for old machines that still exist.
 func (p *person) replaced(old []string, instanceType, stack string, count int) {
 	p.t.Helper()
 	for _, id := range p.launchedAs(instanceType, stack, count) {
@@ -321,7 +325,7 @@ func (p *person) replaced(old []string, instanceType, stack string, count int) {
 	}
 }
 
-// eventually waits until check has nothing to complain about.
+// eventually waits until check returns no error.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	patience.Until(t, what, check)

@@ -27,8 +27,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/machine/process"
 )
 
-// booting is a cluster of one slot and one worker. Its release is of the machines that really boot: kubelet and kubeadm are in
-// their image.
+// booting is a cluster of one slot and one worker. Its release is for machines that really boot:
+// their image contains kubelet and kubeadm.
 const booting = `apiVersion: cluster-operator.aws/v1alpha1
 kind: Cluster
 metadata: {name: real}
@@ -45,9 +45,10 @@ spec: {cluster: real, minSize: 1, maxSize: 2, instanceTypes: [m6i.large], labels
 ---
 `
 
-// TestMachinesOfTerraformsBoot boots machines for real from what Terraform alone has put into the account: user data, nodeup,
-// kubeadm, etcd, Kubernetes' control plane; and no operator is beside them that would tell them a token.
-func TestMachinesOfTerraformsBoot(t *testing.T) {
+// TestMachinesCreatedByTerraformBoot really boots machines from what Terraform alone created in the
+// account: user data, nodeup, kubeadm, etcd, Kubernetes' control plane. No operator provides a
+// token.
+func TestMachinesCreatedByTerraformBoot(t *testing.T) {
 	if err := process.Supported(); err != nil {
 		t.Skip(err)
 	}
@@ -77,7 +78,7 @@ func TestMachinesOfTerraformsBoot(t *testing.T) {
 	cluster.destroy()
 }
 
-// newBootingCloud is a cloud whose machines really boot.
+// newBootingCloud returns a cloud whose machines really boot.
 func newBootingCloud(t *testing.T) (c *cloud, host *process.Host, binaries string) {
 	t.Helper()
 	built, err := nodebuild.Ensure(t.Context(), nodebuild.Options{Progress: os.Stderr})
@@ -109,7 +110,8 @@ func newBootingCloud(t *testing.T) (c *cloud, host *process.Host, binaries strin
 	return c, host, built.NodeupDir
 }
 
-// processRelease is the manifest of a release whose kubelet and kubeadm are those of the machines.
+// processRelease returns the manifest of a release whose kubelet and kubeadm are those of the
+// machines.
 func processRelease(t *testing.T, host *process.Host) string {
 	t.Helper()
 	release, err := environment.LocalRelease(host)
@@ -124,7 +126,7 @@ func processRelease(t *testing.T, host *process.Host) string {
 	return string(text)
 }
 
-// checkBooted asks the cluster's own API server.
+// checkBooted checks the cluster's own API server.
 func checkBooted(t *testing.T, api kubernetes.Interface) {
 	t.Helper()
 	version, err := api.Discovery().ServerVersion()
@@ -153,6 +155,6 @@ func checkBooted(t *testing.T, api kubernetes.Interface) {
 	}
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}, Data: map[string]string{"is": "kept"}}
 	if _, err := api.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
-		t.Errorf("etcd keeps nothing: %v", err)
+		t.Errorf("etcd stores nothing: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	region  = "eu-central-1"
 )
 
-// cloud is an AWS on a port of the loopback network.
+// cloud is a simulated AWS on a port of the loopback network.
 type cloud struct {
 	t         *testing.T
 	simulator *simulator.Simulator
@@ -41,7 +41,7 @@ type cloud struct {
 	names string
 }
 
-// console keeps what machines say.
+// console collects the output of machines.
 type console struct {
 	mutex sync.Mutex
 	lines []string
@@ -53,7 +53,7 @@ func (c *console) write(_, line string) {
 	c.lines = append(c.lines, line)
 }
 
-// newCloud returns a cloud of played machines.
+// newCloud returns a cloud of fake machines.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	said := &console{}
@@ -83,7 +83,7 @@ func newCloudOf(t *testing.T, machines machine.Host, said *console) *cloud {
 	return c
 }
 
-// environment is by which SDKs reach the cloud.
+// environment returns the variables by which SDKs reach the cloud.
 func (c *cloud) environment() []string {
 	return []string{
 		awsapi.ResolverVariable + "=" + c.names,
@@ -92,7 +92,7 @@ func (c *cloud) environment() []string {
 	}
 }
 
-// config is that of an account in the cloud.
+// config returns a configuration for an account in the cloud.
 func (c *cloud) config() aws.Config {
 	return aws.Config{
 		Region: region, BaseEndpoint: aws.String(c.server.URL), Credentials: credentials.NewStaticCredentialsProvider(account, "test", ""),
@@ -113,17 +113,17 @@ func (c *cloud) command(cmd *cobra.Command, args ...string) string {
 	return out.String()
 }
 
-// programs returns a folder of programs that played machines boot with.
+// programs returns a folder of programs with which fake machines boot.
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"nodeup-linux-amd64", "nodeup-linux-arm64"} {
-		write(t, filepath.Join(dir, name), "played "+name)
+		write(t, filepath.Join(dir, name), "fake "+name)
 	}
 	return dir
 }
 
-// example copies an example of Terraform to a folder of its own.
+// example copies a Terraform example to its own folder.
 func example(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -133,7 +133,7 @@ func example(t *testing.T, name string) string {
 	return dir
 }
 
-// use has commands reach the cloud, as people do, by the environment.
+// use makes commands reach the cloud by the environment, as users do.
 func (c *cloud) use() {
 	for _, variable := range c.environment() {
 		name, value, _ := strings.Cut(variable, "=")
@@ -141,7 +141,7 @@ func (c *cloud) use() {
 	}
 }
 
-// keysOf returns a line of each private key that a state holds.
+// keysOf returns a line of each private key in a state.
 func (c *cloud) keysOf(dir string) []string {
 	c.t.Helper()
 	from, err := state.Open(c.t.Context(), dir, state.Options{})
@@ -159,7 +159,7 @@ func (c *cloud) keysOf(dir string) []string {
 	return lines
 }
 
-// token returns what workers join with.
+// token returns the token with which workers join.
 func (c *cloud) token() string {
 	c.t.Helper()
 	client := s3.NewFromConfig(c.config(), func(o *s3.Options) { o.UsePathStyle = true })

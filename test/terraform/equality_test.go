@@ -32,38 +32,40 @@ import (
 	mapping "github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// difference is one that is meant.
+// difference is an intended difference.
 type difference struct {
-	// kind is the type of the resources that have it, property a pattern of its path.
+	// kind is the type of the resources with the difference, property a pattern of its path.
 	kind, property string
-	// why is for readers.
+	// why documents the reason.
 	why string
 }
 
-// allowed are the differences between a cluster of CloudFormation's and one of Terraform's.
+// allowed are the differences between a cluster created by CloudFormation and one created by
+// Terraform.
 var allowed = []difference{
-	{"AWS::IAM::Role", `Policies\[boot\]\..*`, "Where no operator runs beside the cluster its slots keep the token that workers join with, in the bucket."},
-	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.UserData`, "It has the hash of the bundle, and that says where the token is."},
-	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`, "The provider says 0, which it is for AWS if nothing is said."},
-	{"AWS::EC2::LaunchTemplate", `TagSpecifications\[launch-template\]\..*`, "The simulator's CloudFormation puts the stack's tags on it; AWS's does not, as the schema of the type " +
+	{"AWS::IAM::Role", `Policies\[boot\]\..*`, "Without an operator, the slots keep the workers' bootstrap token in the bucket."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.UserData`, "It contains the hash of the bundle, which says where the token is."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateData\.NetworkInterfaces\[0\]\.NetworkCardIndex`, "The provider sets 0, which is AWS's default."},
+	{"AWS::EC2::LaunchTemplate", `TagSpecifications\[launch-template\]\..*`, "The simulator's CloudFormation sets the stack's tags on it; AWS's does not, as the schema of the type " +
 		"says (not taggable), and https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2227."},
-	{"AWS::S3::Bucket", `LifecycleConfiguration\.TransitionDefaultMinimumObjectSize`, "The provider says what it is for AWS if nothing is said."},
-	{"AWS::ElasticLoadBalancingV2::LoadBalancer", `(LoadBalancer(Full)?)?Name`, "Both make the name up: the provider's prefixes are of six letters, too few for the cluster's."},
-	{"AWS::ElasticLoadBalancingV2::TargetGroup", `(TargetGroup(Full)?)?Name`, "Both make the name up, as that of the load balancer."},
-	{"AWS::EC2::LaunchTemplate", `LaunchTemplateName`, "Both make up what follows the prefix."},
-	{"AWS::EC2::SecurityGroup", `GroupName`, "Both make up what follows the prefix."},
-	{"AWS::IAM::ManagedPolicy", `ManagedPolicyName`, "Both make up what follows the prefix."},
-	{"AWS::IAM::Role", `RoleId`, "AWS makes it up."},
-	{"AWS::AutoScaling::AutoScalingGroup", `AutoScalingGroupARN`, "AWS makes a part of it up."},
-	{"AWS::EC2::NatGateway", `PrivateIpAddress`, "It is the next address of the subnet, whoever comes first."},
+	{"AWS::S3::Bucket", `LifecycleConfiguration\.TransitionDefaultMinimumObjectSize`, "The provider sets AWS's default."},
+	{"AWS::ElasticLoadBalancingV2::LoadBalancer", `(LoadBalancer(Full)?)?Name`, "Both generate the name: the provider's prefixes have six letters, too few for the cluster's name."},
+	{"AWS::ElasticLoadBalancingV2::TargetGroup", `(TargetGroup(Full)?)?Name`, "Both generate the name, as for the load balancer."},
+	{"AWS::EC2::LaunchTemplate", `LaunchTemplateName`, "Both generate the suffix."},
+	{"AWS::EC2::SecurityGroup", `GroupName`, "Both generate the suffix."},
+	{"AWS::IAM::ManagedPolicy", `ManagedPolicyName`, "Both generate the suffix."},
+	{"AWS::IAM::Role", `RoleId`, "AWS generates it."},
+	{"AWS::AutoScaling::AutoScalingGroup", `AutoScalingGroupARN`, "AWS generates a part of it."},
+	{"AWS::EC2::NatGateway", `PrivateIpAddress`, "It is the next address of the subnet, which depends on the order of creation."},
 }
 
-// unread are the types of which the simulator's CloudFormation makes nothing that its other APIs show, so that there is nothing to
-// compare.
+// unread are the types for which the simulator's CloudFormation creates nothing that its other APIs
+// show, so that there is nothing to compare.
 var unread = []string{"AWS::IAM::OIDCProvider"}
 
-// TestCloudFormationAndTerraformMakeTheSameCluster makes a cluster in two accounts of the same manifest, by the one and by the
-// other, and compares all resources, property by property, as CloudFormation would read them.
+// TestCloudFormationAndTerraformMakeTheSameCluster creates a cluster in two accounts from the same
+// manifest, by CloudFormation and by Terraform, and compares all resources, property by property,
+// as CloudFormation would read them.
 func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 	c := newCloud(t)
 	manifest := local(t, "private-three-slots")
@@ -99,14 +101,15 @@ func TestCloudFormationAndTerraformMakeTheSameCluster(t *testing.T) {
 		}
 	}
 	for i, d := range allowed {
-		if !used[i] && d.kind != "AWS::EC2::NatGateway" { // they may come in the same order
-			t.Errorf("there is no difference any more in %s of %s: take it off the list", d.property, d.kind)
+		if !used[i] && d.kind != "AWS::EC2::NatGateway" { // they may be created in the same order
+			t.Errorf("there is no difference in %s of %s: remove it from the list", d.property, d.kind)
 		}
 	}
 	t.Logf("compared %d resources", len(resources))
 }
 
-// local returns the file of an example with a release without charts, which would be fetched from the Internet.
+// local returns the file of an example with a release without charts, which would be downloaded
+// from the Internet.
 func local(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../examples/clusters", name+".yaml"))
@@ -129,21 +132,21 @@ func local(t *testing.T, name string) string {
 	return file
 }
 
-// meant returns which of the allowed differences one is, -1 for none.
+// meant returns the index of the allowed difference, or -1.
 func meant(r mapping.Resource, property string) int {
 	return slices.IndexFunc(allowed, func(d difference) bool {
 		return d.kind == r.Type && regexp.MustCompile("^(?:"+d.property+")$").MatchString(property)
 	})
 }
 
-// resourcesOf returns what a cluster of a state consists of.
+// resourcesOf returns the resources of a cluster of a state.
 func resourcesOf(t *testing.T, dir, name string) []mapping.Resource {
 	t.Helper()
 	return configurationOf(t, dir, name).Resources
 }
 
-// configurationOf returns the configuration of a cluster of a state, but for the hashes of what its machines run; with resources
-// renamed.
+// configurationOf returns the configuration of a cluster of a state, without the hashes of what its
+// machines run, and with resources renamed.
 func configurationOf(t *testing.T, dir, name string, renames ...mapping.Rename) *mapping.Configuration {
 	t.Helper()
 	from, err := state.Open(t.Context(), dir, state.Options{})
@@ -189,7 +192,7 @@ func configurationOf(t *testing.T, dir, name string, renames ...mapping.Rename) 
 	return made
 }
 
-// byTerraform returns the properties of the resources that Terraform made.
+// byTerraform returns the properties of the resources that Terraform created.
 func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
 	c.t.Helper()
 	var shown struct {
@@ -213,7 +216,7 @@ func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
 	for i, r := range resources {
 		of := values[r.Address]
 		if of == nil {
-			c.t.Fatalf("Terraform made no %s", r.Address)
+			c.t.Fatalf("Terraform created no %s", r.Address)
 		}
 		switch r.Type {
 		case "AWS::EC2::Route":
@@ -227,7 +230,7 @@ func (c *cloud) byTerraform(p *terraform, resources []mapping.Resource) []any {
 	return c.read(account, resources, ids)
 }
 
-// byCloudFormation returns the properties of the resources that CloudFormation made.
+// byCloudFormation returns the properties of the resources that CloudFormation created.
 func (c *cloud) byCloudFormation(in string, resources []mapping.Resource) []any {
 	c.t.Helper()
 	config := c.config()
@@ -251,10 +254,11 @@ func (c *cloud) byCloudFormation(in string, resources []mapping.Resource) []any 
 	return c.read(in, resources, ids)
 }
 
-// made are the IDs that AWS makes up for what is no resource of its own.
+// made matches the IDs that AWS generates for what is not a resource of its own.
 var made = regexp.MustCompile(`eipalloc-[0-9a-f]+|[\w-]+\.elb\.[a-z0-9-]+\.amazonaws\.com`)
 
-// read returns the properties of resources, in which other resources are called by their logical IDs.
+// read returns the properties of resources, with the IDs of other resources replaced by their
+// logical IDs.
 func (c *cloud) read(in string, resources []mapping.Resource, ids []string) []any {
 	c.t.Helper()
 	var names []string
@@ -290,7 +294,8 @@ func (c *cloud) read(in string, resources []mapping.Resource, ids []string) []an
 	return all
 }
 
-// flat returns the values of properties by their paths. What has a key of its own in a list goes by that.
+// flat returns the values of properties by path. Elements of a list that have a key are identified
+// by it.
 func flat(properties any) map[string]string {
 	all := map[string]string{}
 	flatten("", properties, all)

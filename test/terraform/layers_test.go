@@ -22,7 +22,7 @@ import (
 	mapping "github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// scaledByOthers gives a group another size, as an autoscaler does. That is no change for Terraform.
+// scaledByOthers changes a group's size, as an autoscaler does. Terraform must see no change.
 func (c *cloud) scaledByOthers(p *terraform, group string, size int32) {
 	c.t.Helper()
 	ctx, api := c.t.Context(), autoscaling.NewFromConfig(c.config())
@@ -44,12 +44,12 @@ func (c *cloud) scaledByOthers(p *terraform, group string, size int32) {
 		return in == int(size), nil
 	})
 	if err != nil {
-		c.t.Fatalf("%s does not become of size %d: %v", group, size, err)
+		c.t.Fatalf("the size of %s does not become %d: %v", group, size, err)
 	}
 	p.unchanged()
 }
 
-// groupOf returns the name in AWS of an instance group's Auto Scaling group.
+// groupOf returns the name of an instance group's Auto Scaling group.
 func (c *cloud) groupOf(group string) string {
 	c.t.Helper()
 	out, err := autoscaling.NewFromConfig(c.config()).DescribeAutoScalingGroups(c.t.Context(), &autoscaling.DescribeAutoScalingGroupsInput{
@@ -61,7 +61,7 @@ func (c *cloud) groupOf(group string) string {
 	return aws.ToString(out.AutoScalingGroups[0].AutoScalingGroupName)
 }
 
-// next is a layer above the cluster: it knows of it what the cluster's configuration gives out.
+// next is a layer above the cluster: it knows only the outputs of the cluster's configuration.
 const next = `data "terraform_remote_state" "cluster" {
   backend = "local"
   config  = { path = "STATE" }
@@ -72,12 +72,13 @@ output "read" {
 }
 `
 
-// readByTheNextLayer reads the cluster's outputs from another configuration, and compares some with what there is in AWS.
+// readByTheNextLayer reads the cluster's outputs from another configuration, and compares some with
+// AWS.
 func (c *cloud) readByTheNextLayer(p *terraform) {
 	c.t.Helper()
 	layer := &terraform{t: c.t, folder: c.t.TempDir(), env: p.env}
 	write(c.t, filepath.Join(layer.folder, "main.tf"), strings.ReplaceAll(next, "STATE", filepath.Join(p.folder, "terraform.tfstate")))
-	layer.run("init", "-input=false", "-no-color") // What reads states is part of terraform.
+	layer.run("init", "-input=false", "-no-color") // the reader of states is part of terraform
 	layer.apply()
 	var read struct {
 		Cluster    string            `json:"cluster_name"`
@@ -109,7 +110,8 @@ func (c *cloud) readByTheNextLayer(p *terraform) {
 	}
 }
 
-// renamed has Terraform's state know some resources by names of another version, and sees that they are moved and nothing else is done.
+// renamed gives some resources in Terraform's state names of another version, and checks that they
+// are only moved.
 func (c *cloud) renamed(p *terraform, state string) {
 	c.t.Helper()
 	renames := []mapping.Rename{

@@ -8,7 +8,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// resolve has the names of this process resolved by the public zones of the cloud, until the test ends.
+// resolve makes this process resolve names by the public zones of the cloud, until the test ends.
 func (c *cloud) resolve() {
 	c.t.Helper()
 	socket, err := (&net.ListenConfig{}).ListenPacket(c.t.Context(), "udp", "127.0.0.1:0")

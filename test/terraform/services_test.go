@@ -9,7 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// TestServices has Terraform make one resource of each simulated service that it knows beside those of clusters.
+// TestServices creates with Terraform one resource of each simulated service, besides those of
+// clusters.
 func TestServices(t *testing.T) {
 	c := newCloud(t)
 	dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// needed is the oldest provider that the configurations work with, as they say themselves.
+// needed is the oldest provider with which the configurations work, according to their
+// requirements.
 const needed = `terraform {
   required_providers {
     aws = {
@@ -24,10 +25,11 @@ const needed = `terraform {
 }
 `
 
-// unreachable is what terraform says where it cannot have a provider.
+// unreachable matches terraform's errors if the provider is not available.
 var unreachable = regexp.MustCompile(`(?i)could not connect|no such host|provider registry|timeout|no available releases`)
 
-// provider installs the provider once. It returns a folder that is initialized with it, or why there is none.
+// provider installs the provider once. It returns a folder that is initialized with it, or why
+// there is none.
 var provider = sync.OnceValues(func() (folder, skip string) {
 	if _, err := exec.LookPath("terraform"); err != nil {
 		return "", "terraform is not installed"
@@ -49,12 +51,12 @@ var provider = sync.OnceValues(func() (folder, skip string) {
 		return "", "the provider hashicorp/aws is in no folder of TF_PLUGIN_DIR, TF_PLUGIN_CACHE_DIR, ~/.terraform.d or /opt, and terraform cannot install it: " + lastLine(string(out))
 	default:
 		_, _ = os.Stderr.Write(out)
-		return "", "" // It is broken, and the test says so.
+		return "", "" // it is broken, and the test will fail with the error
 	}
 })
 
-// inherited is the environment of this process. Where it names a configuration of terraform's that is not there, terraform goes without:
-// it then looks for providers where it does by itself.
+// inherited is the environment of this process. If it names a missing configuration of terraform,
+// the variable is removed, and terraform searches for providers in its default folders.
 func inherited() []string {
 	const configuration = "TF_CLI_CONFIG_FILE"
 	all := os.Environ()
@@ -66,7 +68,7 @@ func inherited() []string {
 	return all
 }
 
-// initialize is the command that installs the provider.
+// initialize returns the command that installs the provider.
 func initialize() []string {
 	args := []string{"init", "-input=false", "-no-color"}
 	if plugins := mirror(); plugins != "" {
@@ -75,8 +77,8 @@ func initialize() []string {
 	return args
 }
 
-// mirrors are folders that may hold providers besides those where terraform looks by itself: named by the environment, or where
-// people put them.
+// mirrors are folders that may contain providers besides terraform's default ones: from the
+// environment, or common ones.
 func mirrors() []string {
 	found := []string{os.Getenv("TF_PLUGIN_DIR"), os.Getenv("TF_PLUGIN_CACHE_DIR")}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -86,7 +88,7 @@ func mirrors() []string {
 	return append(found, add...)
 }
 
-// mirror returns the first of the mirrors that has the provider, "" for none.
+// mirror returns the first of the mirrors with the provider, or "".
 func mirror() string {
 	for _, folder := range mirrors() {
 		if folder == "" {
@@ -117,7 +119,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// asked is whether a test has asked for the provider.
+// asked is true if a test needed the provider.
 var asked bool
 
 func installed() (folder, skip string) {
@@ -134,7 +136,8 @@ type terraform struct {
 	env    []string
 }
 
-// in returns terraform in a folder, in which the provider is installed. It skips the test where there is none.
+// in returns terraform in a folder in which the provider is installed. It skips the test if the
+// provider is not available.
 func (c *cloud) in(folder string) *terraform {
 	c.t.Helper()
 	asked = true
@@ -143,7 +146,7 @@ func (c *cloud) in(folder string) *terraform {
 		c.t.Skip(skip)
 	}
 	if from == "" {
-		c.t.Fatal("terraform init fails; run it by hand on a configuration that requires hashicorp/aws")
+		c.t.Fatal("terraform init fails; run it manually on a configuration that requires hashicorp/aws")
 	}
 	for _, name := range []string{".terraform", ".terraform.lock.hcl"} {
 		to := filepath.Join(folder, name)
@@ -171,7 +174,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// run runs terraform and returns what it said to its standard output. It fails the test when terraform fails.
+// run runs terraform and returns its standard output. It fails the test if terraform fails.
 func (p *terraform) run(args ...string) string {
 	p.t.Helper()
 	out, said, code := p.try(args...)
@@ -181,7 +184,7 @@ func (p *terraform) run(args ...string) string {
 	return out
 }
 
-// try runs terraform and returns what it said, to standard output and to standard error, and its exit code.
+// try runs terraform and returns its standard output, standard error and exit code.
 func (p *terraform) try(args ...string) (out, said string, code int) {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), "terraform", append([]string{"-chdir=" + p.folder}, args...)...)
@@ -204,7 +207,7 @@ func (p *terraform) apply(args ...string) string {
 func (p *terraform) unchanged() {
 	p.t.Helper()
 	if out, said, code := p.try("plan", "-input=false", "-no-color", "-detailed-exitcode", "-parallelism=30"); code != 0 {
-		p.t.Errorf("there is something to change (exit code %d):\n%s\n%s", code, out, said)
+		p.t.Errorf("the plan contains changes (exit code %d):\n%s\n%s", code, out, said)
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// TestExamplesAreValid has terraform look at the configurations of all examples, in both layouts: fmt would change nothing, and
-// they are valid to the provider. As modules of one configuration they are all looked at in one go, which has the provider
-// started once; their own requirements and provider are those of the first.
+// TestExamplesAreValid checks the configurations of all examples, in both layouts: fmt would change
+// nothing, and the provider validates them. All are validated together as modules of one
+// configuration, so that the provider starts only once; the modules use the requirements and the
+// provider of the first.
 func TestExamplesAreValid(t *testing.T) {
 	c := newCloud(t)
 	c.use()
@@ -61,5 +62,5 @@ func TestExamplesAreValid(t *testing.T) {
 	if said := all.run("validate", "-no-color"); !strings.Contains(said, "The configuration is valid.") {
 		t.Errorf("terraform validate says %s", said)
 	}
-	t.Logf("terraform fmt and validate have nothing to say about %d clusters in both layouts", len(names))
+	t.Logf("terraform fmt and validate accept %d clusters in both layouts", len(names))
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// TestWorkflow goes the way of those who keep their clusters in Git, command for command: their own network, a cluster in it by
-// Terraform alone, an edit that replaces all its machines, and back to nothing.
+// TestWorkflow runs the workflow of users who keep their clusters in Git, command for command:
+// their own network, a cluster in it created by Terraform alone, an edit that replaces all its
+// machines, and the deletion of everything.
 func TestWorkflow(t *testing.T) {
 	c := newCloud(t)
 	c.use()
@@ -45,7 +46,7 @@ func TestWorkflow(t *testing.T) {
 	cluster.apply()
 	c.command(validate.Command(), "cluster", "demo", "--state", state, "--wait", "2m", "--interval", "1s")
 	c.knowsNoSecret(cluster, state)
-	// Who plans has not got the keys.
+	// Planning must not need the cluster's keys.
 	if err := os.RemoveAll(filepath.Join(dir, "data/demo/secrets")); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(first, c.machines()); diff != "" {
-		t.Errorf("showing what a rolling update would do has changed the machines:\n%s", diff)
+		t.Errorf("a dry run of the rolling update changed the machines:\n%s", diff)
 	}
 	c.command(rollingupdate.Command(), "cluster", "demo", "--state", state, "--yes")
 	second := c.machines()
@@ -77,20 +78,21 @@ func TestWorkflow(t *testing.T) {
 		}
 	}
 	if len(second) != len(first) {
-		t.Errorf("there are the machines %v, where there were %v", second, first)
+		t.Errorf("the machines are %v, before they were %v", second, first)
 	}
-	// The load balancer looks at a new machine some times before it takes it for healthy.
+	// The load balancer checks a new machine several times before it is healthy.
 	c.command(validate.Command(), "cluster", "demo", "--state", state, "--wait", "2m", "--interval", "1s")
 	cluster.unchanged()
 
 	if shown := c.command(deletion.Command(), "cluster", "demo", "--state", state); !strings.Contains(shown, "Nothing has been removed") {
-		t.Errorf("deletion does not just show what it would do: %s", shown)
+		t.Errorf("deletion without --yes does not only show what it would do: %s", shown)
 	}
 	c.command(deletion.Command(), "cluster", "demo", "--state", state, "--yes")
 	cluster.destroy()
 	network.unchanged()
 	network.destroy()
-	// Each of etcd's volumes leaves a last snapshot, on purpose, as with CloudFormation: they are not Terraform's to destroy.
+	// As with CloudFormation, each of etcd's volumes intentionally leaves a last snapshot, which
+	// Terraform does not destroy.
 	const slots = 3
 	after, snapshots := []string(nil), 0
 	for _, line := range inventory.Of(t, c.config()) {
@@ -101,14 +103,14 @@ func TestWorkflow(t *testing.T) {
 		after = append(after, line)
 	}
 	if diff := cmp.Diff(before, after); diff != "" || snapshots != slots {
-		t.Errorf("%d snapshots are left, and something else is (-before +after):\n%s", snapshots, diff)
+		t.Errorf("%d snapshots are left, or something else (-before +after):\n%s", snapshots, diff)
 	}
 }
 
-// bastion is the type of the bastion's machine in the example.
+// bastion is the instance type of the bastion in the example.
 const bastion = "t3.micro"
 
-// edit changes a file: each of a pair of texts into the other.
+// edit changes a file: it replaces the first text of each pair by the second.
 func edit(t *testing.T, file string, pairs ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -117,12 +119,12 @@ func edit(t *testing.T, file string, pairs ...string) {
 	}
 	changed := strings.NewReplacer(pairs...).Replace(string(text))
 	if changed == string(text) {
-		t.Fatalf("there is nothing to change in %s", file)
+		t.Fatalf("there is nothing to replace in %s", file)
 	}
 	write(t, file, changed)
 }
 
-// machines are the types of the instances that run, by their IDs.
+// machines returns the types of the running instances, by ID.
 func (c *cloud) machines() map[string]string {
 	c.t.Helper()
 	out, err := ec2.NewFromConfig(c.config()).DescribeInstances(c.t.Context(), &ec2.DescribeInstancesInput{
@@ -140,7 +142,8 @@ func (c *cloud) machines() map[string]string {
 	return found
 }
 
-// knowsNoSecret looks for the cluster's keys, and the token that its workers join with, in Terraform's state.
+// knowsNoSecret searches Terraform's state for the cluster's keys and for the token with which
+// workers join.
 func (c *cloud) knowsNoSecret(p *terraform, state string) {
 	c.t.Helper()
 	known := p.run("state", "pull")

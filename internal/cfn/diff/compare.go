@@ -11,13 +11,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// Compare returns what changes in AWS if desired takes the place of
-// deployed. A deployed side without template is no stack: everything is added.
+// Compare returns what changes in AWS if desired replaces deployed. A deployed side without a
+// template means that there is no stack: everything is added.
 //
-// Parameters, mappings and conditions are resolved on both sides before
-// comparing, so a change shows at the resources it affects. A resource that
-// refers to a replaced one changes too, since it gets another identifier.
-// Changes that CloudFormation does not act on, such as DependsOn alone, are none.
+// Parameters, mappings and conditions are resolved on both sides before comparing, so that a change
+// appears at the resources it affects. A resource that refers to a replaced one changes too,
+// because the identifier changes. Compare omits changes that have no effect in CloudFormation, such
+// as DependsOn alone.
 func Compare(deployed, desired Side, reg *schema.Registry) *Plan {
 	before, after := values(deployed, desired)
 	c := &comparison{
@@ -40,7 +40,7 @@ func Compare(deployed, desired Side, reg *schema.Registry) *Plan {
 	return plan
 }
 
-// side is one of the two states with everything known put in.
+// side is one of the two states, with all known values resolved.
 type side struct {
 	template *template.Template
 	resolver *resolver
@@ -71,7 +71,7 @@ func newSide(t *template.Template, values map[string]string) *side {
 	return s
 }
 
-// comparison gathers changes.
+// comparison collects changes.
 type comparison struct {
 	old, new *side
 	registry *schema.Registry
@@ -141,7 +141,7 @@ func (c *comparison) settle(change *Change) {
 	}
 }
 
-// fateOnRemoval is what becomes of a resource that leaves the template:
+// fateOnRemoval returns what happens to a resource that is removed from the template:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-attribute-deletionpolicy.html.
 func fateOnRemoval(r *template.Resource) string {
 	switch r.DeletionPolicy {
@@ -181,7 +181,7 @@ func (c *comparison) outputs() []string {
 	return changed
 }
 
-// sections names what else of the template changes.
+// sections lists the other sections of the template that change.
 func (c *comparison) sections() []string {
 	a, b := c.old.template, c.new.template
 	var changed []string

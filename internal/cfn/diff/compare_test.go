@@ -24,7 +24,7 @@ func side(t *testing.T, text string, parameters map[string]string) diff.Side {
 	return diff.Side{Template: parsed, Parameters: parameters}
 }
 
-// summary writes a plan's changes on one line each: "id action path path!".
+// summary returns a plan's changes, one per line: "id action path path!".
 func summary(p *diff.Plan) string {
 	var lines []string
 	for _, change := range p.Changes {
@@ -45,19 +45,19 @@ func summary(p *diff.Plan) string {
 
 func TestCompareOneResource(t *testing.T) {
 	for _, c := range []struct{ reason, typeName, old, desired, want string }{
-		{"nothing changed", "AWS::SQS::Queue", "{DelaySeconds: 5}", "{DelaySeconds: 5}", ""},
-		{"numbers and their text are the same", "AWS::SQS::Queue", "{DelaySeconds: 5}", `{DelaySeconds: "5"}`, ""},
-		{"so are booleans", "AWS::SQS::Queue", "{FifoQueue: true}", `{FifoQueue: "True"}`, ""},
-		{"so are numbers written otherwise", "AWS::SQS::Queue", "{DelaySeconds: 5}", `{DelaySeconds: 5.0}`, ""},
-		{"but not strings that look like numbers", "AWS::SQS::Queue", "{QueueName: '1'}", `{QueueName: '1.0'}`, "R Replace QueueName!"},
-		{"the order of members is nothing", "AWS::SQS::Queue", "{DelaySeconds: 5, QueueName: a}", "{QueueName: a, DelaySeconds: 5}", ""},
+		{"no change", "AWS::SQS::Queue", "{DelaySeconds: 5}", "{DelaySeconds: 5}", ""},
+		{"numbers equal their text", "AWS::SQS::Queue", "{DelaySeconds: 5}", `{DelaySeconds: "5"}`, ""},
+		{"booleans equal their text", "AWS::SQS::Queue", "{FifoQueue: true}", `{FifoQueue: "True"}`, ""},
+		{"numbers are equal in other notations", "AWS::SQS::Queue", "{DelaySeconds: 5}", `{DelaySeconds: 5.0}`, ""},
+		{"strings that look like numbers are compared as strings", "AWS::SQS::Queue", "{QueueName: '1'}", `{QueueName: '1.0'}`, "R Replace QueueName!"},
+		{"the order of members does not matter", "AWS::SQS::Queue", "{DelaySeconds: 5, QueueName: a}", "{QueueName: a, DelaySeconds: 5}", ""},
 		{"a property that can be changed in place", "AWS::SQS::Queue", "{DelaySeconds: 5}", "{DelaySeconds: 6}", "R Update DelaySeconds"},
-		{"one that is added", "AWS::SQS::Queue", "{}", "{DelaySeconds: 6}", "R Update DelaySeconds"},
-		{"one that is left out", "AWS::SQS::Queue", "{DelaySeconds: 6}", "{}", "R Update DelaySeconds"},
+		{"an added property", "AWS::SQS::Queue", "{}", "{DelaySeconds: 6}", "R Update DelaySeconds"},
+		{"a removed property", "AWS::SQS::Queue", "{DelaySeconds: 6}", "{}", "R Update DelaySeconds"},
 		{"AWS::NoValue leaves it out too", "AWS::SQS::Queue", "{DelaySeconds: !Ref AWS::NoValue}", "{}", ""},
 		{"a create-only property", "AWS::SQS::Queue", "{QueueName: a}", "{QueueName: b}", "R Replace QueueName!"},
-		{"one that was not given before", "AWS::SQS::Queue", "{}", "{QueueName: b}", "R Replace QueueName!"},
-		{"both kinds at once", "AWS::SQS::Queue", "{QueueName: a}", "{QueueName: b, DelaySeconds: 1}", "R Replace DelaySeconds QueueName!"},
+		{"an added property that forces replacement", "AWS::SQS::Queue", "{}", "{QueueName: b}", "R Replace QueueName!"},
+		{"an update and a replacement", "AWS::SQS::Queue", "{QueueName: a}", "{QueueName: b, DelaySeconds: 1}", "R Replace DelaySeconds QueueName!"},
 		{"a change that AWS's page, not the schema, says may replace", "AWS::DynamoDB::Table", "{AttributeDefinitions: [{AttributeName: a, AttributeType: S}]}", "{AttributeDefinitions: [{AttributeName: a, AttributeType: N}]}", "R MayReplace AttributeDefinitions/0/AttributeType?"},
 		{"a conditional create-only property", "AWS::DynamoDB::Table", "{KeySchema: [{AttributeName: a, KeyType: HASH}]}", "{KeySchema: [{AttributeName: b, KeyType: HASH}]}", "R MayReplace KeySchema/0/AttributeName?"},
 		{"a nested property of a create-only one", "AWS::EC2::Instance", "{CpuOptions: {CoreCount: 1}}", "{CpuOptions: {CoreCount: 2}}", "R Replace CpuOptions/CoreCount!"},
@@ -80,14 +80,14 @@ func TestCompareOneResource(t *testing.T) {
 func TestCompareTemplates(t *testing.T) {
 	const queue = "Resources:\n  Q: {Type: AWS::SQS::Queue}\n"
 	for _, c := range []struct{ reason, old, desired, want string }{
-		{"a resource more", queue, queue + "  R: {Type: AWS::SNS::Topic}\n", "R Add"},
-		{"a resource less", queue + "  R: {Type: AWS::SNS::Topic}\n", queue, "R Remove"},
+		{"an added resource", queue, queue + "  R: {Type: AWS::SNS::Topic}\n", "R Add"},
+		{"a removed resource", queue + "  R: {Type: AWS::SNS::Topic}\n", queue, "R Remove"},
 		{"another type", queue, "Resources:\n  Q: {Type: AWS::SNS::Topic}\n", "Q Replace"},
 		{"DependsOn alone is nothing to AWS", queue, "Resources:\n  Q: {Type: AWS::SQS::Queue, DependsOn: []}\n", ""},
 		{"metadata", queue, "Resources:\n  Q: {Type: AWS::SQS::Queue, Metadata: {a: b}}\n", "Q Update .Metadata"},
 		{"a deletion policy", queue, "Resources:\n  Q: {Type: AWS::SQS::Queue, DeletionPolicy: Retain}\n", "Q Update .DeletionPolicy"},
 		{
-			"a condition that became false removes",
+			"a condition that becomes false removes the resource",
 			"Conditions: {C: !Equals [a, a]}\nResources:\n  Q: {Type: AWS::SQS::Queue, Condition: C}\n",
 			"Conditions: {C: !Equals [a, b]}\nResources:\n  Q: {Type: AWS::SQS::Queue, Condition: C}\n",
 			"Q Remove",
@@ -99,7 +99,7 @@ func TestCompareTemplates(t *testing.T) {
 			"",
 		},
 		{
-			"the same text made in another way",
+			"the same text composed differently",
 			"Resources:\n  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: 'a-${b}'}}\n",
 			"Mappings: {M: {a: {b: a}}}\nResources:\n  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !Join ['-', [!FindInMap [M, a, b], !Sub ['${!b}', {}]]]}}\n",
 			"",
@@ -151,14 +151,14 @@ Resources:
 		parameters   []string
 	}{
 		{"the same values", nil, nil, "", nil},
-		{"a default given", nil, map[string]string{"Delay": "5"}, "", nil},
+		{"a default passed explicitly", nil, map[string]string{"Delay": "5"}, "", nil},
 		{"a Ref to a changed parameter is a change", nil, map[string]string{"Delay": "6"}, "Q Update DelaySeconds", []string{"Delay"}},
-		{"so is what a condition then leaves in", nil, map[string]string{"Name": "b"}, "Q Replace QueueName!", []string{"Name"}},
-		{"lists are lists", nil, map[string]string{"Groups": "a,b"}, "", []string{"Groups"}},
+		{"a condition adds a property", nil, map[string]string{"Name": "b"}, "Q Replace QueueName!", []string{"Name"}},
+		{"equal lists", nil, map[string]string{"Groups": "a,b"}, "", []string{"Groups"}},
 		{"an element of a list", nil, map[string]string{"Groups": "a,c"}, "I MayReplace SecurityGroupIds/1?", []string{"Groups"}},
-		{"a parameter that nothing uses", nil, map[string]string{"Unused": "b"}, "", []string{"Unused"}},
+		{"an unused parameter", nil, map[string]string{"Unused": "b"}, "", []string{"Unused"}},
 		{"a secret", nil, map[string]string{"Secret": "hush"}, "I MayReplace UserData?", []string{"Secret"}},
-		{"a secret that did not change", map[string]string{"Secret": "hush"}, map[string]string{"Secret": "hush"}, "", nil},
+		{"an unchanged secret", map[string]string{"Secret": "hush"}, map[string]string{"Secret": "hush"}, "", nil},
 		{"a secret that CloudFormation hides is not taken to replace", map[string]string{"Secret": "****"}, map[string]string{"Secret": "hush"}, "I Update UserData", []string{"Secret"}},
 	} {
 		plan := diff.Compare(side(t, text, c.old), side(t, text, c.desired), schema.Default())
@@ -214,7 +214,7 @@ Outputs:
 	golden.Equal(t, "plan.json", printed)
 }
 
-func TestNoStackMeansAdding(t *testing.T) {
+func TestMissingStackAddsEverything(t *testing.T) {
 	plan := diff.Compare(diff.Side{}, side(t, "Resources: {Q: {Type: AWS::SQS::Queue}}", nil), schema.Default())
 	if got := summary(plan); got != "Q Add" || plan.Empty() {
 		t.Errorf("got %q", got)
@@ -224,7 +224,7 @@ func TestNoStackMeansAdding(t *testing.T) {
 	}
 }
 
-func TestATemplateDoesNotDifferFromItself(t *testing.T) {
+func TestTemplateEqualsItself(t *testing.T) {
 	text, err := os.ReadFile("../template/testdata/parse/every-intrinsic.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,14 @@ package diff
 
 import "github.com/aws-operator/aws-operator/internal/cfn/template"
 
-// truth is the value of a condition as far as it is known.
+// truth is the value of a condition, as far as known.
 type truth int
 
 const (
 	unknown truth = iota
 	yes
 	no
-	// evaluating marks a condition that needs itself.
+	// evaluating marks a condition that depends on itself.
 	evaluating
 )
 
@@ -72,8 +72,8 @@ func negate(value truth) truth {
 	}
 }
 
-// all is no if a condition has the value decisive, yes if all have the other
-// one, unknown otherwise.
+// all is no if one condition has the value decisive, yes if all have the other value, and unknown
+// otherwise.
 func (r *resolver) all(conditions []*template.Node, decisive, other truth) truth {
 	result := yes
 	for _, condition := range conditions {
@@ -110,7 +110,7 @@ func (r *resolver) equals(sides []*template.Node) truth {
 	}
 }
 
-// computed reports whether something in n is known only to AWS.
+// computed reports whether n contains something that only AWS knows.
 func computed(n *template.Node) bool {
 	found := false
 	n.Walk(func(one *template.Node) bool {

@@ -2,11 +2,11 @@ package diff
 
 import "github.com/aws-operator/aws-operator/internal/cfn/template"
 
-// Hidden is how CloudFormation shows the value of a parameter with NoEcho.
+// Hidden is what CloudFormation returns for the value of a NoEcho parameter.
 const Hidden = "****"
 
-// values returns the effective parameter values of both sides, secrets
-// hidden but told apart where they differ.
+// values returns the effective parameter values of both sides, with secrets hidden but different if
+// they differ.
 func values(deployed, desired Side) (before, after map[string]string) {
 	before, after = effective(deployed), effective(desired)
 	for name := range after {
@@ -34,11 +34,11 @@ func values(deployed, desired Side) (before, after map[string]string) {
 	return before, after
 }
 
-// What a plan shows in place of a secret.
+// Placeholders for secrets in a plan.
 const (
-	// NewSecret stands for a secret that differs from the deployed one.
-	NewSecret = "**** (new value)" //nolint:gosec // It stands for a secret and is none.
-	// MaybeNewSecret stands for a secret where CloudFormation hides the deployed one.
+	// NewSecret replaces a secret that differs from the deployed one.
+	NewSecret = "**** (new value)" //nolint:gosec // a placeholder, not a secret
+	// MaybeNewSecret replaces a secret where CloudFormation hides the deployed one.
 	MaybeNewSecret = "**** (perhaps a new value)"
 )
 
@@ -46,7 +46,7 @@ func secret(t *template.Template, name string) bool {
 	return t != nil && t.Parameters[name] != nil && t.Parameters[name].NoEcho
 }
 
-// effective returns a side's parameter values with the defaults put in.
+// effective returns a side's parameter values including defaults.
 func effective(side Side) map[string]string {
 	all := map[string]string{}
 	if side.Template == nil {

@@ -8,7 +8,7 @@ import (
 type Side struct {
 	// Template of the stack, nil if there is no stack.
 	Template *template.Template
-	// Parameters of the stack, by name. Those not given have their defaults.
+	// Parameters of the stack, by name. Missing ones have their defaults.
 	Parameters map[string]string
 	// Tags of the stack.
 	Tags map[string]string
@@ -17,32 +17,31 @@ type Side struct {
 // Action is what happens to a resource.
 type Action string
 
-// The actions.
+// Actions.
 const (
-	// Add makes a resource.
+	// Add creates a resource.
 	Add Action = "Add"
 	// Update changes a resource in place.
 	Update Action = "Update"
-	// Replace makes a new resource and removes the old one.
+	// Replace creates a new resource and removes the old one.
 	Replace Action = "Replace"
-	// MayReplace is Update or Replace: only AWS can tell.
+	// MayReplace is Update or Replace: only AWS knows.
 	MayReplace Action = "MayReplace"
 	// Remove removes a resource.
 	Remove Action = "Remove"
 )
 
-// Plan is what would change, in order of logical id.
+// Plan is what would change, sorted by logical ID.
 type Plan struct {
-	// Changes by resource, sorted by logical id.
+	// Changes by resource, sorted by logical ID.
 	Changes []Change `json:"changes,omitempty"`
-	// TagsChanged says that the stack's tags change, and with them those of every resource.
+	// TagsChanged means that the stack's tags change, and with them those of every resource.
 	TagsChanged bool `json:"tagsChanged,omitempty"`
-	// OutputsChanged says that outputs are new, gone or defined otherwise.
+	// OutputsChanged means that outputs are added, removed or redefined.
 	OutputsChanged bool `json:"outputsChanged,omitempty"`
-	// Outputs names these, sorted.
+	// Outputs names the changed outputs, sorted.
 	Outputs []string `json:"outputs,omitempty"`
-	// ParametersChanged names the parameters that are new, gone or have another
-	// value, sorted.
+	// ParametersChanged names the parameters that are added, removed or have another value, sorted.
 	ParametersChanged []string `json:"parametersChanged,omitempty"`
 	// SectionsChanged names other sections of the template that change,
 	// such as Description and Metadata.
@@ -59,31 +58,31 @@ type Change struct {
 	OldType string `json:"oldType,omitempty"`
 	// Action is what happens to it.
 	Action Action `json:"action"`
-	// Properties that change, in order of path.
+	// Properties that change, sorted by path.
 	Properties []PropertyChange `json:"properties,omitempty"`
-	// Stateful says that the resource holds data which is lost with it.
+	// Stateful means that the resource contains data that is lost with it.
 	Stateful bool `json:"stateful,omitempty"`
-	// OldResource is what becomes of the old resource when it is removed or
-	// replaced: "Delete", "Retain" or "Snapshot", by its DeletionPolicy or
-	// UpdateReplacePolicy. It is empty for other actions.
+	// OldResource is what happens to the old resource when it is removed or replaced: "Delete",
+	// "Retain" or "Snapshot", according to its DeletionPolicy or UpdateReplacePolicy. It is empty
+	// for other actions.
 	OldResource string `json:"oldResource,omitempty"`
 }
 
 // PropertyChange is one changed property.
 type PropertyChange struct {
-	// Path is slash separated, such as "KeySchema/0/AttributeName"; that of a
-	// resource attribute begins with a dot, such as ".Metadata".
+	// Path is separated by slashes, such as "KeySchema/0/AttributeName"; the path of a resource
+	// attribute begins with a dot, such as ".Metadata".
 	Path string `json:"path"`
-	// Old is the value before, nil if there was none.
+	// Old is the previous value, nil if there was none.
 	Old *template.Node `json:"old,omitempty"`
-	// New is the value after, nil if there is none.
+	// New is the new value, nil if there is none.
 	New *template.Node `json:"new,omitempty"`
-	// ForcesReplacement says that the change replaces the resource.
+	// ForcesReplacement means that the change replaces the resource.
 	ForcesReplacement bool `json:"forcesReplacement,omitempty"`
-	// MayReplace says that the change may replace the resource.
+	// MayReplace means that the change may replace the resource.
 	MayReplace bool `json:"mayReplace,omitempty"`
-	// Cause is the logical id of the replaced resource that this property
-	// refers to, if it changes only for that.
+	// Cause is the logical ID of the replaced resource that this property refers to, if that is the
+	// only reason of the change.
 	Cause string `json:"cause,omitempty"`
 }
 
@@ -93,7 +92,7 @@ func (p *Plan) Empty() bool {
 		len(p.ParametersChanged) == 0 && len(p.SectionsChanged) == 0
 }
 
-// Count returns how many resources an action happens to.
+// Count returns the number of resources with an action.
 func (p *Plan) Count(action Action) int {
 	count := 0
 	for i := range p.Changes {
@@ -104,7 +103,7 @@ func (p *Plan) Count(action Action) int {
 	return count
 }
 
-// Change returns the change of a resource, nil if it has none.
+// Change returns the change of a resource, or nil.
 func (p *Plan) Change(logicalID string) *Change {
 	for i := range p.Changes {
 		if p.Changes[i].LogicalID == logicalID {

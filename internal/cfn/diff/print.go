@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// verbs are the actions as the summary says them.
+// verbs are the actions as they appear in the summary.
 var verbs = []struct {
 	action       Action
 	mark, phrase string
@@ -20,8 +20,8 @@ var verbs = []struct {
 	{Remove, "-", "remove"},
 }
 
-// String returns the plan as text: a summary, then each resource with the
-// properties that change and what that does to it.
+// String returns the plan as text: a summary, then each resource with the properties that change
+// and their effect.
 func (p *Plan) String() string {
 	if p.Empty() {
 		return "No changes.\n"
@@ -86,7 +86,7 @@ func (c *Change) write(w *strings.Builder) {
 	}
 }
 
-// notes says what else there is to know of a change.
+// notes returns further facts about a change.
 func (c *Change) notes() []string {
 	var notes []string
 	if c.OldType != "" {
@@ -124,7 +124,7 @@ func (p *PropertyChange) write(w *strings.Builder) {
 	w.WriteString("\n")
 }
 
-// show writes a value on one line.
+// show formats a value on one line.
 func show(n *template.Node) string {
 	if n == nil {
 		return "(none)"

@@ -22,8 +22,8 @@ func (c *comparison) propagate() {
 	}
 }
 
-// follow adds to a resource the changes that follow from replacements
-// elsewhere; it reports whether any were added.
+// follow adds to a resource the changes that replacements of other resources cause, and reports
+// whether it added any.
 func (c *comparison) follow(id string) bool {
 	replaced := func(other string) bool {
 		change := c.changes[other]
@@ -53,13 +53,12 @@ func (c *comparison) follow(id string) bool {
 	return added
 }
 
-// covers reports whether a change at path is a change of what is at other.
+// covers reports whether a change at path includes what is at other.
 func covers(path, other string) bool {
 	return path == other || strings.HasPrefix(other, path+"/")
 }
 
-// mentions lists the paths below n at which one of the named resources is
-// referred to, with the resource.
+// mentions lists the paths below n that refer to one of the named resources, with the resource.
 func mentions(n *template.Node, named func(string) bool) []mention {
 	var found []mention
 	var walk func(n *template.Node, path []string)

@@ -9,15 +9,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// properties gathers the changed properties of one resource.
+// properties collects the changed properties of one resource.
 type properties struct {
-	// t is the resource's type, nil if it is not known.
+	// t is the resource's type, nil if unknown.
 	t       *schema.Type
 	changes []PropertyChange
 }
 
-// compare notes the differences between two values at a path, as deep in the
-// tree as they are.
+// compare records the differences between two values at a path, as deep in the tree as possible.
 func (w *properties) compare(path []string, old, desired *template.Node) {
 	at := w.schema(path)
 	switch {
@@ -35,8 +34,8 @@ func (w *properties) compare(path []string, old, desired *template.Node) {
 
 func (w *properties) lists(path []string, old, desired *template.Node, at *schema.Property) {
 	if at != nil && at.Unordered && sameElements(old, desired) {
-		// Another order of a list without order: CloudFormation updates the
-		// resource, and nothing is replaced.
+		// An unordered list has another order: CloudFormation updates the resource without
+		// replacing it.
 		w.changes = append(w.changes, PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired})
 		return
 	}
@@ -71,7 +70,7 @@ func (w *properties) schema(path []string) *schema.Property {
 	return w.t.At(path)
 }
 
-// note adds a change and says what it does to the resource.
+// note adds a change and its effect on the resource.
 func (w *properties) note(path []string, old, desired *template.Node) {
 	change := PropertyChange{Path: strings.Join(path, "/"), Old: old, New: desired}
 	if w.t != nil && !hiddenFromUs(desired) {
@@ -81,17 +80,16 @@ func (w *properties) note(path []string, old, desired *template.Node) {
 	w.changes = append(w.changes, change)
 }
 
-// hiddenFromUs reports whether a value differs only perhaps, since
-// CloudFormation does not show the deployed one. The digest of what was
-// applied tells whether to update at all; claiming a replacement would block
-// every other update.
+// hiddenFromUs reports whether a value may or may not differ, because CloudFormation hides the
+// deployed one. The digest of what was applied decides whether to update at all; reporting a
+// replacement would block every other update.
 func hiddenFromUs(n *template.Node) bool {
 	text, _ := n.Scalar()
 	return strings.Contains(text, MaybeNewSecret)
 }
 
-// replaces reports whether a change at path changes a property that one of
-// the pointers names: at or above path, or below it with another value.
+// replaces reports whether a change at path changes a property that one of the pointers names: at
+// or above path, or below it with a different value.
 func replaces(pointers, path []string, old, desired *template.Node) bool {
 	for _, pointer := range pointers {
 		below, ok := schema.Below(strings.Split(pointer, "/"), path)
@@ -103,7 +101,7 @@ func replaces(pointers, path []string, old, desired *template.Node) bool {
 	return false
 }
 
-// valuesAt returns the values that a pointer finds below n.
+// valuesAt returns the values at a pointer below n.
 func valuesAt(n *template.Node, pointer []string) []*template.Node {
 	switch {
 	case n == nil:
@@ -145,8 +143,8 @@ func keys(a, b *template.Node) []string {
 	return slices.Compact(all)
 }
 
-// attributes compares what a resource has beside its properties. DependsOn
-// and Condition have no effect of their own.
+// attributes compares a resource's attributes besides its properties. DependsOn and Condition have
+// no effect of their own.
 func (w *properties) attributes(old, desired *side, id string) {
 	a, b := old.resources[id], desired.resources[id]
 	for _, one := range []struct {
@@ -172,9 +170,8 @@ func textNode(text string) *template.Node {
 	return template.NewString(text)
 }
 
-// equal reports whether CloudFormation takes two values for the same: scalars
-// by their text, numbers and booleans by their value where the schema wants
-// these.
+// equal reports whether CloudFormation considers two values equal: scalars by their text, and
+// numbers and booleans by their value where the schema has these types.
 func equal(a, b *template.Node, at *schema.Property) bool {
 	if a == nil || b == nil {
 		return a == b

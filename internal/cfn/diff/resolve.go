@@ -7,14 +7,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// resolver puts what is known of one side in the place of intrinsics:
-// parameters, mappings, conditions and what can be computed from these. What
-// only AWS knows stays an intrinsic.
+// resolver replaces intrinsics by what is known of one side: parameters, mappings, conditions and
+// what can be computed from these. What only AWS knows stays an intrinsic.
 type resolver struct {
 	t *template.Template
 	// values of the parameters, with secrets hidden.
 	values map[string]string
-	// conditions evaluated so far.
+	// conditions that are evaluated already.
 	conditions map[string]truth
 }
 
@@ -22,7 +21,7 @@ func newResolver(t *template.Template, values map[string]string) *resolver {
 	return &resolver{t: t, values: values, conditions: map[string]truth{}}
 }
 
-// node returns n with everything known put in, nil for AWS::NoValue.
+// node returns n with everything known resolved, nil for AWS::NoValue.
 func (r *resolver) node(n *template.Node) *template.Node {
 	if n == nil || n.IsNoValue() {
 		return nil
@@ -80,7 +79,7 @@ func (r *resolver) call(n *template.Node) *template.Node {
 	return &template.Node{Kind: template.Intrinsic, Pos: n.Pos, Func: n.Func, Arg: arg}
 }
 
-// parameter returns what a Ref to a parameter gives.
+// parameter returns the result of a Ref to a parameter.
 func (r *resolver) parameter(name string) (*template.Node, bool) {
 	parameter := r.t.Parameters[name]
 	value, ok := r.values[name]
@@ -121,7 +120,7 @@ func (r *resolver) choose(n *template.Node) *template.Node {
 	}
 }
 
-// compute returns the result of a function of literals, nil if it cannot.
+// compute returns the result of a function of literals, nil if it cannot be computed.
 func (r *resolver) compute(function string, arg *template.Node) *template.Node {
 	if arg.Kind != template.List {
 		return nil
@@ -176,8 +175,8 @@ func joined(delimiter, list *template.Node) *template.Node {
 	return template.NewString(strings.Join(parts, between))
 }
 
-// sub puts known variables into a Fn::Sub's text. What is left is written in
-// one way, so that the same text compares equal however it was made.
+// sub replaces known variables in a Fn::Sub's text. The rest is normalized, so that equal texts
+// compare equal however they were written.
 func (r *resolver) sub(n *template.Node) *template.Node {
 	text, variables := n.SubArguments()
 	if text == nil {
@@ -216,8 +215,8 @@ func (r *resolver) sub(n *template.Node) *template.Node {
 	return &template.Node{Kind: template.Intrinsic, Pos: n.Pos, Func: n.Func, Arg: arg}
 }
 
-// variable returns what a variable of Fn::Sub stands for, nil if only AWS
-// knows and the text itself names it.
+// variable returns the value of a variable of Fn::Sub, nil if only AWS knows it and the text itself
+// names it.
 func (r *resolver) variable(name string, variables *template.Node) *template.Node {
 	if own := variables.Get(name); own != nil {
 		return r.node(own)

@@ -1,7 +1,8 @@
-// Package dynamic finds CloudFormation's dynamic references, such as {{resolve:secretsmanager:name}}, in values and
-// templates that an untrusted author wrote. CloudFormation replaces them by what it reads from Secrets Manager and
-// Systems Manager with the permissions of the stack's creator, so such an author would read every secret that the
-// operator may read. It is pure and never changes what it is given.
+// Package dynamic finds CloudFormation's dynamic references, such as
+// {{resolve:secretsmanager:name}}, in values and templates of untrusted authors. CloudFormation
+// replaces them with what it reads from Secrets Manager and Systems Manager with the permissions of
+// the stack's creator, so that such an author could read every secret that the operator may read.
+// The package is pure and never changes its input.
 //
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html
 package dynamic
@@ -15,14 +16,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// opening begins a dynamic reference. CloudFormation also resolves one that Fn::Join or Fn::Sub puts together.
+// opening begins a dynamic reference. CloudFormation also resolves a reference that Fn::Join or
+// Fn::Sub composes.
 const opening = "{{resolve:"
 
-// In reports whether a text has a dynamic reference.
+// In reports whether a text contains a dynamic reference.
 func In(text string) bool { return strings.Contains(strings.ToLower(text), opening) }
 
-// Fragment reports whether a text has a dynamic reference or a piece of one: text that begins one at its end, for
-// another text to complete, or that lacks only the first brace.
+// Fragment reports whether a text contains a dynamic reference or a part of one: an incomplete
+// reference at its end, which another text could complete, or a reference without its first brace.
 func Fragment(text string) bool {
 	text = strings.ToLower(text)
 	if strings.Contains(text, opening[1:]) {
@@ -36,17 +38,18 @@ func Fragment(text string) bool {
 	return false
 }
 
-// Finding is one value that must not be as it is.
+// Finding is one value that is not allowed.
 type Finding struct {
-	// Field is its path, as in spec.tags[0].value.
+	// Field is its path, such as spec.tags[0].value.
 	Field string
 	// Function is the key that calls a function of CloudFormation, empty for a dynamic reference.
 	Function string
 }
 
-// Values finds, in order of the fields, what a plain value of an untrusted author must not have below field: dynamic
-// references and pieces of them, in values and keys, and keys that call a function of CloudFormation, which could put
-// a reference together. Fields that allowed names may hold dynamic references.
+// Values finds, sorted by field, what a plain value of an untrusted author must not contain below
+// field: dynamic references and parts of them, in values and keys, and keys that call a function of
+// CloudFormation, which could compose a reference. The allowed fields may contain dynamic
+// references.
 func Values(field string, value any, allowed []string) []Finding {
 	if slices.Contains(allowed, field) {
 		return nil
@@ -80,14 +83,15 @@ func Values(field string, value any, allowed []string) []Finding {
 	return nil
 }
 
-// Complete finds the dynamic references in a template whose pieces the author could not choose: in a text, in a key, in
-// what Fn::Sub leaves of its text, and in what Fn::Join makes of plain texts.
+// Complete finds the dynamic references in a template whose parts the author could not choose: in a
+// text, in a key, in the literal text of Fn::Sub, and in what Fn::Join makes of plain texts.
 func Complete(t *template.Template) template.Problems {
 	return find(t, In, false)
 }
 
-// Pieces finds the dynamic references, and pieces of them, in a template that an untrusted author wrote. It also refuses
-// braces in the arguments of Fn::Split, by which a text loses the characters that hide a reference.
+// Pieces finds the dynamic references, and parts of them, in a template of an untrusted author. It
+// also refuses braces in the arguments of Fn::Split, which could remove characters that hide a
+// reference.
 func Pieces(t *template.Template) template.Problems {
 	return find(t, Fragment, true)
 }
@@ -97,7 +101,7 @@ func find(t *template.Template, bad func(string) bool, strict bool) template.Pro
 	report := func(n *template.Node, what string) {
 		problems = append(problems, template.Problem{Pos: n.Pos, Message: what})
 	}
-	const reference = "a dynamic reference ({{resolve:…}}), or a piece of one, is not allowed here: it reads secrets with the operator's permissions"
+	const reference = "a dynamic reference ({{resolve:…}}), or a part of one, is not allowed here, because it reads secrets with the operator's permissions"
 	t.Node().Walk(func(n *template.Node) bool {
 		switch n.Kind {
 		case template.String:
@@ -115,7 +119,7 @@ func find(t *template.Template, bad func(string) bool, strict bool) template.Pro
 			case n.Func == "Fn::Sub" && badSub(n, bad), n.Func == "Fn::Join" && !strict && bad(joined(n)):
 				report(n, reference)
 			case n.Func == "Fn::Split" && strict && hasBrace(n.Arg):
-				report(n, "Fn::Split of a text with a brace is not allowed here: it could make a dynamic reference")
+				report(n, "Fn::Split of a text with a brace is not allowed here, because it could create a dynamic reference")
 			}
 		case template.Null, template.Bool, template.Number, template.List:
 		}
@@ -124,7 +128,8 @@ func find(t *template.Template, bad func(string) bool, strict bool) template.Pro
 	return problems
 }
 
-// badSub looks at the text of Fn::Sub with its variables left out, since a variable may be empty, and at each part of it.
+// badSub checks the text of Fn::Sub without its variables, since a variable may be empty, and each
+// part of the text.
 func badSub(n *template.Node, bad func(string) bool) bool {
 	text, _ := n.SubArguments()
 	if text == nil || text.Kind != template.String {
@@ -143,7 +148,7 @@ func badSub(n *template.Node, bad func(string) bool) bool {
 	return bad(whole.String())
 }
 
-// joined is what Fn::Join makes of the plain texts among its parts.
+// joined is the result of Fn::Join for the plain texts among its parts.
 func joined(n *template.Node) string {
 	if n.Arg == nil || len(n.Arg.Items) != 2 {
 		return ""

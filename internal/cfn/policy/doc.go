@@ -1,7 +1,6 @@
-// Package policy decides whether a plan may be carried out.
+// Package policy decides whether a plan may be applied.
 //
-// [Check] runs a chain of small pure functions over the changes of a
-// [diff.Plan]. Each either has nothing to say or refuses with a reason and
-// a sentence that names the remedy. What needs a person's consent is given by
-// an annotation on the object, see [AllowAnnotation].
+// [Check] runs a chain of small pure functions over the changes of a [diff.Plan]. Each returns
+// nothing, or refuses the change with a reason and a sentence that says what to do. Users consent
+// to refused changes by an annotation on the object, see [AllowAnnotation].
 package policy

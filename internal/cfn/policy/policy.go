@@ -9,41 +9,40 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 )
 
-// AllowAnnotation is the annotation by which a person consents to what is
-// refused otherwise. Its value is a comma-separated list of AllowReplace and
-// AllowRemove.
+// AllowAnnotation is the annotation by which the user consents to changes that are otherwise
+// refused. Its value is a comma-separated list of AllowReplace, AllowRemove and AllowSkip.
 const AllowAnnotation = "service-operator.aws/allow"
 
-// The values of AllowAnnotation.
+// Values of AllowAnnotation.
 const (
 	// AllowReplace consents to the replacement of stateful resources.
 	AllowReplace = "replace"
 	// AllowRemove consents to the removal of stateful resources.
 	AllowRemove = "remove"
-	// AllowSkip consents to rollbacks that skip the resources that refuse.
+	// AllowSkip consents to rollbacks that skip the resources that failed.
 	AllowSkip = "skip"
 )
 
-// Allow is what a person consented to.
+// Allow is what the user consents to.
 type Allow struct {
 	// Replace consents to the replacement of stateful resources.
 	Replace bool
 	// Remove consents to the removal of stateful resources.
 	Remove bool
-	// Skip consents to rollbacks that skip the resources that refuse.
+	// Skip consents to rollbacks that skip the resources that failed.
 	Skip bool
-	// Gone are the logical IDs of resources that do not exist any more in AWS, so that their removal loses nothing.
+	// Gone are the logical IDs of resources that no longer exist in AWS, so that removing them
+	// loses nothing.
 	Gone []string
-	// Annotation is where consent is given, for the messages; empty is
-	// AllowAnnotation.
+	// Annotation is the name of the annotation for messages; empty means AllowAnnotation.
 	Annotation string
 }
 
-// Where returns the annotation by which consent is given, for messages.
+// Where returns the name of the annotation for messages.
 func (a Allow) Where() string { return cmp.Or(a.Annotation, AllowAnnotation) }
 
-// ParseAllow reads the value of AllowAnnotation. It errs on words it does not
-// know, since a misspelt consent is none; the words it knows still count.
+// ParseAllow parses the value of AllowAnnotation. It returns an error for unknown words, because a
+// misspelled consent is not a consent; the known words still count.
 func ParseAllow(value string) (Allow, error) {
 	var allow Allow
 	var unknown []string
@@ -61,25 +60,25 @@ func ParseAllow(value string) (Allow, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return allow, fmt.Errorf("annotation %s knows %s, %s and %s, not %s",
+		return allow, fmt.Errorf("annotation %s accepts %s, %s and %s, not %s",
 			AllowAnnotation, AllowReplace, AllowRemove, AllowSkip, strings.Join(unknown, ", "))
 	}
 	return allow, nil
 }
 
-// The reasons for refusing.
+// Reasons of refusals.
 const (
-	// TypeChange is the change of a resource's type under its logical id.
+	// TypeChange is the change of a resource's type under its logical ID.
 	TypeChange = "TypeChange"
-	// StatefulReplacement is the replacement of a resource that holds data.
+	// StatefulReplacement is the replacement of a resource that contains data.
 	StatefulReplacement = "StatefulReplacement"
-	// StatefulMayBeReplaced is a change that may replace a resource that holds data.
+	// StatefulMayBeReplaced is a change that may replace a resource that contains data.
 	StatefulMayBeReplaced = "StatefulMayBeReplaced"
-	// StatefulRemoval is the removal of a resource that holds data.
+	// StatefulRemoval is the removal of a resource that contains data.
 	StatefulRemoval = "StatefulRemoval"
 )
 
-// Refusal is one change that may not be carried out.
+// Refusal is one change that must not be applied.
 type Refusal struct {
 	// LogicalID of the resource.
 	LogicalID string `json:"logicalID"`
@@ -89,14 +88,14 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// rule looks at one change; an empty reason means that it has nothing to say.
+// rule checks one change; an empty reason means no objection.
 type rule func(change *diff.Change, allow Allow) (reason, message string)
 
-// rules are tried in order; the first to refuse a change speaks for it.
+// rules are checked in order; the first refusal of a change counts.
 var rules = []rule{typeStays, statefulIsNotReplaced, statefulIsNotPerhapsReplaced, statefulIsNotRemoved}
 
-// Check returns what in the plan may not be carried out, in order of logical
-// id; nothing if the plan may go ahead.
+// Check returns the refused changes of a plan, sorted by logical ID; none if the plan may be
+// applied.
 func Check(p *diff.Plan, allow Allow) []Refusal {
 	if p == nil {
 		return nil
@@ -113,13 +112,13 @@ func Check(p *diff.Plan, allow Allow) []Refusal {
 	return refusals
 }
 
-// typeStays refuses what CloudFormation itself would: "Update of resource type
-// is not permitted", as seen in https://github.com/aws/aws-sam-cli/issues/6786.
+// typeStays refuses what CloudFormation would refuse: "Update of resource type is not permitted",
+// as in https://github.com/aws/aws-sam-cli/issues/6786.
 func typeStays(change *diff.Change, _ Allow) (reason, message string) {
 	if change.OldType == "" {
 		return "", ""
 	}
-	return TypeChange, fmt.Sprintf("CloudFormation cannot turn %s from %s into %s. Give the new resource another logical id.",
+	return TypeChange, fmt.Sprintf("CloudFormation cannot change the type of %s from %s to %s. Give the new resource another logical ID.",
 		change.LogicalID, change.OldType, change.Type)
 }
 
@@ -127,7 +126,7 @@ func statefulIsNotReplaced(change *diff.Change, allow Allow) (reason, message st
 	if change.Action != diff.Replace || !change.Stateful || allow.Replace {
 		return "", ""
 	}
-	return StatefulReplacement, fmt.Sprintf("%s (%s) would be replaced by an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
+	return StatefulReplacement, fmt.Sprintf("%s (%s) would be replaced with an empty one%s, %s. Undo the change, or accept the replacement with the annotation %s: %s.",
 		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
 }
 
@@ -135,20 +134,20 @@ func statefulIsNotPerhapsReplaced(change *diff.Change, allow Allow) (reason, mes
 	if change.Action != diff.MayReplace || !change.Stateful || allow.Replace {
 		return "", ""
 	}
-	return StatefulMayBeReplaced, fmt.Sprintf("%s (%s) may be replaced by an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
+	return StatefulMayBeReplaced, fmt.Sprintf("%s (%s) may be replaced with an empty one%s, %s. Undo the change, or accept a replacement with the annotation %s: %s.",
 		change.LogicalID, change.Type, because(change), fate(change), allow.Where(), AllowReplace)
 }
 
-// statefulIsNotRemoved lets resources go whose DeletionPolicy keeps them.
+// statefulIsNotRemoved allows to remove resources whose DeletionPolicy retains them.
 func statefulIsNotRemoved(change *diff.Change, allow Allow) (reason, message string) {
 	if change.Action != diff.Remove || !change.Stateful || allow.Remove || change.OldResource == "Retain" || slices.Contains(allow.Gone, change.LogicalID) {
 		return "", ""
 	}
-	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Put it back, or accept the removal with the annotation %s: %s.",
+	return StatefulRemoval, fmt.Sprintf("%s (%s) would be removed, %s. Restore it in the template, or accept the removal with the annotation %s: %s.",
 		change.LogicalID, change.Type, fate(change), allow.Where(), AllowRemove)
 }
 
-// because names the properties that are the cause.
+// because lists the properties that cause the change.
 func because(change *diff.Change) string {
 	var names []string
 	for _, property := range change.Properties {
@@ -171,14 +170,14 @@ func because(change *diff.Change) string {
 	}
 }
 
-// fate says what becomes of the old resource and its data.
+// fate says what happens to the old resource and its data.
 func fate(change *diff.Change) string {
 	switch change.OldResource {
 	case "Retain":
-		return "and the old one kept beside it"
+		return "and the old one would be retained"
 	case "Snapshot":
-		return "and only a snapshot kept of its data"
+		return "and only a snapshot of its data would be kept"
 	default:
-		return "and its data lost"
+		return "and its data would be lost"
 	}
 }

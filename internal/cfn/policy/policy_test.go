@@ -30,48 +30,48 @@ func TestCheck(t *testing.T) {
 		allow                policy.Allow
 		want                 []policy.Refusal
 	}{
-		{"adding is harmless", keep, keep + "Q: {Type: AWS::SQS::Queue}", policy.Allow{}, nil},
-		{"so is a change in place", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: 1}}", policy.Allow{}, nil},
+		{"additions are allowed", keep, keep + "Q: {Type: AWS::SQS::Queue}", policy.Allow{}, nil},
+		{"changes in place are allowed", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {DelaySeconds: 1}}", policy.Allow{}, nil},
 		{
-			"a queue holds messages", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, FifoQueue: true}}",
+			"a queue contains messages", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, FifoQueue: true}}",
 			policy.Allow{},
-			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced by an empty one because FifoQueue and QueueName change, and its data lost. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced with an empty one because FifoQueue and QueueName change, and its data would be lost. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
 		},
 		{
-			"consent is given where the caller reads it", "Q: {Type: AWS::SQS::Queue}", keep,
+			"the message names the caller's annotation", "Q: {Type: AWS::SQS::Queue}", keep,
 			policy.Allow{Annotation: "example.com/allow"},
-			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulRemoval, Message: "Q (AWS::SQS::Queue) would be removed, and its data lost. Put it back, or accept the removal with the annotation example.com/allow: remove."}},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulRemoval, Message: "Q (AWS::SQS::Queue) would be removed, and its data would be lost. Restore it in the template, or accept the removal with the annotation example.com/allow: remove."}},
 		},
-		{"a person consents", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a}}", policy.Allow{Replace: true}, nil},
+		{"consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a}}", policy.Allow{Replace: true}, nil},
 		{
 			"consent to removal is not consent to replacement", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SQS::Queue, UpdateReplacePolicy: Retain, Properties: {QueueName: a}}",
 			policy.Allow{Remove: true},
-			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced by an empty one because QueueName changes, and the old one kept beside it. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.StatefulReplacement, Message: "Q (AWS::SQS::Queue) would be replaced with an empty one because QueueName changes, and the old one would be retained. Undo the change, or accept the replacement with the annotation service-operator.aws/allow: replace."}},
 		},
 		{
 			"only AWS knows whether a table is replaced",
 			"T: {Type: AWS::DynamoDB::Table, Properties: {KeySchema: [{AttributeName: a, KeyType: HASH}]}}",
 			"T: {Type: AWS::DynamoDB::Table, Properties: {KeySchema: [{AttributeName: b, KeyType: HASH}]}}",
 			policy.Allow{},
-			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulMayBeReplaced, Message: "T (AWS::DynamoDB::Table) may be replaced by an empty one because KeySchema/0/AttributeName changes, and its data lost. Undo the change, or accept a replacement with the annotation service-operator.aws/allow: replace."}},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulMayBeReplaced, Message: "T (AWS::DynamoDB::Table) may be replaced with an empty one because KeySchema/0/AttributeName changes, and its data would be lost. Undo the change, or accept a replacement with the annotation service-operator.aws/allow: replace."}},
 		},
 		{
-			"a table leaves the template", keep + "T: {Type: AWS::DynamoDB::Table}", keep,
+			"a table is removed", keep + "T: {Type: AWS::DynamoDB::Table}", keep,
 			policy.Allow{Replace: true},
-			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::DynamoDB::Table) would be removed, and its data lost. Put it back, or accept the removal with the annotation service-operator.aws/allow: remove."}},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::DynamoDB::Table) would be removed, and its data would be lost. Restore it in the template, or accept the removal with the annotation service-operator.aws/allow: remove."}},
 		},
 		{
-			"a snapshot is not the database", keep + "T: {Type: AWS::RDS::DBCluster}", keep,
+			"a snapshot does not replace the database", keep + "T: {Type: AWS::RDS::DBCluster}", keep,
 			policy.Allow{},
-			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::RDS::DBCluster) would be removed, and only a snapshot kept of its data. Put it back, or accept the removal with the annotation service-operator.aws/allow: remove."}},
+			[]policy.Refusal{{LogicalID: "T", Reason: policy.StatefulRemoval, Message: "T (AWS::RDS::DBCluster) would be removed, and only a snapshot of its data would be kept. Restore it in the template, or accept the removal with the annotation service-operator.aws/allow: remove."}},
 		},
-		{"it is retained", keep + "T: {Type: AWS::DynamoDB::Table, DeletionPolicy: Retain}", keep, policy.Allow{}, nil},
-		{"a person consents to removal", keep + "T: {Type: AWS::DynamoDB::Table}", keep, policy.Allow{Remove: true}, nil},
-		{"a topic holds nothing", keep + "T: {Type: AWS::SNS::Topic}", keep, policy.Allow{}, nil},
+		{"a retained table may be removed", keep + "T: {Type: AWS::DynamoDB::Table, DeletionPolicy: Retain}", keep, policy.Allow{}, nil},
+		{"consent to removal", keep + "T: {Type: AWS::DynamoDB::Table}", keep, policy.Allow{Remove: true}, nil},
+		{"a topic contains no data", keep + "T: {Type: AWS::SNS::Topic}", keep, policy.Allow{}, nil},
 		{
 			"CloudFormation refuses another type, whatever is allowed", "Q: {Type: AWS::SQS::Queue}", "Q: {Type: AWS::SNS::Topic}",
 			policy.Allow{Replace: true, Remove: true},
-			[]policy.Refusal{{LogicalID: "Q", Reason: policy.TypeChange, Message: "CloudFormation cannot turn Q from AWS::SQS::Queue into AWS::SNS::Topic. Give the new resource another logical id."}},
+			[]policy.Refusal{{LogicalID: "Q", Reason: policy.TypeChange, Message: "CloudFormation cannot change the type of Q from AWS::SQS::Queue to AWS::SNS::Topic. Give the new resource another logical ID."}},
 		},
 	} {
 		if d := cmp.Diff(c.want, policy.Check(plan(t, c.old, c.desired), c.allow)); d != "" {
@@ -89,7 +89,7 @@ func TestParseAllow(t *testing.T) {
 		{"no annotation", "", policy.Allow{}, ""},
 		{"one word", "replace", policy.Allow{Replace: true}, ""},
 		{"two words with spaces", " remove , replace", policy.Allow{Replace: true, Remove: true}, ""},
-		{"a misspelt word is no consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow knows replace, remove and skip, not removal"},
+		{"a misspelled word is not a consent", "replace,removal", policy.Allow{Replace: true}, "annotation service-operator.aws/allow accepts replace, remove and skip, not removal"},
 	} {
 		got, err := policy.ParseAllow(c.value)
 		message := ""
@@ -102,7 +102,7 @@ func TestParseAllow(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsGoneMayBeRemoved(t *testing.T) {
+func TestOnlyMissingResourcesMayBeRemoved(t *testing.T) {
 	p := plan(t, `One: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}, Two: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: b}}`,
 		`Other: {Type: AWS::EC2::Volume, Properties: {AvailabilityZone: a}}`)
 	refusals := policy.Check(p, policy.Allow{Gone: []string{"One"}})

@@ -7,7 +7,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// check holds one resource against its type.
+// check validates one resource against its type.
 type check struct {
 	v        *validator
 	resource *template.Resource
@@ -17,8 +17,7 @@ type check struct {
 	depth int
 }
 
-// maxDepth bounds how deep combinations are followed, since schemas may refer
-// to themselves.
+// maxDepth limits how deep combinations are followed, since schemas may refer to themselves.
 const maxDepth = 32
 
 func (c *check) problem(pos template.Position, path []string, message, suggestion string) {
@@ -34,7 +33,7 @@ func (c *check) subject(path []string) string {
 	return c.t.Name + " property " + strings.Join(path, "/")
 }
 
-// in says which property an object is, for messages about its members.
+// in names the property of an object, for messages about its members.
 func in(path []string) string {
 	if len(path) == 0 {
 		return ""
@@ -42,7 +41,7 @@ func in(path []string) string {
 	return " in " + strings.Join(path, "/")
 }
 
-// value checks what n may turn out to be against a schema.
+// value validates every possible value of n against a schema.
 func (c *check) value(n *template.Node, p *Property, path []string) {
 	resolved := c.t.Resolve(p)
 	for _, one := range c.v.results(n) {
@@ -54,7 +53,7 @@ func (c *check) value(n *template.Node, p *Property, path []string) {
 	}
 }
 
-// computed checks a value of which only the type is known.
+// computed validates a value of which only the type is known.
 func (c *check) computed(one result, p *Property, path []string) {
 	allowed := c.t.typesOf(p, 0)
 	if len(allowed) == 0 || len(one.types) == 0 || slices.Contains(p.Types, "object") && p.Format == "json" {
@@ -77,8 +76,7 @@ func (c *check) computedItems(one result, p *Property, path []string) {
 	c.problem(one.pos, path, c.subject(path)+" must be a list of "+plural(allowed)+"; "+one.source+" is a list of "+plural(one.items), "")
 }
 
-// fits reports whether CloudFormation takes a value of one type for another:
-// it turns scalars into each other.
+// fits reports whether CloudFormation accepts a value of one type as another: it converts scalars.
 func fits(have string, allowed []string) bool {
 	if slices.Contains(allowed, have) {
 		return true
@@ -90,7 +88,7 @@ func isScalar(jsonType string) bool {
 	return jsonType == "string" || jsonType == "number" || jsonType == "integer" || jsonType == "boolean"
 }
 
-// literal checks a value that stands in the template.
+// literal validates a value in the template.
 func (c *check) literal(n *template.Node, p *Property, path []string) {
 	if n.Kind == template.Null || c.depth > maxDepth {
 		return
@@ -144,7 +142,7 @@ func (c *check) array(n *template.Node, p *Property, path []string) {
 	}
 }
 
-// unique reports literal elements that are given twice.
+// unique reports duplicate literal elements.
 func (c *check) unique(n *template.Node, path []string) {
 	for i, item := range n.Items {
 		if !item.IsScalar() {
@@ -157,10 +155,10 @@ func (c *check) unique(n *template.Node, path []string) {
 	}
 }
 
-// object checks the members of a map.
+// object validates the members of a map.
 func (c *check) object(n *template.Node, p *Property, path []string) {
 	if slices.ContainsFunc(n.Fields, func(f template.Field) bool { return template.IsMacroKey(f.Key) }) {
-		// What a macro adds is not known; what is there is still checked.
+		// What a macro adds is unknown; what is written is still validated.
 		q := *p
 		q.Required, q.RequiredXor, q.RequiredOr = nil, nil, nil
 		p = &q
@@ -185,7 +183,7 @@ func (c *check) object(n *template.Node, p *Property, path []string) {
 	}
 }
 
-// member checks one member of a map: that it may be there and its value.
+// member validates one member of a map: whether it is allowed, and its value.
 func (c *check) member(n *template.Node, p *Property, path []string, field template.Field) {
 	below := append(slices.Clone(path), field.Key)
 	if c.t.IsReadOnly(below) && !field.Value.IsNoValue() {
@@ -213,8 +211,7 @@ func (c *check) member(n *template.Node, p *Property, path []string, field templ
 	c.problem(field.KeyPos, below, c.t.Name+" has no property "+field.Key+in(path), template.Closest(field.Key, absent(p, n)))
 }
 
-// absent lists the properties that are not given yet, the likely meanings of
-// an unknown one.
+// absent lists the properties that are not set, which an unknown one may be meant to be.
 func absent(p *Property, n *template.Node) []string {
 	return slices.DeleteFunc(p.Names(), func(name string) bool { return n.Get(name) != nil })
 }
@@ -229,7 +226,7 @@ func (c *check) inCombination(p *Property, name string) bool {
 	return false
 }
 
-// required reports what is missing, but not what is only misspelt.
+// required reports missing properties, except those that are only misspelled.
 func (c *check) required(n *template.Node, p *Property, path []string, found template.Problems) {
 	for _, name := range p.Required {
 		misspelt := slices.ContainsFunc(found, func(one template.Problem) bool { return one.Suggestion == name })
@@ -257,12 +254,12 @@ func (c *check) exclusions(n *template.Node, p *Property, path []string) {
 		}
 		for _, needed := range p.DependentRequired[field.Key] {
 			if !given(n, needed) {
-				c.problem(field.KeyPos, path, c.t.Name+" requires property "+needed+" beside "+field.Key+in(path), "")
+				c.problem(field.KeyPos, path, c.t.Name+" requires property "+needed+" together with "+field.Key+in(path), "")
 			}
 		}
 		for _, excluded := range p.DependentExcluded[field.Key] {
 			if field.Key < excluded && certainlyGiven(n, []string{excluded}) {
-				c.problem(field.KeyPos, path, c.t.Name+" does not allow property "+excluded+" beside "+field.Key+in(path), "")
+				c.problem(field.KeyPos, path, c.t.Name+" does not allow property "+excluded+" together with "+field.Key+in(path), "")
 			}
 		}
 	}
@@ -284,7 +281,7 @@ func givenOf(n *template.Node, names []string) []string {
 	return present
 }
 
-// certainlyGiven reports whether members have values whatever the conditions are.
+// certainlyGiven reports whether members have values under all conditions.
 func certainlyGiven(n *template.Node, names []string) bool {
 	for _, name := range names {
 		value := n.Get(name)

@@ -22,7 +22,7 @@ func (c *check) combinations(n *template.Node, p *Property, path []string) {
 	}
 }
 
-// try returns the problems that a literal has with one branch.
+// try returns the problems of a literal with one branch.
 func (c *check) try(n *template.Node, branch *Property, path []string) template.Problems {
 	if c.depth > maxDepth {
 		return nil
@@ -32,7 +32,7 @@ func (c *check) try(n *template.Node, branch *Property, path []string) template.
 	return below.problems
 }
 
-// any reports the problems of the nearest branch unless one has none.
+// any reports the problems of the closest branch, unless one has none.
 func (c *check) any(n *template.Node, branches []*Property, path []string) bool {
 	var nearest template.Problems
 	for i, branch := range branches {
@@ -52,8 +52,8 @@ func (c *check) any(n *template.Node, branches []*Property, path []string) bool 
 	return false
 }
 
-// closer reports whether problems are those of a likelier branch: one that
-// fails deeper in the value, or in fewer places.
+// closer reports whether problems belong to a likelier branch: one that fails deeper in the value,
+// or in fewer places.
 func closer(problems, than template.Problems) bool {
 	depth, other := strings.Count(problems[0].Path, "/"), strings.Count(than[0].Path, "/")
 	if depth != other {
@@ -62,9 +62,8 @@ func closer(problems, than template.Problems) bool {
 	return len(problems) < len(than)
 }
 
-// exclusive reports two branches of a oneOf that both hold, if all they say is
-// which properties are required; others may overlap by the schemas' own
-// mistakes, which AWS forgives.
+// exclusive reports two matching branches of a oneOf if the branches only say which properties are
+// required. Others may overlap because of mistakes in the schemas, which AWS tolerates.
 func (c *check) exclusive(n *template.Node, branches []*Property, path []string) {
 	if _, ok := requiredOnly(c.t, branches); !ok || n.Kind != template.Map {
 		return
@@ -81,8 +80,7 @@ func (c *check) exclusive(n *template.Node, branches []*Property, path []string)
 	}
 }
 
-// requiredOnly reports whether all that the branches say is which properties
-// are required, and which these are.
+// requiredOnly reports whether the branches only say which properties are required, and which.
 func requiredOnly(t *Type, branches []*Property) ([]string, bool) {
 	var names []string
 	for _, branch := range branches {

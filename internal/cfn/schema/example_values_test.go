@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// minimal makes a value that has what a schema requires and nothing else.
-// Text is a parameter, since patterns are hard to satisfy by making things up.
+// minimal creates a value with exactly what a schema requires. Strings are parameters, because
+// generating strings that match patterns is hard.
 type minimal struct{ t *schema.Type }
 
 func (m minimal) value(p *schema.Property, path []string) *template.Node {
@@ -103,11 +103,11 @@ func (m minimal) object(p *schema.Property, path []string) *template.Node {
 	return node
 }
 
-// notMinimal are the types for which the smallest value cannot be made so
-// simply: what they need hangs together in ways that only their combinations say.
+// notMinimal is the number of types whose smallest value cannot be created this way: their
+// requirements follow only from their combinations.
 const notMinimal = 5
 
-func TestWhatASchemaRequiresIsValid(t *testing.T) {
+func TestRequiredPropertiesAreSufficient(t *testing.T) {
 	registry := schema.Default()
 	refused := map[string]string{}
 	for _, name := range registry.Names() {

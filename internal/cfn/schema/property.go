@@ -10,21 +10,20 @@ import (
 	"sync"
 )
 
-// Property is a JSON schema node, with the keywords that resource schemas use.
-// Properties are shared: do not change them.
+// Property is a JSON schema node, with the keywords that resource schemas use. Properties are
+// shared: do not modify them.
 type Property struct {
-	// Types are the JSON types allowed, empty for any.
+	// Types are the allowed JSON types, empty for any.
 	Types []string
-	// Ref is the target of a $ref, as in "#/definitions/Tag"; see [Type.Resolve].
+	// Ref is the target of a $ref, such as "#/definitions/Tag"; see [Type.Resolve].
 	Ref string
 	// Properties of an object, by name.
 	Properties map[string]*Property
 	// PatternProperties of an object, by regular expression.
 	PatternProperties map[string]*Property
-	// Closed says that no property but the named ones is allowed
-	// (additionalProperties: false).
+	// Closed means that only the named properties are allowed (additionalProperties: false).
 	Closed bool
-	// AdditionalProperties describes properties that are not named, nil if anything goes.
+	// AdditionalProperties describes properties that are not named, nil if all are allowed.
 	AdditionalProperties *Property
 	// Required names of an object.
 	Required []string
@@ -32,13 +31,13 @@ type Property struct {
 	Items *Property
 	// PrefixItems describes the first elements of an array one by one.
 	PrefixItems []*Property
-	// Enum lists the values allowed.
+	// Enum lists the allowed values.
 	Enum []any
-	// EnumCaseInsensitive lists the values allowed in any case.
+	// EnumCaseInsensitive lists the allowed values, in any case.
 	EnumCaseInsensitive []any
-	// Const is the one value allowed.
+	// Const is the only allowed value.
 	Const any
-	// Default is the value AWS assumes.
+	// Default is the value that AWS assumes.
 	Default any
 	// Pattern is a regular expression in JavaScript's syntax; see [Property.Regexp].
 	Pattern string
@@ -66,34 +65,34 @@ type Property struct {
 	MinProperties *int
 	// MaxProperties of an object.
 	MaxProperties *int
-	// UniqueItems says that an array's elements must differ.
+	// UniqueItems means that an array's elements must differ.
 	UniqueItems bool
-	// Unordered says that the order of an array does not matter (insertionOrder: false).
+	// Unordered means that the order of an array does not matter (insertionOrder: false).
 	Unordered bool
-	// OneOf are schemas of which one must hold.
+	// OneOf are schemas of which exactly one must match.
 	OneOf []*Property
-	// AnyOf are schemas of which at least one must hold.
+	// AnyOf are schemas of which at least one must match.
 	AnyOf []*Property
-	// AllOf are schemas that must all hold.
+	// AllOf are schemas that must all match.
 	AllOf []*Property
-	// If says when Then must hold.
+	// If is the condition of Then.
 	If *Property
-	// Then must hold where If does.
+	// Then must match if If does.
 	Then *Property
-	// RequiredXor names properties of which exactly one must be given.
+	// RequiredXor names properties of which exactly one must be set.
 	RequiredXor []string
-	// RequiredOr names properties of which at least one must be given.
+	// RequiredOr names properties of which at least one must be set.
 	RequiredOr []string
-	// DependentRequired names what a property needs beside it.
+	// DependentRequired names the properties that a property requires.
 	DependentRequired map[string][]string
-	// DependentExcluded names what a property cannot stand beside.
+	// DependentExcluded names the properties that a property excludes.
 	DependentExcluded map[string][]string
 
-	// beside says that a $ref has other keywords beside it that count.
+	// beside means that a $ref has other keywords that count.
 	beside bool
 }
 
-// keywords is a Property as it stands in JSON.
+// keywords is a Property in JSON.
 type keywords struct {
 	Type                 json.RawMessage      `json:"type"`
 	Ref                  string               `json:"$ref"`
@@ -134,7 +133,7 @@ type keywords struct {
 	Dependencies         map[string]any       `json:"dependencies"`
 }
 
-// UnmarshalJSON reads a JSON schema node.
+// UnmarshalJSON decodes a JSON schema node.
 func (p *Property) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '{' {
 		// true and false are schemas too: anything, and nothing.
@@ -161,7 +160,7 @@ func (p *Property) UnmarshalJSON(data []byte) error {
 	return p.variants(k)
 }
 
-// variants reads the keywords that come in more than one form.
+// variants decodes the keywords that have more than one form.
 func (p *Property) variants(k keywords) error {
 	if len(k.Type) > 0 {
 		if k.Type[0] == '"' {
@@ -190,7 +189,7 @@ func (p *Property) variants(k keywords) error {
 	}
 }
 
-// dependencies reads the older form of dependentRequired.
+// dependencies decodes the older form of dependentRequired.
 func (p *Property) dependencies(older map[string]any) {
 	for name, needs := range older {
 		list, ok := needs.([]any)
@@ -224,14 +223,14 @@ func (p *Property) Allows(jsonType string) bool {
 	return len(p.Types) == 0 || slices.Contains(p.Types, jsonType) || jsonType == "integer" && slices.Contains(p.Types, "number")
 }
 
-// patterns remembers compiled expressions; a nil value is one Go cannot compile.
+// patterns caches compiled expressions; a nil value is one that Go cannot compile.
 var patterns sync.Map
 
-// Regexp returns the compiled Pattern, nil if there is none or if it uses
-// what Go's expressions lack, such as looking ahead.
+// Regexp returns the compiled Pattern, nil if there is none or if it uses features that Go lacks,
+// such as lookahead.
 func (p *Property) Regexp() *regexp.Regexp { return compile(p.Pattern) }
 
-// unicodeEscape is JavaScript's way to write a character by its number.
+// unicodeEscape is JavaScript's escape of a character by its number.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
 
 func compile(pattern string) *regexp.Regexp {
@@ -250,7 +249,7 @@ func compile(pattern string) *regexp.Regexp {
 	return expression
 }
 
-// definition returns the name of the definition that a $ref points to.
+// definition returns the name of the definition that a $ref refers to.
 func definition(ref string) (section, name string) {
 	section, name, _ = strings.Cut(strings.TrimPrefix(ref, "#/"), "/")
 	return section, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)

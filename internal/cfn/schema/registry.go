@@ -20,11 +20,11 @@ import (
 //go:embed data/cfn-resource-schemas.json.gz
 var embedded []byte
 
-// maxParsed is how many parsed types a registry remembers. A parsed type
-// takes some ten times the memory of its bytes, and most programs use few.
+// maxParsed is how many parsed types a registry caches. A parsed type takes about ten times the
+// memory of its bytes, and most programs use few.
 const maxParsed = 48
 
-// Registry holds resource types. It is safe for use by several goroutines.
+// Registry holds resource types. It is safe for concurrent use.
 type Registry struct {
 	compressed []byte
 
@@ -34,21 +34,20 @@ type Registry struct {
 	names   []string
 
 	mu     sync.Mutex
-	data   []byte // nil once forgotten
+	data   []byte // nil after Forget
 	parsed map[string]*Type
 }
 
-// span is where in the data a type's schema is.
+// span is the position of a type's schema in the data.
 type span struct{ start, end int }
 
 var defaultRegistry = &Registry{compressed: embedded}
 
-// Default returns the registry of the embedded schemas. They are unpacked
-// when first asked for.
+// Default returns the registry of the embedded schemas. They are unpacked on first use.
 func Default() *Registry { return defaultRegistry }
 
-// New returns a registry of other schemas: a gzipped JSON object from type
-// name to schema, as the program in fetch writes it.
+// New returns a registry of other schemas: a gzipped JSON object from type name to schema, as
+// written by the program in fetch.
 func New(compressed []byte) (*Registry, error) {
 	r := &Registry{compressed: compressed}
 	r.unpack()
@@ -58,7 +57,7 @@ func New(compressed []byte) (*Registry, error) {
 	return r, nil
 }
 
-// unpack reads the data once and notes where each type begins and ends.
+// unpack decompresses the data once and indexes the types.
 func (r *Registry) unpack() {
 	r.load.Do(func() {
 		r.mu.Lock()
@@ -81,8 +80,8 @@ func gunzip(compressed []byte) ([]byte, error) {
 	if len(compressed) < 4 {
 		return nil, errIndex
 	}
-	// The last four bytes say how long the data is, so that it is held once
-	// and not grown into twice the size.
+	// The last four bytes are the length of the data, so that the buffer need not grow to twice the
+	// size.
 	size := binary.LittleEndian.Uint32(compressed[len(compressed)-4:])
 	const most = 64 << 20
 	data := bytes.NewBuffer(make([]byte, 0, min(size, most)+bytes.MinRead))
@@ -92,7 +91,7 @@ func gunzip(compressed []byte) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// errIndex says that the data is not what fetch writes.
+// errIndex means that the data does not have fetch's format.
 var errIndex = errors.New("the resource schemas are not a JSON object of objects")
 
 // indexTypes finds the members of a JSON object without decoding them.
@@ -121,8 +120,7 @@ func indexTypes(data []byte) (map[string]span, error) {
 	return nil, errIndex
 }
 
-// objectEnd returns the offset after the object that begins at start, -1 if
-// it has no end.
+// objectEnd returns the offset after the object that begins at start, or -1 if it is incomplete.
 func objectEnd(data []byte, start int) int {
 	depth := 0
 	for i := start; i < len(data); i++ {
@@ -145,7 +143,7 @@ func objectEnd(data []byte, start int) int {
 	return -1
 }
 
-// Type returns a resource type, false if there is none of that name.
+// Type returns the resource type with a name, or false.
 func (r *Registry) Type(name string) (*Type, bool) {
 	r.unpack()
 	at, ok := r.index[name]
@@ -162,7 +160,7 @@ func (r *Registry) Type(name string) (*Type, bool) {
 			return nil, false
 		}
 	}
-	// Of its own, so that the data can be forgotten.
+	// A copy, so that Forget can free the data.
 	t, err := ParseType(name, bytes.Clone(r.data[at.start:at.end]))
 	if err != nil {
 		return nil, false
@@ -177,9 +175,8 @@ func (r *Registry) Type(name string) (*Type, bool) {
 	return t, true
 }
 
-// Forget lets go of the unpacked schemas, 5 MB, of which a program that has seen
-// the types it uses has no further need. The next new type unpacks them again,
-// which takes some 30 ms.
+// Forget frees the unpacked schemas, 5 MB, which a program no longer needs once it has requested
+// the types it uses. The next new type unpacks them again, which takes about 30 ms.
 func (r *Registry) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,8 +189,8 @@ func (r *Registry) Names() []string {
 	return slices.Clone(r.names)
 }
 
-// Err reports why the schemas could not be unpacked, nil if they could. With
-// the embedded ones that is a fault of the build.
+// Err returns the error of unpacking the schemas, if any. For the embedded ones it is a defect of
+// the build.
 func (r *Registry) Err() error {
 	r.unpack()
 	r.mu.Lock()
@@ -201,8 +198,7 @@ func (r *Registry) Err() error {
 	return r.loadErr
 }
 
-// Suggest returns the resource type that name was probably meant to be, empty
-// if none is near.
+// Suggest returns the resource type that name was probably meant to be, or "" if none is close.
 func (r *Registry) Suggest(name string) string {
 	r.unpack()
 	return template.Closest(name, r.names)

@@ -102,7 +102,7 @@ func TestIsCreateOnly(t *testing.T) {
 		{"another", "AWS::SQS::Queue", "DelaySeconds", false},
 		{"within a create-only property", "AWS::EC2::Instance", "CpuOptions/CoreCount", true},
 		{"above a create-only property", "AWS::Batch::ComputeEnvironment", "ComputeResources", true},
-		{"beside one", "AWS::Batch::ComputeEnvironment", "ComputeResources/MaxvCpus", false},
+		{"a sibling of a create-only property", "AWS::Batch::ComputeEnvironment", "ComputeResources/MaxvCpus", false},
 		{"an element of an array", "AWS::ApplicationAutoScaling::ScalableTarget", "ScheduledActions/0", false},
 	} {
 		resource, ok := schema.Default().Type(c.typeName)
@@ -170,9 +170,9 @@ func TestWalkStopsAtRecursion(t *testing.T) {
 	}
 }
 
-func TestRegistriesThatAreNone(t *testing.T) {
+func TestInvalidRegistries(t *testing.T) {
 	for reason, data := range map[string][]byte{
-		"no gzip": []byte("x"), "nothing": nil, "no object": gzipped(t, "[1]"), "no objects within": gzipped(t, `{"a": 1}`), "cut short": gzipped(t, `{"a": {"b": "}"`),
+		"no gzip": []byte("x"), "empty": nil, "no object": gzipped(t, "[1]"), "no objects within": gzipped(t, `{"a": 1}`), "cut short": gzipped(t, `{"a": {"b": "}"`),
 	} {
 		if _, err := schema.New(data); err == nil {
 			t.Errorf("%s: no error", reason)
@@ -183,10 +183,10 @@ func TestRegistriesThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := registry.Type("A::B::C"); !ok {
-		t.Error("braces in strings confuse the index")
+		t.Error("the index does not handle braces in strings")
 	}
 	if _, ok := registry.Type("A::B::Broken"); ok {
-		t.Error("a broken schema is a type")
+		t.Error("an invalid schema is returned as a type")
 	}
 }
 

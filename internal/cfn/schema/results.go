@@ -7,11 +7,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// kinds is the set of JSON types a value may turn out to have; empty if
-// nothing is known.
+// kinds is the set of JSON types that a value may have; empty if unknown.
 type kinds []string
 
-// only reports whether the value can be nothing but one of the types.
+// only reports whether all possible types are among types.
 func (k kinds) only(types ...string) bool {
 	return len(k) > 0 && !slices.ContainsFunc(k, func(one string) bool { return !slices.Contains(types, one) })
 }
@@ -22,23 +21,22 @@ var (
 	unknown = kinds(nil)
 )
 
-// result is one thing that a value may turn out to be: a literal node, or
-// something of which only the type is known.
+// result is one possible value: a literal node, or something of which only the type is known.
 type result struct {
 	// node is the literal, nil if the value is computed.
 	node *template.Node
-	// types are those of a computed value.
+	// types are the types of a computed value.
 	types kinds
-	// items are those of the elements of a computed list.
+	// items are the types of the elements of a computed list.
 	items kinds
-	// source says where a computed value comes from, as in "Fn::GetAtt Queue.Arn".
+	// source says where a computed value comes from, such as "Fn::GetAtt Queue.Arn".
 	source string
-	// pos is where it stands.
+	// pos is its position.
 	pos template.Position
 }
 
-// results returns what n may turn out to be. Branches of Fn::If are told
-// apart; AWS::NoValue is none.
+// results returns the possible values of n: one for each branch of Fn::If, and none for
+// AWS::NoValue.
 func (v *validator) results(n *template.Node) []result {
 	if n.Kind != template.Intrinsic {
 		return []result{{node: n, pos: n.Pos}}
@@ -111,7 +109,7 @@ func (v *validator) getAtt(arg *template.Node) result {
 	return found
 }
 
-// typesOf returns the JSON types a schema allows, as far as it says.
+// typesOf returns the JSON types that a schema allows, as far as it defines them.
 func (t *Type) typesOf(p *Property, depth int) kinds {
 	switch {
 	case len(p.Types) > 0:

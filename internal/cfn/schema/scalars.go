@@ -20,7 +20,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// articles are the JSON types as messages name them.
+// articles are the JSON types with articles, for messages.
 var articles = map[string]string{
 	"string": "a string", "number": "a number", "integer": "an integer", "boolean": "a boolean",
 	"array": "a list", "object": "a map", "null": "null",
@@ -45,9 +45,8 @@ func plural(types []string) string {
 	return strings.Join(names, " or ")
 }
 
-// scalar checks a literal string, number or boolean. CloudFormation turns
-// these into each other, so what counts is whether the text can be read as one
-// of the types allowed.
+// scalar validates a literal string, number or boolean. CloudFormation converts between these, so
+// the text must only be readable as one of the allowed types.
 func (c *check) scalar(n *template.Node, p *Property, path []string) {
 	text, _ := n.Scalar()
 	if len(p.Types) > 0 && !slices.ContainsFunc(p.Types, func(one string) bool { return readsAs(text, one) }) {
@@ -58,7 +57,7 @@ func (c *check) scalar(n *template.Node, p *Property, path []string) {
 		return
 	}
 	if strings.Contains(text, "{{resolve:") {
-		// A dynamic reference: AWS puts the value in.
+		// AWS inserts the value of a dynamic reference.
 		return
 	}
 	c.enum(n, text, p, path)
@@ -106,8 +105,8 @@ func readsAs(text, jsonType string) bool {
 
 func dynamic(text string) bool { return strings.HasPrefix(text, "{{resolve:") }
 
-// offering is how long a list is at least that says what AWS offers today: instance types, for example. AWS adds to
-// those without notice, so AWS decides, not the list.
+// offering is the minimum length of a list of what AWS currently offers: instance types, for
+// example. AWS extends such lists without notice, so the schema's list is not authoritative.
 const offering = 100
 
 func (c *check) enum(n *template.Node, text string, p *Property, path []string) {
@@ -148,7 +147,7 @@ func enumName(value any) string {
 }
 
 func sameNumber(a, b string) bool {
-	if a == "" || b == "" || a[0] > '9' || b[0] > '9' { // ParseFloat makes an error for every word.
+	if a == "" || b == "" || a[0] > '9' || b[0] > '9' { // ParseFloat allocates an error for every word
 		return false
 	}
 	x, errX := strconv.ParseFloat(a, 64)
@@ -179,7 +178,7 @@ func (c *check) bounds(n *template.Node, text string, p *Property, path []string
 	}
 }
 
-// length checks the length of a string and, if that is right, its pattern.
+// length validates the length of a string and, if that is valid, its pattern.
 func (c *check) length(n *template.Node, text string, p *Property, path []string) {
 	length := utf8.RuneCountInString(text)
 	before := len(c.problems)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// stateful lists the resource types whose loss loses data, keys or names that
-// others rely on, and that cannot be made anew from a template.
+// stateful lists the resource types whose loss loses data, keys or names that others depend on, and
+// that a template cannot re-create.
 var stateful = map[string]bool{
 	"AWS::ACMPCA::CertificateAuthority":          true,
 	"AWS::AmazonMQ::Broker":                      true,
@@ -88,13 +88,12 @@ var stateful = map[string]bool{
 	"AWS::WorkSpaces::Workspace":                 true,
 }
 
-// IsStateful reports whether losing the resource loses data that a template
-// cannot make anew: tables, buckets, volumes, queues, keys, zones,
-// repositories, databases and their like. A nested stack counts, since it may
-// hold any of these.
+// IsStateful reports whether losing the resource loses data that a template cannot re-create:
+// tables, buckets, volumes, queues, keys, zones, repositories, databases and similar. A nested
+// stack counts, because it may contain any of these.
 func (t *Type) IsStateful() bool { return IsStateful(t.Name) }
 
-// IsStateful reports it for a type that need not be known.
+// IsStateful reports the same for a type name that the registry may not know.
 func IsStateful(name string) bool {
 	return stateful[name]
 }

@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Type is one resource type. Types are shared: do not change them.
+// Type is one resource type. Types are shared: do not modify them.
 //
-// Paths such as those in CreateOnly are slash separated, without the leading
-// /properties; "*" stands for any element of an array or a map.
+// Paths such as those in CreateOnly are separated by slashes, without the leading /properties; "*"
+// stands for any element of an array or a map.
 type Type struct {
-	// Name is as in "AWS::SQS::Queue".
+	// Name is the type's name, such as "AWS::SQS::Queue".
 	Name string
 	// Root describes the resource's properties as an object.
 	Root *Property
-	// Definitions are the named schemas that $ref may point to.
+	// Definitions are the named schemas that $ref may refer to.
 	Definitions map[string]*Property
 	// CreateOnly lists the properties whose change replaces the resource.
 	CreateOnly []string
-	// ConditionalCreateOnly lists those whose change may replace it.
+	// ConditionalCreateOnly lists the properties whose change may replace the resource.
 	ConditionalCreateOnly []string
-	// ReadOnly lists those that AWS sets.
+	// ReadOnly lists the properties that AWS sets.
 	ReadOnly []string
-	// WriteOnly lists those that AWS does not give back.
+	// WriteOnly lists the properties that AWS does not return.
 	WriteOnly []string
-	// Deprecated lists those that should not be used any more.
+	// Deprecated lists the deprecated properties.
 	Deprecated []string
-	// PrimaryIdentifier lists those that identify the resource.
+	// PrimaryIdentifier lists the properties that identify the resource.
 	PrimaryIdentifier []string
-	// AdditionalIdentifiers lists further sets that identify it.
+	// AdditionalIdentifiers lists further sets of properties that identify it.
 	AdditionalIdentifiers [][]string
-	// Required lists the top-level properties that must be given.
+	// Required lists the required top-level properties.
 	Required []string
 	// Taggable says whether the resource can be tagged.
 	Taggable bool
@@ -43,7 +43,7 @@ type Type struct {
 	Raw json.RawMessage
 }
 
-// document is a resource schema beside what a Property holds, after
+// document is a resource schema besides what a Property contains, according to
 // https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-schema.html.
 type document struct {
 	Definitions                     map[string]*Property `json:"definitions"`
@@ -61,7 +61,7 @@ type document struct {
 	} `json:"tagging"`
 }
 
-// ParseType reads a resource schema. raw must not change afterwards.
+// ParseType parses a resource schema. The caller must not modify raw afterwards.
 func ParseType(name string, raw []byte) (*Type, error) {
 	var doc document
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -86,8 +86,8 @@ func ParseType(name string, raw []byte) (*Type, error) {
 	return t, nil
 }
 
-// documentedReplacements are properties whose change may replace a resource as
-// AWS documents it, although the schema does not say so.
+// documentedReplacements are properties whose change may replace a resource according to AWS's
+// documentation, although the schema does not say so.
 var documentedReplacements = map[string][]string{
 	// "Replacement if you edit an existing AttributeDefinition":
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-dynamodb-table.html#cfn-dynamodb-table-attributedefinitions
@@ -95,8 +95,7 @@ var documentedReplacements = map[string][]string{
 	"AWS::DynamoDB::GlobalTable": {"AttributeDefinitions/*/AttributeType"},
 }
 
-// tagProperties are the names under which resource types hold their tags,
-// likeliest first.
+// tagProperties are the names of properties for tags, most likely first.
 var tagProperties = []string{
 	"Tags", "AccessPointTags", "BackupPlanTags", "BackupVaultTags", "BotAliasTags", "BotTags", "FileSystemTags",
 	"FrameworkTags", "HealthCheckTags", "HostedZoneTags", "IdentityPoolTags", "PipelineTags", "ReportPlanTags",
@@ -136,14 +135,13 @@ func paths(pointers []string) []string {
 // JSON returns the schema as AWS publishes it, without descriptions.
 func (t *Type) JSON() []byte { return slices.Clone(t.Raw) }
 
-// IsCreateOnly reports whether a change of the property at path, an element
-// of an array being its index, replaces the resource. A change within a
-// create-only property counts, and so does a change of a property that holds
-// one somewhere below.
+// IsCreateOnly reports whether a change of the property at path replaces the resource; path
+// contains the index of an array element. Changes within a create-only property count, and so do
+// changes of a property that contains one.
 func (t *Type) IsCreateOnly(path []string) bool { return touches(t.CreateOnly, path, true) }
 
-// IsConditionalCreateOnly reports likewise whether a change at path may
-// replace the resource.
+// IsConditionalCreateOnly reports in the same way whether a change at path may replace the
+// resource.
 func (t *Type) IsConditionalCreateOnly(path []string) bool {
 	return touches(t.ConditionalCreateOnly, path, true)
 }
@@ -154,8 +152,7 @@ func (t *Type) IsReadOnly(path []string) bool {
 		!touches(t.WriteOnly, path, false) && (len(path) != 1 || !slices.Contains(t.Required, path[0]))
 }
 
-// touches reports whether one of the pointers is at or above path, or, with
-// below, at or below it.
+// touches reports whether one of the pointers is at or above path, or, with below, at or below it.
 func touches(pointers, path []string, below bool) bool {
 	for _, pointer := range pointers {
 		if pointerMatches(strings.Split(pointer, "/"), path, below) {
@@ -170,8 +167,8 @@ func pointerMatches(pointer, path []string, below bool) bool {
 	return ok && (len(rest) == 0 || below)
 }
 
-// Below returns what of a pointer is below path, an element of an array being
-// its index in path, and whether the two are on one line at all.
+// Below returns the part of a pointer below path, in which array elements are indexes, and whether
+// one is a prefix of the other.
 func Below(pointer, path []string) (rest []string, ok bool) {
 	for len(pointer) > 0 && len(path) > 0 {
 		_, err := strconv.Atoi(path[0])
@@ -179,7 +176,7 @@ func Below(pointer, path []string) (rest []string, ok bool) {
 		case pointer[0] == "*" || pointer[0] == path[0]:
 			pointer, path = pointer[1:], path[1:]
 		case err == nil:
-			// Some schemas leave out the * for the elements of an array.
+			// Some schemas omit the * for array elements.
 			path = path[1:]
 		default:
 			return nil, false
@@ -188,9 +185,9 @@ func Below(pointer, path []string) (rest []string, ok bool) {
 	return pointer, true
 }
 
-// Attributes lists what Fn::GetAtt may name, sorted: the properties that AWS
-// sets, nested ones joined by dots. CloudFormation gives many types' other
-// properties too; [Type.Attribute] knows these.
+// Attributes lists the names for Fn::GetAtt, sorted: the properties that AWS sets, nested ones
+// joined by dots. For many types CloudFormation returns other properties too; [Type.Attribute]
+// accepts these.
 func (t *Type) Attributes() []string {
 	names := make([]string, 0, len(t.ReadOnly))
 	for _, path := range t.ReadOnly {
@@ -202,8 +199,7 @@ func (t *Type) Attributes() []string {
 	return slices.Compact(names)
 }
 
-// Attribute returns the schema of an attribute that Fn::GetAtt may name, such
-// as "Endpoint.Address".
+// Attribute returns the schema of an attribute for Fn::GetAtt, such as "Endpoint.Address".
 func (t *Type) Attribute(name string) (*Property, bool) {
 	current := t.Root
 	for part := range strings.SplitSeq(name, ".") {

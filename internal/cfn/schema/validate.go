@@ -8,11 +8,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// Validate checks a template against the resource schemas: types and
-// properties exist and have the right kind and value, what must be given is,
-// and Fn::GetAtt names attributes that exist. Intrinsics are checked by the
-// kind of their results. Scalars are taken as CloudFormation takes them: "5"
-// for a number, true for a string. What only AWS can know is let through.
+// Validate validates a template against the resource schemas: types and properties exist and have
+// valid values, required properties are set, and Fn::GetAtt names existing attributes. Intrinsics
+// are validated by the type of their results. Scalars are converted as in CloudFormation: "5" is a
+// valid number, and true a valid string. What only AWS knows is accepted.
 func (r *Registry) Validate(t *template.Template) template.Problems {
 	v := &validator{registry: r, t: t, types: map[string]*Type{}}
 	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
@@ -32,7 +31,7 @@ func (r *Registry) Validate(t *template.Template) template.Problems {
 	return v.problems
 }
 
-// validator gathers problems.
+// validator collects problems.
 type validator struct {
 	registry *Registry
 	t        *template.Template
@@ -44,8 +43,7 @@ func (v *validator) problem(pos template.Position, path, message, suggestion str
 	v.problems = append(v.problems, template.Problem{Pos: pos, Path: path, Message: message, Suggestion: suggestion})
 }
 
-// IsCustom reports whether a type's properties are for a custom resource's
-// provider to judge.
+// IsCustom reports whether only a custom resource's provider can validate the properties of a type.
 func IsCustom(name string) bool {
 	return strings.HasPrefix(name, "Custom::") || name == "AWS::CloudFormation::CustomResource"
 }
@@ -80,8 +78,8 @@ func (v *validator) customResource(r *template.Resource, path string) {
 	}
 }
 
-// unknownType reports types that are AWS's by name but not in the schemas.
-// Other namespaces hold private and third-party types that only the account knows.
+// unknownType reports types that have AWS's prefix but are not in the schemas. Other namespaces
+// contain private and third-party types that only the account knows.
 func (v *validator) unknownType(r *template.Resource, path string) {
 	if r.Type == "" || r.Type == "AWS::CDK::Metadata" {
 		return
@@ -99,7 +97,7 @@ func (v *validator) unknownType(r *template.Resource, path string) {
 
 func isServerless(name string) bool { return strings.HasPrefix(name, "AWS::Serverless") }
 
-// attributes checks the attributes that Fn::GetAtt and Fn::Sub name in n and below.
+// attributes validates the attributes that Fn::GetAtt and Fn::Sub name in n and below.
 func (v *validator) attributes(n *template.Node, path string) {
 	for _, ref := range n.References() {
 		if ref.Attribute == "" || v.types[ref.Target] == nil {
@@ -112,9 +110,9 @@ func (v *validator) attributes(n *template.Node, path string) {
 	}
 }
 
-// hasAttribute reports whether Fn::GetAtt may name the attribute. Where the
-// schemas do not say, it does: the outputs of a nested stack, the data of a
-// custom resource, what a module makes.
+// hasAttribute reports whether Fn::GetAtt may name the attribute. It may if the schemas do not
+// define the attributes: for the outputs of a nested stack, the data of a custom resource, and
+// modules.
 func (t *Type) hasAttribute(name string) bool {
 	if len(t.Root.Properties) == 0 || t.Name == "AWS::CloudFormation::Stack" && strings.HasPrefix(name, "Outputs.") || IsCustom(t.Name) {
 		return true
@@ -123,7 +121,7 @@ func (t *Type) hasAttribute(name string) bool {
 	return ok
 }
 
-// outputValue checks that an output is text: CloudFormation refuses lists and maps.
+// outputValue checks that an output is a string: CloudFormation refuses lists and maps.
 func (v *validator) outputValue(output *template.Output) {
 	if output.Value == nil {
 		return

@@ -18,43 +18,43 @@ func validate(t *testing.T, text string) string {
 	return schema.Default().Validate(parsed).Error()
 }
 
-// resource puts properties into a template of one resource, all on one line.
+// resource returns a template with one resource on one line.
 func resource(typeName, properties string) string {
 	return "Resources: {R: {Type: '" + typeName + "', Properties: " + properties + "}}\n"
 }
 
 func TestValidateOneResource(t *testing.T) {
 	for _, c := range []struct{ reason, typeName, properties, want string }{
-		{"nothing is required of a queue", "AWS::SQS::Queue", "{}", ""},
-		{"a misspelt property", "AWS::SQS::Queue", "{VisibiltyTimeout: 5}", "t:1:55: AWS::SQS::Queue has no property VisibiltyTimeout; did you mean VisibilityTimeout?"},
-		{"a misspelt nested property", "AWS::S3::Bucket", "{VersioningConfiguration: {Stats: Enabled}}", "t:1:81: AWS::S3::Bucket has no property Stats in VersioningConfiguration; did you mean Status?"},
-		{"a number as text is a number", "AWS::SQS::Queue", `{DelaySeconds: "5"}`, ""},
-		{"a boolean as text is a boolean", "AWS::SQS::Queue", `{FifoQueue: "true"}`, ""},
-		{"a boolean for a string is its text", "AWS::SQS::Queue", `{QueueName: true}`, ""},
-		{"a number for a string is its text", "AWS::SQS::Queue", `{QueueName: 5}`, ""},
-		{"text that is no number", "AWS::SQS::Queue", `{DelaySeconds: five}`, `t:1:69: AWS::SQS::Queue property DelaySeconds must be an integer, not the string "five"`},
+		{"a queue has no required properties", "AWS::SQS::Queue", "{}", ""},
+		{"a misspelled property", "AWS::SQS::Queue", "{VisibiltyTimeout: 5}", "t:1:55: AWS::SQS::Queue has no property VisibiltyTimeout; did you mean VisibilityTimeout?"},
+		{"a misspelled nested property", "AWS::S3::Bucket", "{VersioningConfiguration: {Stats: Enabled}}", "t:1:81: AWS::S3::Bucket has no property Stats in VersioningConfiguration; did you mean Status?"},
+		{"a number may be a string", "AWS::SQS::Queue", `{DelaySeconds: "5"}`, ""},
+		{"a boolean may be a string", "AWS::SQS::Queue", `{FifoQueue: "true"}`, ""},
+		{"a string may be a boolean", "AWS::SQS::Queue", `{QueueName: true}`, ""},
+		{"a string may be a number", "AWS::SQS::Queue", `{QueueName: 5}`, ""},
+		{"a string that is not a number", "AWS::SQS::Queue", `{DelaySeconds: five}`, `t:1:69: AWS::SQS::Queue property DelaySeconds must be an integer, not the string "five"`},
 		{"a fraction for an integer", "AWS::SQS::Queue", `{DelaySeconds: 1.5}`, `t:1:69: AWS::SQS::Queue property DelaySeconds must be an integer, not the number 1.5`},
 		{"a list for a scalar", "AWS::SQS::Queue", `{DelaySeconds: [5]}`, `t:1:69: AWS::SQS::Queue property DelaySeconds must be an integer, not a list`},
 		{"a scalar for a list, which CloudFormation refuses", "AWS::SQS::Queue", `{Tags: a}`, `t:1:61: AWS::SQS::Queue property Tags must be a list, not the string "a"`},
 		{"a property that AWS sets", "AWS::SQS::Queue", `{Arn: a}`, `t:1:55: AWS::SQS::Queue property Arn is read-only: AWS sets it`},
 		{"an enum, with the likely value", "AWS::S3::Bucket", `{VersioningConfiguration: {Status: Enable}}`, `t:1:89: AWS::S3::Bucket property VersioningConfiguration/Status must be one of Enabled, Suspended, not "Enable"; did you mean Enabled?`},
 		{"an instance type that is newer than the schemas", "AWS::EC2::LaunchTemplate", `{LaunchTemplateData: {InstanceType: m99.large}}`, ""},
-		{"what is required", "AWS::DynamoDB::Table", `{TableName: tab}`, `t:1:59: AWS::DynamoDB::Table requires property KeySchema`},
-		{"what is required of an element", "AWS::SQS::Queue", `{Tags: [{Key: a}]}`, `t:1:62: AWS::SQS::Queue requires property Value in Tags/0`},
+		{"a required property", "AWS::DynamoDB::Table", `{TableName: tab}`, `t:1:59: AWS::DynamoDB::Table requires property KeySchema`},
+		{"a required property of an element", "AWS::SQS::Queue", `{Tags: [{Key: a}]}`, `t:1:62: AWS::SQS::Queue requires property Value in Tags/0`},
 		{"AWS::NoValue is not given", "AWS::DynamoDB::Table", `{KeySchema: !Ref AWS::NoValue}`, `t:1:59: AWS::DynamoDB::Table requires property KeySchema`},
 		{"AWS::NoValue may stand for anything", "AWS::SQS::Queue", `{DelaySeconds: !Ref AWS::NoValue, Arn: !Ref AWS::NoValue}`, ""},
 		{"a maximum", "AWS::EC2::Volume", `{AvailabilityZone: a, VolumeType: gp3, Size: 1.5}`, `t:1:100: AWS::EC2::Volume property Size must be an integer, not the number 1.5`},
 		{"a length", "AWS::KMS::Alias", `{AliasName: "", TargetKeyId: a}`, `t:1:66: AWS::KMS::Alias property AliasName must have at least 1 character; it has 0`},
-		{"a secret reference stands for anything", "AWS::SQS::Queue", `{DelaySeconds: "{{resolve:ssm:delay}}"}`, ""},
+		{"a dynamic reference may have any type", "AWS::SQS::Queue", `{DelaySeconds: "{{resolve:ssm:delay}}"}`, ""},
 		{"a document may be a map", "AWS::IAM::Role", `{AssumeRolePolicyDocument: {Version: 2012-10-17, Statement: []}}`, ""},
-		{"or text", "AWS::IAM::Role", `{AssumeRolePolicyDocument: "{}"}`, ""},
+		{"a document may be a string", "AWS::IAM::Role", `{AssumeRolePolicyDocument: "{}"}`, ""},
 		{"an unknown type, with the likely one", "AWS::SQS::Qeue", `{}`, "t:1:13: there is no resource type AWS::SQS::Qeue; did you mean AWS::SQS::Queue?"},
 		{"AWS's own namespace is known in full", "AWS::Something::New", `{}`, "t:1:13: there is no resource type AWS::Something::New"},
 		{"private types are the account's business", "Acme::Widgets::Widget", `{Anything: [1]}`, ""},
 		{"a custom resource is its provider's business", "Custom::Thing", `{ServiceToken: arn, Anything: [1]}`, ""},
-		{"but needs one", "Custom::Thing", `{Anything: [1]}`, "t:1:13: Custom::Thing requires property ServiceToken"},
-		{"as does the type of that name", "AWS::CloudFormation::CustomResource", `{}`, "t:1:13: AWS::CloudFormation::CustomResource requires property ServiceToken"},
-		{"the elements of an unknown macro are not known", "AWS::SQS::Queue", `{Fn::Transform: {Name: M}, Fn::ForEach::X: []}`, ""},
+		{"a custom resource requires a service token", "Custom::Thing", `{Anything: [1]}`, "t:1:13: Custom::Thing requires property ServiceToken"},
+		{"so does AWS::CloudFormation::CustomResource", "AWS::CloudFormation::CustomResource", `{}`, "t:1:13: AWS::CloudFormation::CustomResource requires property ServiceToken"},
+		{"the elements of a macro are unknown", "AWS::SQS::Queue", `{Fn::Transform: {Name: M}, Fn::ForEach::X: []}`, ""},
 	} {
 		if diff := cmp.Diff(c.want, validate(t, resource(c.typeName, c.properties))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
@@ -81,16 +81,16 @@ Resources:
     Properties:
       `
 	for _, c := range []struct{ reason, property, want string }{
-		{"a parameter of text for a string", "ImageId: !Ref Text", ""},
-		{"a parameter of text may be a number", "CpuOptions: {CoreCount: !Ref Text}", ""},
+		{"a String parameter for a string", "ImageId: !Ref Text", ""},
+		{"a String parameter may be a number", "CpuOptions: {CoreCount: !Ref Text}", ""},
 		{"a list parameter for a list", "SecurityGroupIds: !Ref Many", ""},
 		{"a list parameter for a string", "ImageId: !Ref Many", "t:17:16: AWS::EC2::Instance property ImageId must be a string; Ref Many is a list"},
 		{"a list in a list", "SecurityGroupIds: [!Ref Many]", "t:17:26: AWS::EC2::Instance property SecurityGroupIds/0 must be a string; Ref Many is a list"},
-		{"text for a list", "SecurityGroupIds: !Ref Text", "t:17:25: AWS::EC2::Instance property SecurityGroupIds must be a list; Ref Text is a string"},
+		{"a String parameter for a list", "SecurityGroupIds: !Ref Text", "t:17:25: AWS::EC2::Instance property SecurityGroupIds must be a list; Ref Text is a string"},
 		{"a resource's Ref is text", "SecurityGroupIds: !Ref Q", "t:17:25: AWS::EC2::Instance property SecurityGroupIds must be a list; Ref Q is a string"},
-		{"text for a map", "CpuOptions: !Ref Text", "t:17:19: AWS::EC2::Instance property CpuOptions must be a map; Ref Text is a string"},
+		{"a String parameter for a map", "CpuOptions: !Ref Text", "t:17:19: AWS::EC2::Instance property CpuOptions must be a map; Ref Text is a string"},
 		{"zones are a list", "AvailabilityZone: !GetAZs ''", "t:17:25: AWS::EC2::Instance property AvailabilityZone must be a string; Fn::GetAZs is a list"},
-		{"one of them is not", "AvailabilityZone: !Select [0, !GetAZs '']", ""},
+		{"an element of a list", "AvailabilityZone: !Select [0, !GetAZs '']", ""},
 		{"Split makes a list", "SecurityGroupIds: !Split [',', a]", ""},
 		{"a list of text for a list of maps", "BlockDeviceMappings: !Split [',', a]", "t:17:28: AWS::EC2::Instance property BlockDeviceMappings must be a list of maps; Fn::Split is a list of strings"},
 		{"an attribute has its schema's type", "UserData: !GetAtt Q.Arn", ""},
@@ -99,13 +99,13 @@ Resources:
 		{"nor in Fn::Sub", "UserData: !Sub '${Q.Anr}'", "t:17:17: AWS::SQS::Queue has no attribute Anr; did you mean Arn?"},
 		{"a nested attribute", "UserData: !GetAtt DB.Endpoint.Address", ""},
 		{"a property is an attribute too", "UserData: !GetAtt Q.QueueName", ""},
-		{"what a custom resource gives is not known", "SecurityGroupIds: !GetAtt Custom.Anything", ""},
-		{"nor what a nested stack gives", "SecurityGroupIds: !GetAtt Nested.Outputs.Groups", ""},
+		{"the attributes of a custom resource are unknown", "SecurityGroupIds: !GetAtt Custom.Anything", ""},
+		{"the outputs of a nested stack are unknown", "SecurityGroupIds: !GetAtt Nested.Outputs.Groups", ""},
 		{"both branches of Fn::If count", "ImageId: !If [C, a, [b]]", "t:17:27: AWS::EC2::Instance property ImageId must be a string, not a list"},
-		{"a branch may be left out", "ImageId: !If [C, a, !Ref AWS::NoValue]", ""},
-		{"a branch is checked as deep as any value", "CpuOptions: !If [C, {CoreCont: 1}, {CoreCount: a}]", "t:17:28: AWS::EC2::Instance has no property CoreCont in CpuOptions; did you mean CoreCount?\nt:17:54: AWS::EC2::Instance property CpuOptions/CoreCount must be an integer, not the string \"a\""},
+		{"a branch may be AWS::NoValue", "ImageId: !If [C, a, !Ref AWS::NoValue]", ""},
+		{"a branch is validated like any value", "CpuOptions: !If [C, {CoreCont: 1}, {CoreCount: a}]", "t:17:28: AWS::EC2::Instance has no property CoreCont in CpuOptions; did you mean CoreCount?\nt:17:54: AWS::EC2::Instance property CpuOptions/CoreCount must be an integer, not the string \"a\""},
 		{"elements may be conditional", "SecurityGroupIds: [!If [C, a, !Ref AWS::NoValue]]", ""},
-		{"what a mapping gives is not known", "SecurityGroupIds: !FindInMap [a, b, c]", ""},
+		{"the value of a mapping is unknown", "SecurityGroupIds: !FindInMap [a, b, c]", ""},
 	} {
 		if diff := cmp.Diff(c.want, validate(t, head+c.property+"\n")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.reason, diff)

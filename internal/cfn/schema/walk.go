@@ -2,9 +2,8 @@ package schema
 
 import "slices"
 
-// Resolve follows $ref to what it stands for; other keywords beside a $ref
-// are kept. It returns p itself if p is no $ref, and an empty Property, which
-// allows anything, if the target does not exist or refers to itself.
+// Resolve follows a $ref and keeps other keywords beside it. It returns p itself if p is no $ref,
+// and an empty Property, which allows anything, if the target does not exist or refers to itself.
 func (t *Type) Resolve(p *Property) *Property {
 	for range 16 {
 		if p == nil {
@@ -33,11 +32,11 @@ func (t *Type) target(ref string) *Property {
 	}
 }
 
-// merge returns the target of a $ref with the keywords that stand beside it.
+// merge returns the target of a $ref with the keywords beside the $ref.
 func merge(target, beside *Property) *Property {
 	merged := *target
 	if len(target.Types) == 0 {
-		// Some schemas say "object" beside a $ref to a string: the target knows better.
+		// Some schemas say "object" beside a $ref to a string: the target is right.
 		merged.Types = beside.Types
 	}
 	if beside.Default != nil {
@@ -60,9 +59,8 @@ func either(first, second *int) *int {
 	return second
 }
 
-// Child returns the schema of a member of an object, or of the elements of an
-// array whatever the name, nil if p has none such. It looks into combinations
-// and does not resolve the $ref of what it returns.
+// Child returns the schema of a member of an object, or of the elements of an array for any name;
+// nil if p has none. It searches combinations and does not resolve the $ref of its result.
 func (t *Type) Child(p *Property, name string) *Property {
 	return t.child(p, name, 0)
 }
@@ -91,8 +89,8 @@ func (t *Type) child(p *Property, name string, depth int) *Property {
 	return p.AdditionalProperties
 }
 
-// At returns the schema at a path as [Type.CreateOnly] and its like hold it,
-// split at slashes; nil if there is none.
+// At returns the schema at a path from [Type.CreateOnly] or a similar list, split at slashes; nil
+// if there is none.
 func (t *Type) At(path []string) *Property {
 	current := t.Root
 	for _, name := range path {
@@ -103,23 +101,23 @@ func (t *Type) At(path []string) *Property {
 	return t.Resolve(current)
 }
 
-// Visit is one place in a type's schema.
+// Visit is one position in a type's schema.
 type Visit struct {
-	// Path from the root, "*" standing for elements of an array or a map.
+	// Path from the root; "*" stands for elements of an array or a map.
 	Path []string
 	// Property is the schema there, with its $ref resolved.
 	Property *Property
-	// Ref is the $ref that led here, empty if none did.
+	// Ref is the $ref that led here, or empty.
 	Ref string
-	// Required says that the object around it requires it.
+	// Required means that the containing object requires it.
 	Required bool
-	// Recursive says that the place is within another of the same $ref; Walk
-	// does not go below.
+	// Recursive means that the position is within another one of the same $ref; Walk does not
+	// descend.
 	Recursive bool
 }
 
-// Walk calls visit for the properties of the type and what is below them,
-// parents first and by name. Where visit returns false, Walk does not go below.
+// Walk calls visit for the properties of the type and everything below, parents first and sorted by
+// name. It does not descend where visit returns false.
 func (t *Type) Walk(visit func(Visit) bool) {
 	w := &walker{t: t, visit: visit}
 	w.below(nil, t.Root)
@@ -128,7 +126,7 @@ func (t *Type) Walk(visit func(Visit) bool) {
 type walker struct {
 	t     *Type
 	visit func(Visit) bool
-	// refs are the $refs on the way here.
+	// refs are the $refs on the path.
 	refs []string
 }
 
@@ -166,7 +164,7 @@ func (w *walker) below(path []string, p *Property) {
 	}
 }
 
-// branch visits what a combination adds at the same place.
+// branch visits what a combination adds at the same position.
 func (w *walker) branch(path []string, branch *Property) {
 	if branch.Ref != "" {
 		w.refs = append(w.refs, branch.Ref)
@@ -175,7 +173,7 @@ func (w *walker) branch(path []string, branch *Property) {
 	w.below(path, w.t.Resolve(branch))
 }
 
-// Recursive reports whether p can hold itself.
+// Recursive reports whether p can contain itself.
 func (t *Type) Recursive(p *Property) bool {
 	if p == nil || p.Ref == "" {
 		return false

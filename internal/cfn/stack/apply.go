@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/policy"
 )
 
-// The limits of a template in a request and in S3:
+// Limits of a template in a request and in S3:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 const (
 	maxTemplateBody   = 51_200
@@ -41,7 +41,9 @@ func (v *visit) create(ctx context.Context) step {
 	sent := token("create", v.desired.Name, v.digest, v.desired.Salt, v.record.StackID, strconv.Itoa(v.record.Attempts))
 	out, err := v.sendCreate(ctx, body, url, sent)
 	if awsapi.Code(err) == "TokenAlreadyExistsException" {
-		sent = token(sent, v.now().String()) // used for a stack that is gone; one that exists answers AlreadyExists
+		// The token was used for a stack that is deleted now; for an existing one the answer is
+		// AlreadyExists.
+		sent = token(sent, v.now().String())
 		out, err = v.sendCreate(ctx, body, url, sent)
 	}
 	switch {
@@ -54,8 +56,10 @@ func (v *visit) create(ctx context.Context) step {
 		v.began(types.StackStatusCreateInProgress, sent)
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID, pending: true}, v.digest, v.desired.side())
 		v.engine.watchlist.own(v.record.StackID, v.target, v.owner.digest())
-		if again { // An operator that died before it could note so had sent it, and the event of its end may have been told by now.
-			return v.look(ctx)
+		// An operator that died before it recorded the creation had sent it, so its end may have
+		// been reported already.
+		if again {
+			return v.refresh(ctx)
 		}
 		return end(v.waitForCloudFormation())
 	case awsapi.Code(err) == "AlreadyExistsException":
@@ -74,23 +78,24 @@ func (v *visit) sendCreate(ctx context.Context, body, url *string, sent string) 
 	})
 }
 
-// adopt takes on a stack that exists already, if it is ours: the record of its creation was lost.
+// adopt takes over an existing stack that belongs to the object: the record of its creation was
+// lost.
 func (v *visit) adopt(ctx context.Context) step {
 	v.record.StackID, v.record.Status = "", string(StatusNone)
 	v.record.Digest, v.record.PendingDigest, v.record.Changed = "", "", ""
-	if s := v.look(ctx); s.done {
+	if s := v.refresh(ctx); s.done {
 		return s
 	}
 	if v.found == nil {
-		return end(v.wait(reasonUnsettled, "The stack's name is just being freed; the operator tries again shortly.", staleLook))
+		return end(v.wait(reasonUnsettled, "CloudFormation is still releasing the stack's name; the operator retries shortly.", stalePoll))
 	}
-	return goOn()
+	return proceed()
 }
 
-// update compares, asks the policy, and sends UpdateStack.
+// update compares the templates, checks the policy, and sends UpdateStack.
 func (v *visit) update(ctx context.Context) step {
 	if !v.makePlan() {
-		return goOn()
+		return proceed()
 	}
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
@@ -114,16 +119,16 @@ func (v *visit) update(ctx context.Context) step {
 	case nothingToUpdate(err):
 		return v.inPlace()
 	case busy(err), missing(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	default:
 		return v.refused(err)
 	}
 }
 
-// prepare has the caller make what the stack needs.
+// prepare lets the caller create what the stack needs.
 func (v *visit) prepare(ctx context.Context) step {
 	if v.desired.Prepare == nil {
-		return goOn()
+		return proceed()
 	}
 	err := v.desired.Prepare(ctx)
 	if foreign, ok := errors.AsType[*ForeignError](err); ok {
@@ -132,14 +137,15 @@ func (v *visit) prepare(ctx context.Context) step {
 	if err != nil {
 		return v.failed(err)
 	}
-	return goOn()
+	return proceed()
 }
 
 // allowAll is a stack policy that protects nothing.
 const allowAll = `{"Statement":[{"Effect":"Allow","Principal":"*","Action":"Update:*","Resource":"*"}]}`
 
-// consent is the stack policy for one update to which a person has consented, "" if that is the usual one: what the policy protects
-// could not go otherwise. What the consent is good for, and what not, has been decided by then.
+// consent returns the stack policy for one update to which the user consented, or "" for the usual
+// one: otherwise the policy would refuse the change. What the consent covers has been checked
+// before.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/protect-stack-resources.html#protect-stack-resources-updating
 func (d *Desired) consent() string {
 	if d.Policy == "" || !d.Allow.Replace && !d.Allow.Remove && len(d.Allow.Gone) == 0 {
@@ -148,7 +154,7 @@ func (d *Desired) consent() string {
 	return allowAll
 }
 
-// updating notes that an update was sent.
+// updating records that an update was sent.
 func (v *visit) updating(sent string) step {
 	v.record.PendingDigest, v.record.StatusReason = v.digest, ""
 	v.record.RollbackAttempts, v.record.RollbackFor = 0, ""
@@ -157,26 +163,28 @@ func (v *visit) updating(sent string) step {
 	return end(v.waitForCloudFormation())
 }
 
-// inPlace notes that an update would change nothing.
+// inPlace records that an update would change nothing.
 func (v *visit) inPlace() step {
 	v.record.Digest, v.record.FailedDigest, v.record.StatusReason = v.digest, "", ""
 	v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
-	return goOn()
+	return proceed()
 }
 
-// updateToken is the token of the update that brings what is desired to the stack as it was at that change. After any other change
-// it is another one: an edit that is undone and done again is sent again.
+// updateToken is the token of the update that applies the desired digest to the stack as of that
+// change. After any other change the token differs, so that an edit that is undone and repeated is
+// sent again.
 func (v *visit) updateToken(changed string) string {
 	return token("update", v.record.StackID, v.digest, changed)
 }
 
-// nothingToUpdate is true for CloudFormation's answer to an update that changes nothing, which is success.
+// nothingToUpdate reports whether CloudFormation answered that an update changes nothing, which is
+// a success.
 func nothingToUpdate(err error) bool {
 	return awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "No updates are to be performed")
 }
 
-// busyMark is in CloudFormation's answers to calls that the stack's status does not allow: "Stack:arn:… is in UPDATE_IN_PROGRESS
-// state and can not be updated.".
+// busyMarks are parts of CloudFormation's errors for calls that the stack's status does not allow:
+// "Stack:arn:… is in UPDATE_IN_PROGRESS state and can not be updated.".
 var busyMarks = []string{" state and can not be", " state and cannot be", "cannot be deleted while in status", "can not be deleted while in status"}
 
 func busy(err error) bool {
@@ -187,18 +195,18 @@ func busy(err error) bool {
 		slices.ContainsFunc(busyMarks, func(mark string) bool { return strings.Contains(awsapi.AWSMessage(err), mark) })
 }
 
-// lookOnce looks at a stack that was not as expected, and has the next action decided by what it sees. A second surprise in one
-// visit is left to the next.
-func (v *visit) lookOnce(ctx context.Context, err error) step {
+// refreshOnce reads a stack whose state was unexpected, so that the next action is decided from its
+// current state. A second unexpected answer in one visit ends the visit.
+func (v *visit) refreshOnce(ctx context.Context, err error) step {
 	if v.surprised {
 		return v.failed(err)
 	}
-	v.surprised, v.deployed = true, nil // what was read before may have been changed since
-	return v.look(ctx)
+	v.surprised, v.deployed = true, nil // it may have changed since it was read
+	return v.refresh(ctx)
 }
 
-// refused ends a visit at a call that CloudFormation refused for good: the same is not sent again. What may be healed without the
-// object changing (permissions, credentials, quotas) is tried again.
+// refused handles a call that CloudFormation rejected permanently: it is not sent again. Errors
+// that can be fixed without changing the object (permissions, credentials, quotas) are retried.
 func (v *visit) refused(err error) step {
 	explained := awsapi.Explain(err)
 	if explained.Kind != awsapi.Rejected {
@@ -209,21 +217,21 @@ func (v *visit) refused(err error) step {
 		v.record.StatusReason += " The operator acknowledges only the capabilities in spec.capabilities of the kind's ModelDefinition."
 	}
 	v.record.Attempts = v.desired.maxAttempts()
-	return goOn()
+	return proceed()
 }
 
-// keep sees to what is not part of an update, and reads the outputs if nobody has.
+// keep ensures what is not part of an update, and reads the outputs if they were never read.
 func (v *visit) keep(ctx context.Context) step {
 	if v.desired.TerminationProtection && !v.record.TerminationProtection {
 		if !v.trusted() {
-			return v.look(ctx)
+			return v.refresh(ctx)
 		}
 		if s := v.protect(ctx, true); s.done {
 			return s
 		}
 	}
-	if v.record.OutputsDigest == "" && !v.looked {
-		return v.look(ctx)
+	if v.record.OutputsDigest == "" && !v.refreshed {
+		return v.refresh(ctx)
 	}
 	if v.record.FailedDigest != "" {
 		v.record.FailedDigest, v.record.StatusReason, v.record.NextAttempt, v.record.Attempts = "", "", nil, 0
@@ -240,10 +248,10 @@ func (v *visit) protect(ctx context.Context, on bool) step {
 		return v.failed(err)
 	}
 	v.record.TerminationProtection = on
-	return goOn()
+	return proceed()
 }
 
-// rollback finishes a rollback that failed, or starts one that was not tried.
+// rollback continues a failed rollback, or starts one for an update that failed without.
 func (v *visit) rollback(ctx context.Context, action Action) step {
 	if v.goal == Present && v.record.RollbackFor != v.digest {
 		v.record.RollbackAttempts, v.record.RollbackFor = 0, v.digest
@@ -266,11 +274,11 @@ func (v *visit) rollback(ctx context.Context, action Action) step {
 		v.began(types.StackStatusUpdateRollbackInProgress, sent)
 		return end(v.waitForCloudFormation())
 	case busy(err), missing(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	case awsapi.Explain(err).Kind == awsapi.Rejected:
 		v.record.RollbackAttempts = maxRollbackAttempts
 		v.record.StatusReason = strings.TrimSpace(v.record.StatusReason + " " + awsapi.Sentence(awsapi.AWSMessage(err)))
-		return goOn()
+		return proceed()
 	default:
 		return v.failed(err)
 	}
@@ -286,8 +294,8 @@ func (v *visit) askSkip(ctx context.Context) step {
 	for _, one := range failures {
 		names = append(names, one.LogicalID)
 	}
-	return end(v.stall(reasonSkip, fmt.Sprintf("The update failed, and so did its rollback, in %s. %s Repair what refuses and change the object, or annotate it with %s=%s: "+
-		"then the rollback skips these resources, which stay as they are and may differ from the template.",
+	return end(v.stall(reasonSkip, fmt.Sprintf("The update and its rollback failed in %s. %s Fix these resources and change the object, or annotate it with %s=%s: "+
+		"the rollback then skips these resources, which may differ from the template afterwards.",
 		listed(names), refusals(failures, v.record.StatusReason), v.desired.Allow.Where(), policy.AllowSkip)))
 }
 
@@ -311,22 +319,23 @@ func (v *visit) roleARN() string {
 	return v.desired.RoleARN
 }
 
-// templateArgument returns the template as the body of a request or, if it is too big for that, as the URL of an S3 object.
+// templateArgument returns the template as the body of a request or, if it is too large, as the URL
+// of an S3 object.
 func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step) {
 	data := v.desired.Template.JSON()
-	if len(data) > maxTemplateBody { // The indentation is for people and half of it.
+	if len(data) > maxTemplateBody { // indentation is for readers and half of the size
 		data = v.desired.Template.CanonicalJSON()
 	}
 	if len(data) <= maxTemplateBody {
-		return aws.String(string(data)), nil, goOn()
+		return aws.String(string(data)), nil, proceed()
 	}
 	bucket := v.engine.options.TemplateBucket
 	switch {
 	case len(data) > maxTemplateObject:
-		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf("The template has %d bytes; CloudFormation takes at most %d. Split it into several.", len(data), maxTemplateObject)))
+		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf("The template has %d bytes; CloudFormation accepts at most %d. Split it into several templates.", len(data), maxTemplateObject)))
 	case bucket == "":
 		return nil, nil, end(v.stall(reasonTooBig, fmt.Sprintf(
-			"The template has %d bytes, more than the %d that fit into a request; name a bucket for templates in the operator's --template-bucket.", len(data), maxTemplateBody)))
+			"The template has %d bytes, more than the %d that fit into a request. Set the operator's flag --template-bucket to a bucket for templates.", len(data), maxTemplateBody)))
 	}
 	key := "aws-operator/templates/" + v.desired.Template.Digest() + ".json"
 	_, err := v.engine.options.Clients.S3(v.target).PutObject(ctx, &s3.PutObjectInput{
@@ -335,10 +344,11 @@ func (v *visit) templateArgument(ctx context.Context) (body, url *string, s step
 	if err != nil {
 		return nil, nil, v.failed(err)
 	}
-	return nil, aws.String(v.engine.options.Clients.ObjectURL(v.target, bucket, key)), goOn()
+	return nil, aws.String(v.engine.options.Clients.ObjectURL(v.target, bucket, key)), proceed()
 }
 
-// capabilities are those that the caller acknowledges, and no others: what a template contains is no consent to it.
+// capabilities are exactly those that the caller acknowledges: the content of a template is no
+// consent.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func (v *visit) capabilities() []types.Capability {
 	acknowledged := make([]types.Capability, 0, len(v.desired.Capabilities))

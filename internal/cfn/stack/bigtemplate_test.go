@@ -18,8 +18,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator"
 )
 
-// A template that does not fit into a request goes by the bucket.
-func TestSimulatedBigTemplateGoesByTheBucket(t *testing.T) {
+// A template that does not fit into a request is uploaded to the bucket.
+func TestSimulatedBigTemplateIsUploaded(t *testing.T) {
 	simulated := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(simulated.Handler())
 	t.Cleanup(server.Close)

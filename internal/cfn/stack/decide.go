@@ -7,69 +7,72 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// Goal is what is wanted of a stack.
+// Goal is whether a stack shall exist.
 type Goal string
 
 const (
-	// Present means that the stack is wanted.
+	// Present means that the stack shall exist.
 	Present Goal = "Present"
 	// Absent means that the stack is being deleted.
 	Absent Goal = "Absent"
 )
 
-// Action is what to do next with a stack.
+// Action is the next action for a stack.
 type Action string
 
 const (
 	// ActionCreate sends CreateStack.
 	ActionCreate Action = "Create"
-	// ActionInspect finds out what is deployed, by DescribeStacks and GetTemplate.
+	// ActionInspect reads what is deployed, by DescribeStacks and GetTemplate.
 	ActionInspect Action = "Inspect"
-	// ActionUpdate compares, asks the policy and sends UpdateStack.
+	// ActionUpdate compares the templates, checks the policy and sends UpdateStack.
 	ActionUpdate Action = "Update"
-	// ActionPropose compares, asks the policy and sends CreateChangeSet.
+	// ActionPropose compares the templates, checks the policy and sends CreateChangeSet.
 	ActionPropose Action = "Propose"
-	// ActionRead finds out, by DescribeChangeSet, what CloudFormation would do.
+	// ActionRead reads the change set by DescribeChangeSet.
 	ActionRead Action = "ReadProposal"
-	// ActionAwait waits for a person's approval.
+	// ActionAwait waits for the user's approval.
 	ActionAwait Action = "AwaitApproval"
-	// ActionExecute asks the policy once more and sends ExecuteChangeSet.
+	// ActionExecute checks the policy again and sends ExecuteChangeSet.
 	ActionExecute Action = "Execute"
-	// ActionWithdraw sends DeleteChangeSet: what is proposed is no longer what is to be done.
+	// ActionWithdraw sends DeleteChangeSet: the change set no longer matches what is desired.
 	ActionWithdraw Action = "Withdraw"
-	// ActionKeep leaves the stack as it is: it is as desired.
+	// ActionKeep does nothing: the stack matches what is desired.
 	ActionKeep Action = "Keep"
 	// ActionWait waits for CloudFormation.
 	ActionWait Action = "Wait"
-	// ActionRetryLater waits for the time of the next attempt.
+	// ActionRetryLater waits until the next attempt is due.
 	ActionRetryLater Action = "RetryLater"
-	// ActionRecreate deletes the stack in order to create it again.
+	// ActionRecreate deletes the stack in order to re-create it.
 	ActionRecreate Action = "Recreate"
 	// ActionContinue sends ContinueUpdateRollback.
 	ActionContinue Action = "ContinueRollback"
-	// ActionSkip sends ContinueUpdateRollback without the resources that refuse.
+	// ActionSkip sends ContinueUpdateRollback and skips the resources that failed.
 	ActionSkip Action = "SkipResources"
 	// ActionAskSkip asks for consent to ActionSkip and names the resources.
 	ActionAskSkip Action = "AskToSkipResources"
-	// ActionRollback sends RollbackStack: an update was left failed, without a rollback.
+	// ActionRollback sends RollbackStack, for an update that failed without a rollback.
 	ActionRollback Action = "Rollback"
 	// ActionDelete sends DeleteStack.
 	ActionDelete Action = "Delete"
-	// ActionDeleteAgain finds out what refused, cleans and retains what may be, and sends DeleteStack.
+	// ActionDeleteAgain finds the resources that could not be deleted, cleans and retains what it
+	// may, and sends DeleteStack.
 	ActionDeleteAgain Action = "DeleteAgain"
-	// ActionStall leaves it to a person.
+	// ActionStall waits for a user to act.
 	ActionStall Action = "Stall"
 	// ActionDone ends a deletion.
 	ActionDone Action = "Done"
 )
 
-// touches reports whether an action changes a stack that is there, or has what it says of itself believed.
+// touches reports whether an action changes an existing stack or trusts what it contains. Such an
+// action needs a proof that the stack is the object's.
 func (a Action) touches() bool {
 	switch a {
 	case ActionUpdate, ActionPropose, ActionRead, ActionExecute, ActionWithdraw, ActionRecreate, ActionContinue, ActionSkip, ActionAskSkip,
 		ActionRollback, ActionDelete, ActionDeleteAgain:
 		return true
-	case ActionCreate, ActionInspect, ActionAwait, ActionKeep, ActionWait, ActionRetryLater, ActionStall, ActionDone: // The first two look, as Keep does before it protects.
+	// Create and Inspect read the stack first, as does Keep before it sets the protection.
+	case ActionCreate, ActionInspect, ActionAwait, ActionKeep, ActionWait, ActionRetryLater, ActionStall, ActionDone:
 		return false
 	default:
 		return true
@@ -79,38 +82,40 @@ func (a Action) touches() bool {
 // StatusNone is the status of a stack that does not exist.
 const StatusNone types.StackStatus = ""
 
-// Facts are what, besides the status, decides.
+// Facts are the inputs of a decision besides the status.
 type Facts struct {
-	// Matches is true when what is deployed is what is desired.
+	// Matches is true if the deployed digest is the desired one.
 	Matches bool
-	// Unknown is true when it is not known what is deployed.
+	// Unknown is true if what is deployed is unknown.
 	Unknown bool
-	// Refused is true when what is desired has been sent and has failed.
+	// Refused is true if the desired digest was sent and failed.
 	Refused bool
-	// Exhausted is true when no attempt to create is left.
+	// Exhausted is true if no attempt to create is left.
 	Exhausted bool
-	// Early is true when the time of the next attempt has not come.
+	// Early is true if the next attempt is not due yet.
 	Early bool
-	// RollbackAttempts counts what was tried to finish a failed rollback.
+	// RollbackAttempts counts the attempts to finish a failed rollback.
 	RollbackAttempts int
-	// MaySkip is true when the object's owner consents to a rollback without the resources that refuse.
+	// MaySkip is true if the object's owner consents to a rollback that skips the resources that
+	// failed.
 	MaySkip bool
-	// Review is true when changes wait for approval.
+	// Review is true if changes wait for approval.
 	Review bool
-	// Proposal is how far the approval of a change is.
+	// Proposal is the progress of the change towards its approval.
 	Proposal ProposalState
 }
 
 // rule decides for one status and goal.
 type rule func(Facts) Action
 
-// row is what to do in one status, by goal.
+// row holds the rules for one status, by goal.
 type row struct{ present, absent rule }
 
-// maxRollbackAttempts is how often a failed rollback is continued: once as it is, once without the resources that refuse.
+// maxRollbackAttempts limits the attempts to continue a failed rollback: one as it is, one that
+// skips the resources that failed.
 const maxRollbackAttempts = 2
 
-// table has a row for every status of a stack. The statuses are those of
+// table has a row for every stack status. The statuses are those of
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/view-stack-events.html
 var table = map[types.StackStatus]row{
 	StatusNone:                                               {present: create, absent: always(ActionDone)},
@@ -139,8 +144,8 @@ var table = map[types.StackStatus]row{
 	types.StackStatusUpdateRollbackCompleteCleanupInProgress: {present: always(ActionWait), absent: always(ActionWait)},
 }
 
-// Decide says what to do with a stack in a status. A status that the table does not know, because CloudFormation has a new one,
-// is waited out.
+// Decide returns the next action for a stack. For a status that the table does not contain, because
+// it is new in CloudFormation, it waits.
 func Decide(status types.StackStatus, goal Goal, facts Facts) Action {
 	found, ok := table[status]
 	if !ok {
@@ -152,7 +157,7 @@ func Decide(status types.StackStatus, goal Goal, facts Facts) Action {
 	return found.present(facts)
 }
 
-// Statuses returns every status that the table has a row for, sorted.
+// Statuses returns every status in the table, sorted.
 func Statuses() []types.StackStatus {
 	return slices.Sorted(maps.Keys(table))
 }
@@ -161,12 +166,12 @@ func always(action Action) rule {
 	return func(Facts) Action { return action }
 }
 
-// create makes the stack, unless creating what is desired has failed too often.
+// create creates the stack, unless creating the desired one failed too often.
 func create(f Facts) Action {
 	return bounded(f, ActionCreate)
 }
 
-// recreate removes a stack whose creation failed, in order to make it again.
+// recreate deletes a stack whose creation failed, in order to re-create it.
 func recreate(f Facts) Action {
 	return bounded(f, ActionRecreate)
 }
@@ -182,8 +187,8 @@ func bounded(f Facts, action Action) Action {
 	}
 }
 
-// compare updates a stack that is stable and not as desired; what failed once is not sent again. Where changes wait for approval,
-// the update is the execution of an approved change set.
+// compare updates a stable stack that differs from what is desired. What failed once is not sent
+// again. Where changes wait for approval, the update is the execution of an approved change set.
 func compare(f Facts) Action {
 	switch {
 	case f.Proposal == ProposalOutdated:
@@ -203,7 +208,7 @@ func compare(f Facts) Action {
 	}
 }
 
-// review brings a change one step nearer to its approval, and carries it out then.
+// review advances a change towards its approval, and executes it once approved.
 func review(f Facts) Action {
 	switch f.Proposal {
 	case ProposalUnread:
@@ -217,8 +222,9 @@ func review(f Facts) Action {
 	}
 }
 
-// continueRollback continues a failed rollback, and then without the resources that refuse if the object's owner consents: what is
-// skipped stays as the failed update left it, while CloudFormation takes it for rolled back.
+// continueRollback continues a failed rollback. If that fails and the object's owner consents, the
+// next attempt skips the resources that failed: they stay as the failed update left them, while
+// CloudFormation considers them rolled back.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-continueupdaterollback.html
 func continueRollback(f Facts) Action {
 	switch {
@@ -233,7 +239,7 @@ func continueRollback(f Facts) Action {
 	}
 }
 
-// continueOnce continues a failed rollback and then deletes the stack as it is.
+// continueOnce continues a failed rollback once and then deletes the stack.
 func continueOnce(f Facts) Action {
 	if f.RollbackAttempts == 0 {
 		return ActionContinue
@@ -241,7 +247,8 @@ func continueOnce(f Facts) Action {
 	return ActionDelete
 }
 
-// rollback starts the rollback of an update that failed without one, and then does as told.
+// rollback starts the rollback of an update that failed without one. When the attempts are
+// exhausted, it returns finally.
 func rollback(finally Action) rule {
 	return func(f Facts) Action {
 		if f.RollbackAttempts < maxRollbackAttempts {
@@ -251,7 +258,7 @@ func rollback(finally Action) rule {
 	}
 }
 
-// deleteAgain never gives up; the delay between the tries grows.
+// deleteAgain retries without limit; the delay between the attempts grows.
 func deleteAgain(f Facts) Action {
 	if f.Early {
 		return ActionRetryLater

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// Each status has its row here as well; TestDecideKnowsEveryStatus makes sure that none is missing.
+// Each status has its row here too; TestDecideKnowsEveryStatus ensures that none is missing.
 func TestDecide(t *testing.T) {
 	var (
 		nothing   = Facts{}
@@ -15,7 +15,7 @@ func TestDecide(t *testing.T) {
 		refused   = Facts{Refused: true}
 		early     = Facts{Refused: true, Early: true}
 		exhausted = Facts{Refused: true, Exhausted: true}
-		edited    = Facts{Early: true, Exhausted: true} // what failed was something else
+		edited    = Facts{Early: true, Exhausted: true} // another digest failed
 		continued = Facts{RollbackAttempts: 1}
 		skipped   = Facts{RollbackAttempts: 2}
 	)
@@ -26,39 +26,39 @@ func TestDecide(t *testing.T) {
 		facts  Facts
 		want   Action
 	}{
-		{"a stack that is not there is created", "", Present, nothing, ActionCreate},
-		{"a stack that CloudFormation refused to create is not asked for again", "", Present, exhausted, ActionStall},
-		{"after a failure the next creation waits its time", "", Present, early, ActionRetryLater},
-		{"an edit after a failure is tried at once", "", Present, edited, ActionCreate},
-		{"what never was is deleted", "", Absent, nothing, ActionDone},
-		{"a change set nobody executes is replaced by a creation", "REVIEW_IN_PROGRESS", Present, nothing, ActionRecreate},
+		{"a missing stack is created", "", Present, nothing, ActionCreate},
+		{"a creation that CloudFormation refused is not sent again", "", Present, exhausted, ActionStall},
+		{"after a failure the next creation is delayed", "", Present, early, ActionRetryLater},
+		{"an edit after a failure is sent immediately", "", Present, edited, ActionCreate},
+		{"a stack that never existed counts as deleted", "", Absent, nothing, ActionDone},
+		{"a stack with an unexecuted first change set is re-created", "REVIEW_IN_PROGRESS", Present, nothing, ActionRecreate},
 		{"an empty stack under review is deleted", "REVIEW_IN_PROGRESS", Absent, nothing, ActionDelete},
 		{"a running creation is waited for", "CREATE_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running creation ends before the deletion", "CREATE_IN_PROGRESS", Absent, nothing, ActionWait},
-		{"a created stack as desired is left alone", "CREATE_COMPLETE", Present, matches, ActionKeep},
+		{"a created stack that matches is kept", "CREATE_COMPLETE", Present, matches, ActionKeep},
 		{"a created stack is updated when the object is edited", "CREATE_COMPLETE", Present, nothing, ActionUpdate},
-		{"what is deployed is found out before it is compared", "CREATE_COMPLETE", Present, unknown, ActionInspect},
+		{"what is deployed is read before it is compared", "CREATE_COMPLETE", Present, unknown, ActionInspect},
 		{"an update that CloudFormation refused is not sent again", "CREATE_COMPLETE", Present, refused, ActionStall},
 		{"a created stack is deleted", "CREATE_COMPLETE", Absent, nothing, ActionDelete},
-		{"a half-made stack is made anew", "CREATE_FAILED", Present, nothing, ActionRecreate},
-		{"a half-made stack is deleted", "CREATE_FAILED", Absent, nothing, ActionDelete},
+		{"a partially created stack is re-created", "CREATE_FAILED", Present, nothing, ActionRecreate},
+		{"a partially created stack is deleted", "CREATE_FAILED", Absent, nothing, ActionDelete},
 		{"a running rollback is waited for", "ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running rollback ends before the deletion", "ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
-		{"a failed creation is tried again when its time has come", "ROLLBACK_COMPLETE", Present, refused, ActionRecreate},
-		{"a failed creation waits its time", "ROLLBACK_COMPLETE", Present, early, ActionRetryLater},
+		{"a failed creation is retried after its delay", "ROLLBACK_COMPLETE", Present, refused, ActionRecreate},
+		{"a failed creation is delayed", "ROLLBACK_COMPLETE", Present, early, ActionRetryLater},
 		{"a creation that failed too often stalls", "ROLLBACK_COMPLETE", Present, exhausted, ActionStall},
-		{"an edit brings a stalled creation back to life", "ROLLBACK_COMPLETE", Present, edited, ActionRecreate},
-		{"what a failed creation left is deleted", "ROLLBACK_COMPLETE", Absent, exhausted, ActionDelete},
-		{"a creation whose rollback failed is tried again", "ROLLBACK_FAILED", Present, refused, ActionRecreate},
+		{"an edit retries a stalled creation", "ROLLBACK_COMPLETE", Present, edited, ActionRecreate},
+		{"the remains of a failed creation are deleted", "ROLLBACK_COMPLETE", Absent, exhausted, ActionDelete},
+		{"a creation whose rollback failed is retried", "ROLLBACK_FAILED", Present, refused, ActionRecreate},
 		{"a creation whose rollback failed too often stalls", "ROLLBACK_FAILED", Present, exhausted, ActionStall},
-		{"what a failed rollback left is deleted", "ROLLBACK_FAILED", Absent, nothing, ActionDelete},
+		{"the remains of a failed rollback are deleted", "ROLLBACK_FAILED", Absent, nothing, ActionDelete},
 		{"a running update is waited for", "UPDATE_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running update ends before the deletion", "UPDATE_IN_PROGRESS", Absent, nothing, ActionWait},
 		{"a clean-up is waited for", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a clean-up ends before the deletion", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", Absent, nothing, ActionWait},
-		{"an updated stack as desired is left alone", "UPDATE_COMPLETE", Present, matches, ActionKeep},
+		{"an updated stack that matches is kept", "UPDATE_COMPLETE", Present, matches, ActionKeep},
 		{"an updated stack is updated again", "UPDATE_COMPLETE", Present, nothing, ActionUpdate},
-		{"an updated stack that others changed is looked at", "UPDATE_COMPLETE", Present, unknown, ActionInspect},
+		{"an updated stack that another client changed is read", "UPDATE_COMPLETE", Present, unknown, ActionInspect},
 		{"an updated stack is deleted", "UPDATE_COMPLETE", Absent, nothing, ActionDelete},
 		{"an update left failed is rolled back", "UPDATE_FAILED", Present, nothing, ActionRollback},
 		{"an update that cannot be rolled back stalls", "UPDATE_FAILED", Present, skipped, ActionStall},
@@ -67,23 +67,23 @@ func TestDecide(t *testing.T) {
 		{"a running rollback of an update is waited for", "UPDATE_ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running rollback of an update ends before the deletion", "UPDATE_ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
 		{"a failed rollback is continued", "UPDATE_ROLLBACK_FAILED", Present, nothing, ActionContinue},
-		{"a failed rollback asks before it skips what refuses", "UPDATE_ROLLBACK_FAILED", Present, continued, ActionAskSkip},
-		{"a failed rollback is continued without what refuses, with consent", "UPDATE_ROLLBACK_FAILED", Present, Facts{RollbackAttempts: 1, MaySkip: true}, ActionSkip},
-		{"a rollback that fails in every way stalls", "UPDATE_ROLLBACK_FAILED", Present, skipped, ActionStall},
+		{"a failed rollback asks before it skips resources", "UPDATE_ROLLBACK_FAILED", Present, continued, ActionAskSkip},
+		{"a failed rollback skips resources with consent", "UPDATE_ROLLBACK_FAILED", Present, Facts{RollbackAttempts: 1, MaySkip: true}, ActionSkip},
+		{"a rollback that fails on all attempts stalls", "UPDATE_ROLLBACK_FAILED", Present, skipped, ActionStall},
 		{"a failed rollback is continued before the deletion", "UPDATE_ROLLBACK_FAILED", Absent, nothing, ActionContinue},
 		{"nothing is skipped before the deletion", "UPDATE_ROLLBACK_FAILED", Absent, continued, ActionDelete},
-		{"a rollback that fails in every way does not keep a stack alive", "UPDATE_ROLLBACK_FAILED", Absent, skipped, ActionDelete},
+		{"a rollback that fails on all attempts does not prevent the deletion", "UPDATE_ROLLBACK_FAILED", Absent, skipped, ActionDelete},
 		{"a rollback's clean-up is waited for", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a rollback's clean-up ends before the deletion", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", Absent, nothing, ActionWait},
 		{"the template that failed is not sent again", "UPDATE_ROLLBACK_COMPLETE", Present, refused, ActionStall},
 		{"an edit after a failed update is sent", "UPDATE_ROLLBACK_COMPLETE", Present, nothing, ActionUpdate},
-		{"an edit undone after a failed update needs nothing", "UPDATE_ROLLBACK_COMPLETE", Present, matches, ActionKeep},
-		{"a rolled back stack that others changed is looked at", "UPDATE_ROLLBACK_COMPLETE", Present, unknown, ActionInspect},
+		{"reverting an edit after a failed update needs no operation", "UPDATE_ROLLBACK_COMPLETE", Present, matches, ActionKeep},
+		{"a rolled back stack that another client changed is read", "UPDATE_ROLLBACK_COMPLETE", Present, unknown, ActionInspect},
 		{"a rolled back stack is deleted", "UPDATE_ROLLBACK_COMPLETE", Absent, refused, ActionDelete},
 		{"a running import is waited for", "IMPORT_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running import ends before the deletion", "IMPORT_IN_PROGRESS", Absent, nothing, ActionWait},
-		{"what was imported is compared", "IMPORT_COMPLETE", Present, unknown, ActionInspect},
-		{"what was imported is deleted", "IMPORT_COMPLETE", Absent, nothing, ActionDelete},
+		{"an imported stack is compared", "IMPORT_COMPLETE", Present, unknown, ActionInspect},
+		{"an imported stack is deleted", "IMPORT_COMPLETE", Absent, nothing, ActionDelete},
 		{"an import's running rollback is waited for", "IMPORT_ROLLBACK_IN_PROGRESS", Present, nothing, ActionWait},
 		{"an import's running rollback ends before the deletion", "IMPORT_ROLLBACK_IN_PROGRESS", Absent, nothing, ActionWait},
 		{"an import's failed rollback is continued", "IMPORT_ROLLBACK_FAILED", Present, nothing, ActionContinue},
@@ -93,13 +93,13 @@ func TestDecide(t *testing.T) {
 		{"a rolled back import is deleted", "IMPORT_ROLLBACK_COMPLETE", Absent, nothing, ActionDelete},
 		{"a running deletion ends before the creation", "DELETE_IN_PROGRESS", Present, nothing, ActionWait},
 		{"a running deletion is waited for", "DELETE_IN_PROGRESS", Absent, nothing, ActionWait},
-		{"a failed deletion is tried again before the creation", "DELETE_FAILED", Present, nothing, ActionDeleteAgain},
-		{"a failed deletion waits its time", "DELETE_FAILED", Absent, early, ActionRetryLater},
-		{"a failed deletion is tried again, however often", "DELETE_FAILED", Absent, exhausted, ActionDeleteAgain},
-		{"a deleted stack is created anew", "DELETE_COMPLETE", Present, nothing, ActionCreate},
-		{"a creation that failed too often is not begun after the deletion", "DELETE_COMPLETE", Present, exhausted, ActionStall},
-		{"a deletion is over", "DELETE_COMPLETE", Absent, nothing, ActionDone},
-		{"a status that CloudFormation invents later is waited out", "THINKING_IN_PROGRESS", Present, nothing, ActionWait},
+		{"a failed deletion is retried before the creation", "DELETE_FAILED", Present, nothing, ActionDeleteAgain},
+		{"a failed deletion is delayed", "DELETE_FAILED", Absent, early, ActionRetryLater},
+		{"a failed deletion is retried without limit", "DELETE_FAILED", Absent, exhausted, ActionDeleteAgain},
+		{"a deleted stack is re-created", "DELETE_COMPLETE", Present, nothing, ActionCreate},
+		{"a creation that failed too often is not sent after the deletion", "DELETE_COMPLETE", Present, exhausted, ActionStall},
+		{"a deletion is complete", "DELETE_COMPLETE", Absent, nothing, ActionDone},
+		{"an unknown status is waited for", "THINKING_IN_PROGRESS", Present, nothing, ActionWait},
 	}
 	covered := map[types.StackStatus]map[Goal]bool{}
 	for _, c := range cases {
@@ -133,7 +133,7 @@ func TestDecideKnowsEveryStatus(t *testing.T) {
 	}
 }
 
-func TestEveryRunningStatusIsTold(t *testing.T) {
+func TestEveryRunningStatusHasAMessage(t *testing.T) {
 	for _, status := range types.StackStatus("").Values() {
 		if _, ok := progress[status]; ok != inProgress(status) {
 			t.Errorf("%s: in progress is %t, has a message is %t", status, inProgress(status), ok)

@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// delete sends DeleteStack, for good or in order to create the stack again.
+// delete sends DeleteStack, to delete the stack or to re-create it.
 func (v *visit) delete(ctx context.Context, action Action) step {
 	if action == ActionRecreate && v.record.FailedDigest != v.digest {
 		v.record.Attempts = 0
@@ -46,27 +46,28 @@ func (v *visit) sendDelete(ctx context.Context, retain []string) step {
 	case protected(err):
 		return v.deleteProtected(ctx, retain)
 	case busy(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	default:
 		return v.failed(err)
 	}
 }
 
-// protected is true for CloudFormation's refusal to delete a stack with termination protection:
+// protected reports whether CloudFormation refused to delete a stack because of its termination
+// protection:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-protect-stacks.html
 func protected(err error) bool {
 	return awsapi.Code(err) == "ValidationError" && strings.Contains(awsapi.AWSMessage(err), "TerminationProtection is enabled")
 }
 
-// mayUnprotect reports whether termination protection may be switched off: the caller says so, or protects the stack itself and has it
-// made again.
+// mayUnprotect reports whether the engine may disable termination protection: the caller allows it,
+// or the caller set the protection and the stack is being re-created.
 func (v *visit) mayUnprotect() bool {
 	return v.deletion.DisableTerminationProtection || v.goal == Present && v.desired.TerminationProtection
 }
 
 func (v *visit) deleteProtected(ctx context.Context, retain []string) step {
 	if !v.mayUnprotect() || v.surprised {
-		return end(v.stall(reasonProtected, "Somebody switched on termination protection for stack "+v.desired.Name+", so it is not deleted; switch it off if it may go."))
+		return end(v.stall(reasonProtected, "Stack "+v.desired.Name+" has termination protection, which the operator did not enable. To delete the stack, disable termination protection."))
 	}
 	v.surprised = true
 	if s := v.protect(ctx, false); s.done {
@@ -75,12 +76,13 @@ func (v *visit) deleteProtected(ctx context.Context, retain []string) step {
 	return v.sendDelete(ctx, retain)
 }
 
-// settleDeleteFailed settles the record of a stack that could not be deleted: it says what refuses and why.
+// settleDeleteFailed updates the record of a stack whose deletion failed, with the resources that
+// could not be deleted and why.
 func (v *visit) settleDeleteFailed(ctx context.Context, found *live, news bool) step {
 	if news {
 		failures, err := v.refusing(ctx, types.ResourceStatusDeleteFailed)
 		if err != nil {
-			v.record.Status = string(types.StackStatusDeleteInProgress) // so that the failure is news once more
+			v.record.Status = string(types.StackStatusDeleteInProgress) // so that the next read handles the failure again
 			return v.failed(err)
 		}
 		v.record.StatusReason = refusals(failures, found.reason)
@@ -88,10 +90,10 @@ func (v *visit) settleDeleteFailed(ctx context.Context, found *live, news bool) 
 		v.tryAfter(v.record.DeleteAttempts)
 	}
 	v.record.PendingDigest, v.record.Changed = "", found.changed
-	return goOn()
+	return proceed()
 }
 
-// refusals tells which resources refuse and why.
+// refusals describes the resources that failed and why.
 func refusals(failures []ResourceFailure, fallback string) string {
 	if len(failures) == 0 {
 		return CleanReason(fallback)
@@ -103,7 +105,8 @@ func refusals(failures []ResourceFailure, fallback string) string {
 	return strings.Join(sentences, " ")
 }
 
-// deleteAgain cleans what the caller says is ours to clean, retains what it allows to retain, and deletes once more.
+// deleteAgain cleans the resources that belong to the caller, retains those that the caller allows,
+// and sends DeleteStack again.
 func (v *visit) deleteAgain(ctx context.Context) step {
 	failures, err := v.refusing(ctx, types.ResourceStatusDeleteFailed)
 	if err != nil {
@@ -113,7 +116,7 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	for _, one := range failures {
 		if v.deletion.Clean != nil {
 			if err := v.deletion.Clean(ctx, one); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-				return end(v.wait(reasonDeleteFailed, fmt.Sprintf("%s could not be cleaned before its deletion: %s", one.LogicalID, told(err)), v.engine.delay(v.record.DeleteAttempts)))
+				return end(v.wait(reasonDeleteFailed, fmt.Sprintf("Preparing the deletion of %s failed: %s", one.LogicalID, sentenceOf(err)), v.engine.delay(v.record.DeleteAttempts)))
 			}
 		}
 		if slices.Contains(v.deletion.Retain, one.LogicalID) {
@@ -123,21 +126,22 @@ func (v *visit) deleteAgain(ctx context.Context) step {
 	return v.sendDelete(ctx, retain)
 }
 
-// told is a failure in words for a person: what the SDK makes of AWS's answers is none.
-func told(err error) string {
+// sentenceOf returns an error as a sentence for the user; the SDK's own text of AWS errors is not readable.
+func sentenceOf(err error) string {
 	if awsapi.Code(err) != "" {
 		return awsapi.Explain(err).Message
 	}
 	return awsapi.Sentence(err.Error())
 }
 
-// gone ends a deletion. A stack that was made again just before the operator died may not be recorded, and deleting the one before
-// it, which is gone, succeeds. So unless an event says that this deletion ended, the stack is looked for by name.
-func (v *visit) gone(ctx context.Context) step {
-	ended := v.before.Deleting && v.told.Token != "" && v.told.Token == v.record.Token
+// finishDeletion ends a deletion. If the stack was re-created just before the operator died, the record
+// may not name it, and deleting the previous, deleted stack succeeds. So unless an event reported the
+// end of this deletion, it reads the stack by name.
+func (v *visit) finishDeletion(ctx context.Context) step {
+	ended := v.before.Deleting && v.followed.Token != "" && v.followed.Token == v.record.Token
 	if !ended && v.record.StackID != "" {
 		v.record.StackID, v.record.Status = "", string(StatusNone)
-		return v.look(ctx)
+		return v.refresh(ctx)
 	}
 	id := v.before.StackID
 	if id != "" {

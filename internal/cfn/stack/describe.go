@@ -15,37 +15,38 @@ import (
 )
 
 const (
-	// manyWaiting is from how many calls that wait for the budget on a look joins others in one listing.
+	// manyWaiting is the number of calls queued for the budget from which a DescribeStacks joins a
+	// listing.
 	manyWaiting = 10
-	// longestListing bounds one listing, which outlives the visits that wait for it.
+	// longestListing limits the time of one listing, which outlives the visits that wait for it.
 	longestListing = 2 * time.Minute
 )
 
-// describer reads stacks. While the budget lasts, it reads each by itself. When calls queue up for the budget, it answers all
-// looks that wait from one listing of the target's stacks.
+// describer reads stacks. While budget is left, it reads each stack with its own call. When calls
+// queue for the budget, one listing of the target's stacks answers all of them.
 type describer struct {
 	clients Clients
 	mu      sync.Mutex
 	targets map[awsapi.Target]*batches
 }
 
-// batches are the listings of one target: at most one runs while one gathers those who come meanwhile. Whoever joins gets an
-// answer that was read after he joined.
+// batches are the listings of one target. At most one runs, while the next collects the calls that
+// arrive meanwhile. A call's answer is always read after the call joined.
 type batches struct {
 	running   bool
 	gathering *batch
-	// pages is how many calls the last listing took.
+	// pages is the number of calls of the last listing.
 	pages int
 }
 
 type batch struct {
-	ids   map[string]*live // wanted, and filled in when the batch is done
+	ids   map[string]*live // the wanted stacks, filled in by the listing
 	err   error
 	ended chan struct{}
 }
 
-// describe returns the stack of a name or an ID, and nil if there is none. A deleted stack is found only by its ID, unless going
-// is true: then a deleted stack may be nil as well.
+// describe returns the stack with a name or an ID, or nil if none exists. A deleted stack is found
+// only by its ID; if going is true, the result may be nil for it too.
 func (d *describer) describe(ctx context.Context, target awsapi.Target, name string, going bool) (*live, error) {
 	if !strings.HasPrefix(name, "arn:") || !d.crowded(target) {
 		return d.one(ctx, target, name)
@@ -54,7 +55,7 @@ func (d *describer) describe(ctx context.Context, target awsapi.Target, name str
 	if err != nil || found != nil || going {
 		return found, err
 	}
-	return d.one(ctx, target, name) // deleted, perhaps: the listing leaves those out
+	return d.one(ctx, target, name) // the stack may be deleted, which the listing omits
 }
 
 func (d *describer) crowded(target awsapi.Target) bool {
@@ -82,15 +83,15 @@ func (d *describer) one(ctx context.Context, target awsapi.Target, name string) 
 	}
 }
 
-// missing is true for CloudFormation's answer that a stack does not exist, a ValidationError. What else does not exist, such as a
-// role or a template, has the same code:
+// missing reports whether CloudFormation answered that the stack does not exist, which is a
+// ValidationError. Other missing objects, such as a role or a template, have the same code:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_DescribeStacks.html
 func missing(err error) bool {
 	message := awsapi.AWSMessage(err)
 	return awsapi.Code(err) == "ValidationError" && strings.HasPrefix(message, "Stack") && strings.Contains(message, "does not exist")
 }
 
-// join waits for the listing that gathers now.
+// join waits for the listing that is collecting calls.
 func (d *describer) join(ctx context.Context, target awsapi.Target, id string) (*live, error) {
 	d.mu.Lock()
 	known, ok := d.targets[target]
@@ -116,7 +117,7 @@ func (d *describer) join(ctx context.Context, target awsapi.Target, id string) (
 	}
 }
 
-// work runs one listing after the other while somebody waits.
+// work runs listings one after another until no call waits.
 func (d *describer) work(ctx context.Context, target awsapi.Target, known *batches) {
 	for {
 		d.mu.Lock()
@@ -136,13 +137,14 @@ func (d *describer) work(ctx context.Context, target awsapi.Target, known *batch
 	}
 }
 
-// serve lists once for all who wait. A panic is an error of theirs: it must not end the process.
+// serve runs one listing for all calls of the batch. A panic becomes an error of those calls: it
+// must not end the process.
 func (d *describer) serve(ctx context.Context, target awsapi.Target, mine *batch) (pages int) {
 	ctx, cancel := context.WithTimeout(ctx, longestListing)
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {
-			mine.err = fmt.Errorf("panic while stacks were listed: %v", cause)
+			mine.err = fmt.Errorf("panic while listing stacks: %v", cause)
 		}
 	}()
 	pages, err := listStacks(ctx, d.clients.CloudFormation(target), func(s *types.Stack) {
@@ -154,7 +156,7 @@ func (d *describer) serve(ctx context.Context, target awsapi.Target, mine *batch
 	return pages
 }
 
-// listStacks visits every stack of a target that is not deleted, and returns the number of calls it took.
+// listStacks visits every stack of a target that is not deleted, and returns the number of calls.
 func listStacks(ctx context.Context, reader awsapi.StackReader, visit func(*types.Stack)) (int, error) {
 	pages := 0
 	paginator := cloudformation.NewDescribeStacksPaginator(reader, &cloudformation.DescribeStacksInput{})

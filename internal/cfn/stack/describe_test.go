@@ -14,7 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// crowd is a script whose budget has run dry: a hundred calls wait, and a listing takes until it is let go.
+// crowd is a script with an exhausted budget: 100 calls wait, and a listing blocks until the test
+// releases it.
 type crowd struct {
 	*script
 	gate chan struct{}
@@ -35,7 +36,7 @@ func await(t *testing.T, condition func() bool) {
 	patience.UntilTrue(t, "the condition", condition)
 }
 
-func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
+func TestDescribesAreBatchedWhenTheBudgetIsExhausted(t *testing.T) {
 	s := newScript(t)
 	const stacks = 50
 	var ids []string
@@ -53,7 +54,7 @@ func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
 	c := &crowd{script: s, gate: make(chan struct{})}
 	d := &describer{clients: c, targets: map[awsapi.Target]*batches{}}
 	var group sync.WaitGroup
-	look := func(id string) {
+	refresh := func(id string) {
 		group.Go(func() {
 			found, err := d.describe(t.Context(), awsapi.Target{}, id, false)
 			if err != nil || found == nil || found.id != id {
@@ -73,20 +74,20 @@ func TestLooksAreGatheredWhenTheBudgetRunsDry(t *testing.T) {
 			return len(known.gathering.ids)
 		}
 	}
-	look(ids[0])
+	refresh(ids[0])
 	await(t, func() bool { return gathered() == 0 })
 	for _, id := range ids[1:] {
-		look(id)
+		refresh(id)
 	}
 	await(t, func() bool { return gathered() == stacks-1 })
 	close(c.gate)
 	group.Wait()
 	if len(s.calls) != 2 {
-		t.Errorf("%d calls for %d looks, want two listings", len(s.calls), stacks)
+		t.Errorf("%d calls for %d stacks, want two listings", len(s.calls), stacks)
 	}
 }
 
-func TestADeletedStackIsLookedUpByItself(t *testing.T) {
+func TestDeletedStackIsDescribedWithItsOwnCall(t *testing.T) {
 	s := newScript(t)
 	_, record := made(t, s)
 	s.end(types.StackStatusDeleteComplete, "")
@@ -95,14 +96,14 @@ func TestADeletedStackIsLookedUpByItself(t *testing.T) {
 	d := &describer{clients: c, targets: map[awsapi.Target]*batches{}}
 	found, err := d.describe(t.Context(), awsapi.Target{}, record.StackID, false)
 	if err != nil || found == nil || found.status != types.StackStatusDeleteComplete {
-		t.Errorf("found %+v, error %v, want the deleted stack, which no listing shows", found, err)
+		t.Errorf("found %+v, error %v, want the deleted stack, which listings omit", found, err)
 	}
 	if found, err := d.describe(t.Context(), awsapi.Target{}, record.StackID, true); err != nil || found != nil {
 		t.Errorf("found %+v, error %v, want nothing: it was being deleted and the listing lacks it", found, err)
 	}
 }
 
-// panicking answers a listing with a panic, as a defect in the decoding of an answer would.
+// panicking panics in a listing, as a defect in the decoding of an answer would.
 type panicking struct{ *script }
 
 func (p *panicking) Waiting(awsapi.Target, string) int                  { return 100 }
@@ -111,7 +112,7 @@ func (p *panicking) DescribeStacks(context.Context, *cloudformation.DescribeStac
 	panic("a page without an end")
 }
 
-func TestAPanicOfAListingIsAnErrorOfThoseWhoWait(t *testing.T) {
+func TestPanicInAListingIsAnErrorOfItsCalls(t *testing.T) {
 	d := &describer{clients: &panicking{newScript(t)}, targets: map[awsapi.Target]*batches{}}
 	_, err := d.join(t.Context(), awsapi.Target{}, "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1")
 	if err == nil || !strings.Contains(err.Error(), "a page without an end") {

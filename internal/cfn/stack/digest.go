@@ -9,11 +9,12 @@ import (
 	"strconv"
 )
 
-// Digest returns the SHA-256 of all that is applied: template, parameters and tags; and of what it is applied with, if that is
-// given, so that what failed for want of a capability or of another role is tried again with it.
+// Digest returns the SHA-256 of everything that is applied: template, parameters and tags. The
+// capabilities and the role are included if set, so that an operation that failed for lack of them
+// is retried when they change.
 func (d *Desired) Digest() string { return d.digestWith(d.Template.Digest()) }
 
-// digestWith is Digest for who has the template's.
+// digestWith is Digest for a caller that has the template's digest.
 func (d *Desired) digestWith(template string) string {
 	h := sha256.New()
 	write(h, template)
@@ -28,7 +29,7 @@ func (d *Desired) digestWith(template string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// owner identifies the object that a stack belongs to.
+// owner returns the tags that identify the object to which a stack belongs.
 func (d *Desired) owner() map[string]string {
 	if len(d.OwnerTags) == 0 {
 		return d.Tags
@@ -46,8 +47,9 @@ func digestMap(values map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// token returns the client request token of an operation. Whoever sends the same operation again, also after a restart, sends the
-// same token, and CloudFormation carries it out once. Tokens match [a-zA-Z0-9][-a-zA-Z0-9]* and have up to 128 characters:
+// token returns the client request token of an operation. The same operation has the same token,
+// also after a restart, so that CloudFormation executes it once. Tokens match
+// [a-zA-Z0-9][-a-zA-Z0-9]* and have up to 128 characters:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html
 func token(parts ...string) string {
 	h := sha256.New()
@@ -57,10 +59,10 @@ func token(parts ...string) string {
 	return "aws-operator-" + hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// write adds a text with its length, so that no two lists of texts look the same.
+// write adds a text with its length, so that different lists of texts never hash alike.
 func write(h hash.Hash, text string) {
 	var scratch [24]byte
-	_, _ = h.Write(append(strconv.AppendInt(scratch[:0], int64(len(text)), 10), ':')) // a hash never errs
+	_, _ = h.Write(append(strconv.AppendInt(scratch[:0], int64(len(text)), 10), ':')) // a hash never returns an error
 	_, _ = h.Write([]byte(text))
 }
 

@@ -1,25 +1,29 @@
-// Package stack is the one place that talks to CloudFormation about stacks.
+// Package stack creates, updates and deletes CloudFormation stacks. No other package calls
+// CloudFormation for that.
 //
-// An [Engine] brings a stack to what a [Desired] says ([Engine.Ensure]) or away ([Engine.Delete]). It never waits: it looks at what
-// it knows, starts at most one operation, and returns a [Result] that says where things stand and a [Record] that the caller
-// persists and hands back the next time. The record is all that survives a restart, and it is enough: whatever call the operator
-// dies at, the next Ensure finds out what happened and goes on.
+// An [Engine] converges a stack to a [Desired] ([Engine.Ensure]) or deletes it ([Engine.Delete]).
+// It never blocks on CloudFormation: it reads what it has cached, starts at most one operation, and
+// returns a [Result] with the stack's state and a [Record] that the caller persists and passes to
+// the next call. Only the record survives a restart, and it is sufficient: the operator may die at
+// any call, and the next Ensure finds out what happened and continues.
 //
-// What to do in which status is a table ([Decide]) with a row for every status that CloudFormation has. Around it:
+// [Decide] is a table with a row for every stack status of CloudFormation; it chooses the next
+// action. The other files:
 //
-//   - plan.go compares what is deployed with what is desired and asks the policy;
+//   - plan.go compares the deployed template with the desired one and checks the policy;
 //   - apply.go sends creations and updates;
-//   - review.go has changes wait for a person's approval, as change sets, and proposal.go and loss.go tell what those would do;
-//   - signal.go tells running updates how machines fare, and cancels them;
-//   - status.go reads stacks and remembers what was seen;
+//   - review.go holds changes for approval, as change sets; proposal.go and loss.go describe them;
+//   - signal.go sends instances' signals to running updates, and cancels updates;
+//   - status.go reads stacks and updates the record;
 //   - events.go finds the reason of a failure;
-//   - delete.go removes stacks, and says what refuses.
+//   - delete.go deletes stacks, and reports the resources that refuse.
 //
-// # What costs a call
+// # API calls
 //
-// Nothing to do costs no call: the digest of template, parameters and tags in the record says what is applied, and [Engine.Observe]
-// says when a stack changed without us. Creating costs two calls (CreateStack, and DescribeStacks once its completion was
-// observed), an edit two (UpdateStack, DescribeStacks). Templates that the engine deployed are remembered, compressed, so that
-// GetTemplate is needed only after a restart. When the budget of calls runs dry, waiting DescribeStacks of single stacks are
-// answered together from one paginated call.
+// A reconcile with nothing to do makes no call: the digest of template, parameters and tags in the
+// record says what is applied, and [Engine.Observe] reports stacks that changed otherwise. A
+// creation costs two calls (CreateStack, and DescribeStacks after its completion is observed), as
+// does an update (UpdateStack, DescribeStacks). The engine caches the templates that it deployed,
+// compressed, so that it needs GetTemplate only after a restart. When the call budget is exhausted,
+// one paginated DescribeStacks answers all queued DescribeStacks of single stacks.
 package stack

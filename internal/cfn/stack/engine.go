@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// Clients gives the engine its AWS clients; *awsapi.Clients does.
+// Clients provides the engine's AWS clients; *awsapi.Clients implements it.
 type Clients interface {
 	CloudFormation(t awsapi.Target) awsapi.CloudFormation
 	S3(t awsapi.Target) awsapi.S3
@@ -30,20 +30,25 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Registry holds the resource schemas; it defaults to all of AWS's.
 	Registry *schema.Registry
-	// AccountID is the account of targets without a role; empty is not known.
+	// AccountID is the account of targets without a role; empty if unknown.
 	AccountID string
-	// ManagementCluster identifies the management cluster, by the UID of its namespace kube-system. It is noted on every stack, and a
-	// stack of another one is not touched. Empty, as with a state that is no cluster's, notes nothing.
+	// ManagementCluster identifies the management cluster by the UID of its namespace kube-system.
+	// The engine tags every stack with it and does not touch a stack of another management cluster.
+	// Empty, as for a local state without a cluster, sets no tag.
 	ManagementCluster string
-	// TemplateBucket holds templates that are too big for a request; without it such templates stall.
+	// TemplateBucket stores templates that are too large for a request; without a bucket such
+	// templates stall.
 	TemplateBucket string
-	// PollInterval is after how long a running operation is looked at without an event; default 2 minutes.
+	// PollInterval is the interval at which a running operation is polled without an event; default
+	// 2 minutes.
 	PollInterval time.Duration
-	// RetryDelay is the wait after the first failed attempt, doubled after each further one; default 15 seconds.
+	// RetryDelay is the delay after the first failed attempt, doubled after each further one;
+	// default 15 seconds.
 	RetryDelay time.Duration
-	// MaxRetryDelay bounds the growing delay; default 10 minutes.
+	// MaxRetryDelay limits the growing delay; default 10 minutes.
 	MaxRetryDelay time.Duration
-	// TemplateMemory bounds the bytes of remembered templates; default 6 MiB, those of some 6,000 queues.
+	// TemplateMemory limits the bytes of cached templates; default 6 MiB, enough for about 6,000
+	// queues.
 	TemplateMemory int
 }
 
@@ -53,17 +58,19 @@ const (
 	defaultMaxRetryDelay  = 10 * time.Minute
 	defaultTemplateMemory = 6 << 20
 	defaultMaxAttempts    = 3
-	// consistency is for how long after an operation was sent a look may still show the status from before.
+	// consistency is for how long after an operation DescribeStacks may still return the previous
+	// status.
 	consistency = 10 * time.Second
-	// staleLook is when to look again after a look that showed the status from before.
-	staleLook = 2 * time.Second
-	// soonestLook bounds from below when to look at a running operation again.
-	soonestLook = 50 * time.Millisecond
-	// maxSteps bounds the actions of one visit; most need one or two.
+	// stalePoll is when to poll again after an answer with the previous status.
+	stalePoll = 2 * time.Second
+	// minPoll is the minimum delay before a running operation is polled again.
+	minPoll = 50 * time.Millisecond
+	// maxSteps limits the actions of one visit; most need one or two.
 	maxSteps = 8
 )
 
-// Engine carries out what Decide says. It is safe for use by many goroutines, one at a time for each stack.
+// Engine executes what Decide returns. It is safe for concurrent use, by one goroutine at a time
+// for each stack.
 type Engine struct {
 	options   Options
 	journal   journal
@@ -104,8 +111,9 @@ func orDefault[N int | time.Duration](value, standard N) N {
 	return value
 }
 
-// Ensure brings the stack one step nearer to desired and says where it stands. It never waits for CloudFormation. The error is
-// transient (throttling, network): Result is filled in beside it, and the caller tries again with backoff.
+// Ensure converges the stack towards desired by at most one operation and returns its state. It
+// never waits for CloudFormation. An error is transient (throttling, network): the Result is valid
+// too, and the caller retries with backoff.
 func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desired, record Record) (Result, error) {
 	key := stackKey{target: target, name: desired.Name}
 	caller := claimant{tags: digestMap(desired.owner()), salt: desired.Salt}
@@ -114,7 +122,7 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 	if foreign := e.misnamed(target, owner); foreign != nil {
 		return foreign.result(record), nil
 	}
-	printed := desired.Template.Digest() // Printing a template costs more than all else here.
+	printed := desired.Template.Digest() // printing a template costs more than everything else here
 	digest := desired.digestWith(printed)
 	if e.untouched(&desired, digest, &record) {
 		return e.unchanged(target, &desired, digest, record), nil
@@ -125,13 +133,14 @@ func (e *Engine) Ensure(ctx context.Context, target awsapi.Target, desired Desir
 	}
 	v.record.Deleting = false
 	if problems := e.check(desired.Template, printed); problems != nil {
-		return v.finish(v.stall(reasonInvalid, "The template must be corrected: "+problems.Sentence())), nil
+		return v.finish(v.stall(reasonInvalid, "The template is invalid: "+problems.Sentence())), nil
 	}
 	result, err := v.run(ctx)
 	return v.finish(result), err
 }
 
-// Delete brings the stack one step nearer to being gone and says where it stands. It never gives up silently.
+// Delete advances the deletion of the stack by at most one operation and returns its state. It
+// retries without limit and reports what refuses.
 func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, record Record, options DeleteOptions) (Result, error) {
 	key := stackKey{target: target, name: name}
 	caller := claimant{salt: options.Salt}
@@ -152,12 +161,13 @@ func (e *Engine) Delete(ctx context.Context, target awsapi.Target, name string, 
 	return v.finish(result), err
 }
 
-// Observe tells the engine that a stack changed; the next Ensure or Delete looks at it.
+// Observe reports to the engine that a stack changed; the next Ensure or Delete reads it.
 func (e *Engine) Observe(event Event) {
 	e.watchlist.event(event)
 }
 
-// untouched is true when nothing needs to be done: the record says that what is desired is applied, and nobody saw a change.
+// untouched reports whether there is nothing to do: the record says that the desired digest is
+// applied, and no change was observed.
 func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool {
 	if record.Digest != digest || record.PendingDigest != "" || record.ChangeSet != "" || record.OutputsDigest == "" || desired.Refresh ||
 		record.Deleting || desired.TerminationProtection && !record.TerminationProtection ||
@@ -168,8 +178,8 @@ func (e *Engine) untouched(desired *Desired, digest string, record *Record) bool
 	return !changed
 }
 
-// unchanged is the result of a visit that found nothing to do. It remembers the template so that the next edit needs no GetTemplate,
-// if somebody has seen since the start that the record is true.
+// unchanged is the result of a visit with nothing to do. It caches the template, so that the next
+// edit needs no GetTemplate, if a read since the start has confirmed the record.
 func (e *Engine) unchanged(target awsapi.Target, desired *Desired, digest string, record Record) Result {
 	e.watchlist.recorded(target, &record)
 	key := memoryKey{stackID: record.StackID}
@@ -190,7 +200,7 @@ func (d *Desired) maxAttempts() int {
 	return defaultMaxAttempts
 }
 
-// denials counts, for the growing delay, how often in a row AWS denied something for a stack.
+// denials counts consecutive denials by AWS for a stack, for the growing delay.
 type denials struct {
 	mu     sync.Mutex
 	counts map[stackKey]int

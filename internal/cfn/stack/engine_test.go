@@ -14,7 +14,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-func TestCallsOfALife(t *testing.T) {
+func TestCallsOfALifecycle(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s) // CreateStack, DescribeStacks
 	ensured(t, s, e, desire(t, 1), record, Ready)
@@ -30,7 +30,7 @@ func TestCallsOfALife(t *testing.T) {
 	deletedBy(t, s, e, record, DeleteOptions{}, Gone, "DescribeStacks")
 }
 
-func TestNothingIsCalledAfterARestart(t *testing.T) {
+func TestRestartMakesNoCalls(t *testing.T) {
 	s := newScript(t)
 	_, record := made(t, s)
 	data, err := json.Marshal(record)
@@ -44,7 +44,7 @@ func TestNothingIsCalledAfterARestart(t *testing.T) {
 	ensured(t, s, s.engine(), desire(t, 1), persisted, Ready)
 }
 
-func TestAnOldRecordSendsNothingTwice(t *testing.T) {
+func TestOutdatedRecordSendsNothingTwice(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack")
@@ -54,7 +54,7 @@ func TestAnOldRecordSendsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestAnEditDuringAnOperationIsAppliedAfterIt(t *testing.T) {
+func TestEditDuringAnOperationIsAppliedAfterIt(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record
@@ -70,7 +70,7 @@ func TestAnEditDuringAnOperationIsAppliedAfterIt(t *testing.T) {
 	}
 }
 
-func TestAnEditUndoneAndDoneAgainIsSentAgain(t *testing.T) {
+func TestRepeatedEditIsSentAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	for _, delay := range []int{2, 1, 2, 1} {
@@ -81,7 +81,7 @@ func TestAnEditUndoneAndDoneAgainIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestAMissedEventIsPolled(t *testing.T) {
+func TestOperationIsPolledAfterAMissedEvent(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	result := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack")
@@ -96,12 +96,12 @@ func TestAMissedEventIsPolled(t *testing.T) {
 	ensured(t, s, e, desire(t, 1), record, Ready, "DescribeStacks")
 }
 
-func TestALaggingLookIsNotBelieved(t *testing.T) {
+func TestStaleDescribeStacksIsIgnored(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
 	event := s.end(types.StackStatusUpdateComplete, "")
-	event.Token = "" // somebody else's, for all we know
+	event.Token = "" // possibly another client's
 	e.Observe(event)
 	s.lag = true
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks").Record
@@ -109,7 +109,7 @@ func TestALaggingLookIsNotBelieved(t *testing.T) {
 	ensured(t, s, e, desire(t, 2), record, Ready, "DescribeStacks")
 }
 
-func TestAFailingCreationIsBounded(t *testing.T) {
+func TestFailingCreationIsRetriedThreeTimes(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	desired := desire(t, 1)
@@ -128,15 +128,15 @@ func TestAFailingCreationIsBounded(t *testing.T) {
 	}
 	e.Observe(s.end(types.StackStatusRollbackComplete, "jobs already exists"))
 	result := ensured(t, s, e, desired, record, Stalled, "DescribeStacks", "DescribeStackEvents")
-	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): jobs already exists. Change the object to try again."; result.Message != want {
+	if want := "Creating the stack failed 3 times. Queue (AWS::SQS::Queue): jobs already exists. To retry, change the object."; result.Message != want {
 		t.Errorf("message %q, want %q", result.Message, want)
 	}
 	ensured(t, s, e, desired, result.Record, Stalled)
 	ensured(t, s, s.engine(), desired, result.Record, Stalled)               // nor after a restart
-	ensured(t, s, e, desire(t, 2), result.Record, InProgress, "DeleteStack") // an edit is tried at once
+	ensured(t, s, e, desire(t, 2), result.Record, InProgress, "DeleteStack") // an edit is sent immediately
 }
 
-func TestAFailedUpdateIsNotSentAgain(t *testing.T) {
+func TestFailedUpdateIsNotSentAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
@@ -150,11 +150,11 @@ func TestAFailedUpdateIsNotSentAgain(t *testing.T) {
 	record = result.Record
 	ensured(t, s, e, desire(t, 2), record, Stalled)
 	ensured(t, s, s.engine(), desire(t, 2), record, Stalled) // nor after a restart
-	ensured(t, s, e, desire(t, 1), record, Ready)            // undone: it is as it was
+	ensured(t, s, e, desire(t, 1), record, Ready)            // reverted: it matches what is deployed
 	ensured(t, s, e, desire(t, 3), record, InProgress, "UpdateStack")
 }
 
-func TestAFailedRollbackIsContinued(t *testing.T) {
+func TestFailedRollbackIsContinued(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
@@ -171,20 +171,20 @@ func TestAFailedRollbackIsContinued(t *testing.T) {
 	skipping.Allow.Skip = true
 	record = ensured(t, s, e, skipping, asking.Record, InProgress, "ListStackResources", "ContinueUpdateRollback").Record
 	if !slices.Equal(s.stacks[0].skipped, []string{"Queue"}) {
-		t.Errorf("skipped %q, want the resource that refuses", s.stacks[0].skipped)
+		t.Errorf("skipped %q, want the resource that failed", s.stacks[0].skipped)
 	}
 	s.step(time.Second)
 	e.Observe(s.end(types.StackStatusUpdateRollbackFailed, "no such queue"))
 	stalled := ensured(t, s, e, desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents").Record
 	ensured(t, s, e, desire(t, 2), stalled, Stalled)
-	record = ensured(t, s, e, desire(t, 3), stalled, InProgress, "ContinueUpdateRollback").Record // an edit may be the remedy
+	record = ensured(t, s, e, desire(t, 3), stalled, InProgress, "ContinueUpdateRollback").Record // an edit may be the fix
 	s.step(time.Second)
 	s.stacks[0].body = string(desire(t, 1).Template.JSON())
 	e.Observe(s.end(types.StackStatusUpdateRollbackComplete, ""))
 	ensured(t, s, e, desire(t, 3), record, InProgress, "DescribeStacks", "DescribeStackEvents", "UpdateStack")
 }
 
-func TestAnUpdateLeftFailedIsRolledBack(t *testing.T) {
+func TestUpdateLeftFailedIsRolledBack(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
@@ -197,7 +197,7 @@ func TestAnUpdateLeftFailedIsRolledBack(t *testing.T) {
 	ensured(t, s, e, desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents")
 }
 
-func TestSomebodyElsesChangeIsTakenBack(t *testing.T) {
+func TestChangeByAnotherClientIsReverted(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	s.stacks[0].body = string(desire(t, 9).Template.JSON())
@@ -206,7 +206,7 @@ func TestSomebodyElsesChangeIsTakenBack(t *testing.T) {
 	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "GetTemplate", "UpdateStack")
 }
 
-func TestASweepFindsWhatNoEventTold(t *testing.T) {
+func TestSweepFindsChangesWithoutEvents(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	sweep := func() []Event {
@@ -222,16 +222,17 @@ func TestASweepFindsWhatNoEventTold(t *testing.T) {
 	s.stacks[0].shown.StackStatus = types.StackStatusDeleteComplete
 	events := sweep()
 	if len(events) != 1 || events[0].StackID != record.StackID || events[0].StackName != "jobs" {
-		t.Fatalf("events %+v, want that the stack vanished", events)
+		t.Fatalf("events %+v, want the deletion of the stack", events)
 	}
 	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack")
 	if len(s.stacks) != 2 {
-		t.Errorf("%d stacks were made, want a second one in the place of the first", len(s.stacks))
+		t.Errorf("%d stacks were created, want a second one that replaces the first", len(s.stacks))
 	}
 }
 
-// Two objects claim one name. What the engine keeps of the stack's owner is not the other's, which would delete the stack by it.
-func TestAStackIsNotDeletedByTheOtherWhoClaimsItsName(t *testing.T) {
+// Two objects claim one name. The engine must not use the owner's record for the other object,
+// whose deletion would delete the stack.
+func TestStackIsNotDeletedByAnotherObjectThatClaimsItsName(t *testing.T) {
 	s := newScript(t)
 	first, second := desire(t, 1), desire(t, 1)
 	first.Salt, second.Salt = "uid-1", "uid-2"
@@ -240,15 +241,15 @@ func TestAStackIsNotDeletedByTheOtherWhoClaimsItsName(t *testing.T) {
 	record := ensured(t, s, e, first, Record{}, InProgress, "CreateStack").Record
 	refused := ensured(t, s, e, second, Record{}, Stalled, "CreateStack", "DescribeStacks")
 	e.Observe(s.end(types.StackStatusCreateComplete, ""))
-	ensured(t, s, e, first, record, Ready, "DescribeStacks") // and has not handed its record back
+	ensured(t, s, e, first, record, Ready, "DescribeStacks") // and has not passed its record back
 	deletedBy(t, s, e, refused.Record, DeleteOptions{OwnerTags: second.Tags, Salt: second.Salt}, Gone, "DescribeStacks")
 	if got := alive(s); !slices.Equal(got, []string{"jobs CREATE_COMPLETE"}) {
-		t.Errorf("stacks %q, want the other's still there", got)
+		t.Errorf("stacks %q, want the other object's stack kept", got)
 	}
 	deletedBy(t, s, e, record, DeleteOptions{OwnerTags: first.Tags, Salt: first.Salt}, InProgress, "DeleteStack")
 }
 
-func TestAForeignStackIsLeftAlone(t *testing.T) {
+func TestForeignStackIsNotTouched(t *testing.T) {
 	s := newScript(t)
 	made(t, s)
 	other := desire(t, 1)
@@ -256,15 +257,15 @@ func TestAForeignStackIsLeftAlone(t *testing.T) {
 	e := s.engine()
 	result := ensured(t, s, e, other, Record{}, Stalled, "CreateStack", "DescribeStacks")
 	if result.Reason != "StackNameTaken" {
-		t.Errorf("reason %s, want that the name is taken", result.Reason)
+		t.Errorf("reason %s, want the one of a name that is taken", result.Reason)
 	}
 	deletedBy(t, s, e, result.Record, DeleteOptions{OwnerTags: other.Tags}, Gone, "DescribeStacks")
 	if got := alive(s); !slices.Equal(got, []string{"jobs CREATE_COMPLETE"}) {
-		t.Errorf("stacks %q, want the other's still there", got)
+		t.Errorf("stacks %q, want the other object's stack kept", got)
 	}
 }
 
-func TestABadTemplateIsNotSent(t *testing.T) {
+func TestInvalidTemplateIsNotSent(t *testing.T) {
 	s := newScript(t)
 	bad := desire(t, 1)
 	parsed, err := template.Parse("queue.yaml", []byte("Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: !Ref Name\n"))
@@ -278,17 +279,17 @@ func TestABadTemplateIsNotSent(t *testing.T) {
 	}
 }
 
-func TestATemplateTooBigForARequestNeedsABucket(t *testing.T) {
+func TestTemplateTooBigForARequestNeedsABucket(t *testing.T) {
 	s := newScript(t)
 	big := desire(t, 1)
 	big.Template.Resources["Queue"].Metadata = template.FromInterface(map[string]any{"note": strings.Repeat("x", maxTemplateBody)})
 	result := ensured(t, s, s.engine(), big, Record{}, Stalled)
 	if result.Reason != "TemplateTooBig" || !strings.Contains(result.Message, "bucket") {
-		t.Errorf("%s: %s, want a remedy", result.Reason, result.Message)
+		t.Errorf("%s: %s, want what to do", result.Reason, result.Message)
 	}
 }
 
-func TestADeniedCallIsTriedAgainLater(t *testing.T) {
+func TestDeniedCallIsRetriedLater(t *testing.T) {
 	s := newScript(t)
 	s.before = func(string) error {
 		return refuse("AccessDenied", "User: arn:aws:iam::123456789012:user/op is not authorized to perform: cloudformation:CreateStack on resource: *")
@@ -306,7 +307,7 @@ func TestADeniedCallIsTriedAgainLater(t *testing.T) {
 	ensured(t, s, e, desire(t, 1), second.Record, InProgress, "CreateStack")
 }
 
-func TestARefusedCreationStalls(t *testing.T) {
+func TestRefusedCreationStalls(t *testing.T) {
 	s := newScript(t)
 	s.before = func(string) error { return refuse("ValidationError", "Parameters: [Size] must have values") }
 	e := s.engine()
@@ -356,18 +357,18 @@ func TestTerminationProtection(t *testing.T) {
 	deletedBy(t, s, e, record, DeleteOptions{DisableTerminationProtection: true}, InProgress, "UpdateTerminationProtection", "DeleteStack")
 }
 
-func TestSomebodyElsesTerminationProtectionStands(t *testing.T) {
+func TestTerminationProtectionByAnotherClientIsKept(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	s.stacks[0].shown.EnableTerminationProtection = new(true)
 	result := deletedBy(t, s, e, record, DeleteOptions{}, Stalled, "DeleteStack")
 	if result.Reason != "TerminationProtected" {
-		t.Errorf("reason %s, want that the stack is protected", result.Reason)
+		t.Errorf("reason %s, want the one of a protected stack", result.Reason)
 	}
 	deletedBy(t, s, e, result.Record, DeleteOptions{DisableTerminationProtection: true}, InProgress, "DeleteStack", "UpdateTerminationProtection", "DeleteStack")
 }
 
-func TestAFailedDeletionIsNeverGivenUp(t *testing.T) {
+func TestFailedDeletionIsRetriedWithoutLimit(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DeleteStack").Record
@@ -377,7 +378,7 @@ func TestAFailedDeletionIsNeverGivenUp(t *testing.T) {
 		e.Observe(s.end(types.StackStatusDeleteFailed, "The bucket you tried to delete is not empty"))
 		result := deletedBy(t, s, e, record, DeleteOptions{}, Waiting, "DescribeStacks", "ListStackResources")
 		if !strings.Contains(result.Message, "Queue (AWS::SQS::Queue): The bucket you tried to delete is not empty.") {
-			t.Errorf("message %q, want what refuses and why", result.Message)
+			t.Errorf("message %q, want the resource that failed and why", result.Message)
 		}
 		if result.RequeueAfter <= last {
 			t.Errorf("waits %s after %s, want a growing delay", result.RequeueAfter, last)
@@ -386,7 +387,7 @@ func TestAFailedDeletionIsNeverGivenUp(t *testing.T) {
 		s.step(last)
 		record = deletedBy(t, s, e, result.Record, DeleteOptions{Retain: []string{"Queue", "Other"}}, InProgress, "ListStackResources", "DeleteStack").Record
 		if !slices.Equal(s.stacks[0].retained, []string{"Queue"}) {
-			t.Errorf("retained %q, want only what refuses and may be retained", s.stacks[0].retained)
+			t.Errorf("retained %q, want only the failed resources that may be retained", s.stacks[0].retained)
 		}
 	}
 	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
@@ -403,12 +404,12 @@ func TestDeletionWaitsForARunningOperation(t *testing.T) {
 	deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DeleteStack")
 }
 
-func TestDoingNothingIsFast(t *testing.T) {
+func TestNoOpEnsureIsFast(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	desired := desire(t, 1)
 	const limit = 50 * time.Microsecond
-	result := testing.Benchmark(func(b *testing.B) { //nolint:thelper // It is the benchmark.
+	result := testing.Benchmark(func(b *testing.B) { //nolint:thelper // it is the benchmark
 		for b.Loop() {
 			if _, err := e.Ensure(b.Context(), awsapi.Target{}, desired, record); err != nil {
 				b.Fatal(err)

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxEventPages bounds how far back the search for a reason goes.
+	// maxEventPages limits how far back the search for a reason goes.
 	maxEventPages = 20
-	// maxNesting bounds how deep the search follows nested stacks.
+	// maxNesting limits how deep the search follows nested stacks.
 	maxNesting = 3
 )
 
 // failure is why an operation failed.
 type failure struct {
-	// sentence names the resource that failed first and its own reason.
+	// sentence names the resource that failed first and its reason.
 	sentence string
-	// tokens are the client request tokens of the operations that the search came across.
+	// tokens are the client request tokens of the operations in the events that were read.
 	tokens map[string]bool
 }
 
-// rootFailure finds the first failure of the stack's last operation in its events. Those that failed later mostly failed because
-// of the first ("Resource creation cancelled").
+// rootFailure finds the first failure of the stack's last operation in its events. Later failures
+// are mostly consequences of the first ("Resource creation cancelled").
 func (v *visit) rootFailure(ctx context.Context, found *live) (failure, error) {
 	return v.searchEvents(ctx, found.id, found.reason, maxNesting)
 }
@@ -63,7 +63,8 @@ func (v *visit) searchEvents(ctx context.Context, id, fallback string, depth int
 	return result, nil
 }
 
-// scan goes through events, newest first, keeps the earliest failure and returns true at the operation's beginning.
+// scan reads events, newest first, keeps the earliest failure and returns true at the operation's
+// beginning.
 func (f *failure) scan(events []types.StackEvent, id string, first **types.StackEvent) bool {
 	for i := range events {
 		event := &events[i]
@@ -81,7 +82,8 @@ func (f *failure) scan(events []types.StackEvent, id string, first **types.Stack
 	return false
 }
 
-// beginsOperation is true for the stack's own event at the start of what somebody asked for. A rollback is not a beginning.
+// beginsOperation reports whether a status of the stack's own event starts an operation that a
+// client requested. A rollback does not.
 func beginsOperation(status types.ResourceStatus) bool {
 	switch status {
 	case types.ResourceStatusCreateInProgress, types.ResourceStatusUpdateInProgress, types.ResourceStatusDeleteInProgress, types.ResourceStatusImportInProgress:
@@ -91,7 +93,7 @@ func beginsOperation(status types.ResourceStatus) bool {
 	}
 }
 
-// isConsequence is true for the reason of a resource that only failed because another one did.
+// isConsequence reports whether a resource failed only because another one did.
 func isConsequence(reason string) bool {
 	lower := strings.ToLower(reason)
 	return reason == "" || strings.Contains(lower, "cancelled") || strings.Contains(lower, "canceled")
@@ -111,12 +113,12 @@ func failureSentence(event *types.StackEvent) string {
 	}.String()
 }
 
-// String tells the failure in a sentence.
+// String returns the failure as a sentence.
 func (f ResourceFailure) String() string {
 	return fmt.Sprintf("%s (%s): %s", f.LogicalID, f.Type, f.Reason)
 }
 
-// The wrapping that resource handlers put around the reason, for example
+// The wrappers that resource handlers put around the reason, for example
 //
 //	Resource handler returned message: "Queue exists (Service: Sqs, Status Code: 400, Request ID: 5d…)" (RequestToken: 7e…, HandlerErrorCode: AlreadyExists)
 var (
@@ -125,8 +127,8 @@ var (
 	spacePattern   = regexp.MustCompile(`\s+`)
 )
 
-// CleanReason makes a sentence of CloudFormation's reason: without request IDs and the names of handlers, and with the missing
-// permission named where access was denied.
+// CleanReason turns a reason of CloudFormation into a sentence, without request IDs and the names
+// of handlers. If access was denied, it names the missing permission.
 func CleanReason(reason string) string {
 	if match := handlerPattern.FindStringSubmatch(strings.TrimSpace(reason)); match != nil {
 		reason = match[1]

@@ -10,17 +10,17 @@ import (
 func TestCleanReason(t *testing.T) {
 	cases := []struct{ name, reason, want string }{
 		{
-			"a handler's reason is told without its request",
+			"a handler's reason is shown without its request",
 			`Resource handler returned message: "Resource of type 'AWS::SQS::Queue' with identifier 'jobs' already exists." (RequestToken: 7e1fa5fb-9c5c-7bc4-d20c-9a5e3bfa1d1c, HandlerErrorCode: AlreadyExists)`,
 			"Resource of type 'AWS::SQS::Queue' with identifier 'jobs' already exists.",
 		},
 		{
-			"a service's reason is told without its request",
+			"a service's reason is shown without its request",
 			`Resource handler returned message: "The bucket you tried to delete is not empty (Service: S3, Status Code: 409, Request ID: Y3, Extended Request ID: x=) (SDK Attempt Count: 1)" (RequestToken: 1, HandlerErrorCode: GeneralServiceException)`,
 			"The bucket you tried to delete is not empty.",
 		},
 		{
-			"the old wording of services is told without its request",
+			"the old format of services is shown without its request",
 			"Table already exists: books (Service: AmazonDynamoDBv2; Status Code: 400; Error Code: ResourceInUseException; Request ID: ABC; Proxy: null)",
 			"Table already exists: books.",
 		},
@@ -30,7 +30,7 @@ func TestCleanReason(t *testing.T) {
 			"AWS denies access: arn:aws:sts::123456789012:assumed-role/operator/x lacks the permission sqs:CreateQueue on arn:aws:sqs:eu-central-1:123456789012:jobs; allow this action in its IAM policy.",
 		},
 		{"a plain reason ends with a full stop; a name at its beginning stays as it is", "jobs already exists", "jobs already exists."},
-		{"no reason is said to be none", "", "AWS gives no reason."},
+		{"a missing reason is reported", "", "AWS gives no reason."},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCleanReason(t *testing.T) {
 	}
 }
 
-func TestScanFindsTheFirstFailureOfTheLastOperation(t *testing.T) {
+func TestScanFindsFirstFailureOfLastOperation(t *testing.T) {
 	const id = "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1"
 	event := func(logicalID, physicalID string, status types.ResourceStatus, reason, token string) types.StackEvent {
 		return types.StackEvent{

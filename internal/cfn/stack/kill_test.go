@@ -13,11 +13,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// errKilled is what the script says when the operator dies at a call.
+// errKilled is the script's error when the operator dies at a call.
 var errKilled = errors.New("killed")
 
-// life drives an object through its life: created, edited twice (once while an operation runs, or while an approval is waited for),
-// deleted. The operator dies at one call, before or after its effect, with nothing written down, and starts again without its memory.
+// life is the lifecycle of an object: it is created, edited twice (once while an operation runs, or
+// while a change waits for approval), and deleted. The operator dies at one call, before or after
+// its effect, without persisting anything, and restarts without state.
 type life struct {
 	review bool
 	t      *testing.T
@@ -53,7 +54,7 @@ func (l *life) arm() {
 	}
 }
 
-// visit runs one visit; if the operator dies in it, its result is lost.
+// visit runs one visit. If the operator dies in it, the result is lost.
 func (l *life) visit(run func() (Result, error)) Result {
 	l.t.Helper()
 	died := l.killed
@@ -69,7 +70,7 @@ func (l *life) visit(run func() (Result, error)) Result {
 	return result
 }
 
-// settle visits until there is an end, while CloudFormation ends what was begun.
+// settle visits until the wanted state, and lets CloudFormation complete its operations.
 func (l *life) settle(want State, run func() (Result, error)) {
 	l.t.Helper()
 	var last Result
@@ -81,10 +82,10 @@ func (l *life) settle(want State, run func() (Result, error)) {
 		l.s.step(2 * time.Minute) // long enough for any poll
 		l.complete()
 	}
-	l.t.Fatalf("no end after 40 visits: %s, %s: %s; calls %q", last.State, last.Reason, last.Message, l.s.calls)
+	l.t.Fatalf("not settled after 40 visits: %s, %s: %s; calls %q", last.State, last.Reason, last.Message, l.s.calls)
 }
 
-// complete ends the running operation well. Its event is lost; that makes it harder.
+// complete completes the running operation. Its event is lost, which makes the test harder.
 func (l *life) complete() {
 	if len(l.s.stacks) == 0 {
 		return
@@ -112,7 +113,7 @@ func (l *life) live() {
 		}
 	}
 	l.settle(Ready, ensure(1))
-	l.visit(ensure(2)) // begins
+	l.visit(ensure(2)) // starts the update
 	l.visit(ensure(3)) // an edit while it runs
 	l.settle(Ready, ensure(3))
 	if body := l.s.stacks[len(l.s.stacks)-1].body; body != string(desire(l.t, 3).Template.JSON()) {
@@ -127,7 +128,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 	killedAtAnyCall(t, false)
 }
 
-// Whatever call the operator dies at, nothing but what was approved is carried out, once, and no change set is left over.
+// Wherever the operator dies, only approved changes are executed, once, and no change set is left.
 func TestKilledAtAnyCallOfAReview(t *testing.T) {
 	killedAtAnyCall(t, true)
 }
@@ -139,7 +140,7 @@ func killedAtAnyCall(t *testing.T, review bool) {
 	whole.arm()
 	whole.live()
 	if whole.calls < 7 {
-		t.Fatalf("a whole life took %d calls, want more to be killed at: %q", whole.calls, whole.s.calls)
+		t.Fatalf("a lifecycle took %d calls, want more calls to be killed at: %q", whole.calls, whole.s.calls)
 	}
 	for killAt := 1; killAt <= whole.calls; killAt++ {
 		for _, effect := range []bool{false, true} {
@@ -158,21 +159,21 @@ func killedAtAnyCall(t *testing.T, review bool) {
 					t.Errorf("left over: %q", left)
 				}
 				if len(l.s.stacks) != 1 {
-					t.Errorf("%d stacks were made, want 1", len(l.s.stacks))
+					t.Errorf("%d stacks were created, want 1", len(l.s.stacks))
 				}
 				begun := operations(l.s.stacks[0])
 				if review && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
 					t.Errorf("operations %q, want only the update that was approved", begun)
 				}
 				if want := []string{"CREATE", "UPDATE", "UPDATE", "DELETE"}; !slices.Equal(begun, want) && !slices.Equal(begun, []string{"CREATE", "UPDATE", "DELETE"}) {
-					t.Errorf("operations %q, want each once: %q, or without the update that was overtaken", begun, want)
+					t.Errorf("operations %q, want each once: %q, possibly without the superseded update", begun, want)
 				}
 			})
 		}
 	}
 }
 
-// operations are what was begun, in order.
+// operations are the operations that were started, in order.
 func operations(one *scripted) []string {
 	var begun []string
 	for _, event := range slices.Backward(one.events) {
@@ -207,7 +208,7 @@ func TestKilledWhileAFailingCreationIsRepeated(t *testing.T) {
 				}
 				result := l.visit(func() (Result, error) { return l.e.Ensure(t.Context(), awsapi.Target{}, desire(t, 1), l.record) })
 				if result.State != Stalled {
-					t.Errorf("%s: %s, want it to stall", result.State, result.Message)
+					t.Errorf("%s: %s, want Stalled", result.State, result.Message)
 				}
 				l.settle(Gone, func() (Result, error) {
 					return l.e.Delete(t.Context(), awsapi.Target{}, "jobs", l.record, DeleteOptions{OwnerTags: desire(t, 1).Tags})
@@ -220,8 +221,8 @@ func TestKilledWhileAFailingCreationIsRepeated(t *testing.T) {
 	}
 }
 
-// A failed update whose record was lost is known by its token and not sent again.
-func TestAFailedUpdateWhoseRecordWasLostIsNotSentAgain(t *testing.T) {
+// The token identifies a failed update whose record was lost, so that it is not sent again.
+func TestFailedUpdateWithoutRecordIsNotSentAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack") // and dies
@@ -231,8 +232,9 @@ func TestAFailedUpdateWhoseRecordWasLostIsNotSentAgain(t *testing.T) {
 	ensured(t, s, s.engine(), desire(t, 2), record, Stalled, "DescribeStacks", "DescribeStackEvents")
 }
 
-// A stack that was made again just before the operator died is not left over when the object is deleted then.
-func TestAnUnrecordedSecondCreationIsDeleted(t *testing.T) {
+// A stack that was re-created just before the operator died is deleted when the object is deleted
+// then.
+func TestUnrecordedSecondCreationIsDeleted(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record

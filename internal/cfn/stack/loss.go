@@ -11,22 +11,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 )
 
-// holding is what a stateful resource is called, and what becomes of what it holds when it goes.
+// holding is the name of a kind of stateful resource, and what its deletion loses.
 type holding struct{ thing, loss string }
 
-// holdings say it in plain words for the types that are met most; the others are told in general.
+// holdings name the common types in plain words; the others get a general text.
 var holdings = map[string]holding{
 	"AWS::Cognito::UserPool":             {"user pool", "its users are lost"},
 	"AWS::DocDB::DBCluster":              {"database", "its data is lost"},
 	"AWS::DynamoDB::GlobalTable":         {"table", "its items are lost"},
 	"AWS::DynamoDB::Table":               {"table", "its items are lost"},
-	"AWS::EC2::EIP":                      {"address", "the address is given back"},
+	"AWS::EC2::EIP":                      {"address", "the address is released"},
 	"AWS::EC2::Volume":                   {"volume", "the data on it is lost"},
 	"AWS::ECR::Repository":               {"repository", "its images are lost"},
 	"AWS::EFS::FileSystem":               {"file system", "its files are lost"},
-	"AWS::ElastiCache::CacheCluster":     {"cache", "what it holds is lost"},
-	"AWS::ElastiCache::ReplicationGroup": {"cache", "what it holds is lost"},
-	"AWS::KMS::Key":                      {"key", "what it encrypted cannot be read any more once it is deleted"},
+	"AWS::ElastiCache::CacheCluster":     {"cache", "its data is lost"},
+	"AWS::ElastiCache::ReplicationGroup": {"cache", "its data is lost"},
+	"AWS::KMS::Key":                      {"key", "data that it encrypted cannot be decrypted after its deletion"},
 	"AWS::Kinesis::Stream":               {"stream", "the records in it are lost"},
 	"AWS::Logs::LogGroup":                {"log group", "its logs are lost"},
 	"AWS::OpenSearchService::Domain":     {"search domain", "its indexes are lost"},
@@ -36,14 +36,16 @@ var holdings = map[string]holding{
 	"AWS::S3::Bucket":                    {"bucket", "its objects are lost"},
 	"AWS::SQS::Queue":                    {"queue", "the messages in it are lost"},
 	"AWS::SecretsManager::Secret":        {"secret", "its value is lost"},
-	"AWS::CloudFormation::Stack":         {"nested stack", "what its resources hold is lost"},
+	"AWS::CloudFormation::Stack":         {"nested stack", "the data in its resources is lost"},
 }
 
-// fixed are properties of which CloudFormation says only that a change may replace the resource, and which their service cannot
-// change: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTable.html takes no other key.
+// fixed lists properties that AWS cannot change in place although CloudFormation only says that a
+// change may replace the resource:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTable.html accepts no
+// other key.
 var fixed = map[string]string{"AWS::DynamoDB::Table": "KeySchema", "AWS::DynamoDB::GlobalTable": "KeySchema"}
 
-// replaces reports whether the resource is replaced for sure.
+// replaces reports whether the change certainly replaces the resource.
 func replaces(change *types.ResourceChange) bool {
 	property, known := fixed[aws.ToString(change.ResourceType)]
 	return change.Replacement == types.ReplacementTrue || known && slices.ContainsFunc(change.Details, func(d types.ResourceChangeDetail) bool {
@@ -55,10 +57,11 @@ func holdingOf(kind string) holding {
 	if known, ok := holdings[kind]; ok {
 		return known
 	}
-	return holding{thing: kind, loss: "what it holds is lost"}
+	return holding{thing: kind, loss: "its data is lost"}
 }
 
-// warning says in plain words what a change of a stateful resource loses; "" if it loses nothing.
+// warning describes the data loss that a change of a stateful resource causes; "" if it causes
+// none.
 func warning(change *types.ResourceChange, planned *diff.Change) string {
 	held := holdingOf(aws.ToString(change.ResourceType))
 	name := fmt.Sprintf("the %s %s", held.thing, aws.ToString(change.LogicalResourceId))
@@ -69,7 +72,7 @@ func warning(change *types.ResourceChange, planned *diff.Change) string {
 	fate := fateOf(change, planned)
 	switch {
 	case change.Action == types.ChangeActionRemove && fate == keptFate:
-		return fmt.Sprintf("LETS GO of %s: it stays in AWS, but is no longer part of the stack.", name)
+		return fmt.Sprintf("RETAINS %s: it stays in AWS, but is no longer part of the stack.", name)
 	case change.Action == types.ChangeActionRemove:
 		return fmt.Sprintf("REMOVES %s: %s%s.", name, held.loss, fate)
 	case change.Action != types.ChangeActionModify:
@@ -77,10 +80,10 @@ func warning(change *types.ResourceChange, planned *diff.Change) string {
 	case replaces(change):
 		since := ""
 		if causes != "" {
-			since = ", since " + causes + " cannot be changed in place"
+			since = ", because " + causes + " cannot be changed in place"
 		}
 		if fate == keptFate {
-			return fmt.Sprintf("REPLACES %s by an empty one%s%s.", name, since, fate)
+			return fmt.Sprintf("REPLACES %s with an empty one%s%s.", name, since, fate)
 		}
 		return fmt.Sprintf("REPLACES %s: %s%s%s.", name, held.loss, since, fate)
 	case change.Replacement == types.ReplacementConditional:
@@ -94,13 +97,14 @@ func warning(change *types.ResourceChange, planned *diff.Change) string {
 	}
 }
 
-// What becomes of the old resource, beside its loss.
+// What happens to the old resource.
 const (
-	keptFate     = "; the old one is kept beside it"
+	keptFate     = "; the old one is retained"
 	snapshotFate = "; a snapshot of the old one is kept"
 )
 
-// fateOf says what becomes of the old resource, by CloudFormation's word or, where it says nothing, the plan's.
+// fateOf returns what happens to the old resource, according to CloudFormation or, where it does
+// not say, the plan.
 func fateOf(change *types.ResourceChange, planned *diff.Change) string {
 	switch change.PolicyAction {
 	case types.PolicyActionRetain, types.PolicyActionReplaceAndRetain:
@@ -122,7 +126,7 @@ func fateOf(change *types.ResourceChange, planned *diff.Change) string {
 	}
 }
 
-// causesOf names the properties for which the resource is replaced.
+// causesOf lists the properties that cause the replacement.
 func causesOf(change *types.ResourceChange, planned *diff.Change) string {
 	var names []string
 	for i := range change.Details {

@@ -13,18 +13,18 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// memory holds what the engine deployed, compressed, so that comparing needs no GetTemplate. It drops what was not used longest
-// when it holds more bytes than it may.
+// memory caches what the engine deployed, compressed, so that comparing needs no GetTemplate. Above
+// its limit of bytes it evicts the least recently used entries.
 type memory struct {
 	mu    sync.Mutex
 	limit int
 	size  int
 	byKey map[memoryKey]*list.Element
-	order *list.List // front: used last
-	pool  sync.Pool  // *flate.Writer: one costs more than all that it compresses
+	order *list.List // front: most recently used
+	pool  sync.Pool  // *flate.Writer: allocating one costs more than compressing
 }
 
-// memoryKey keeps what is deployed apart from what a running operation deploys.
+// memoryKey separates what is deployed from what a running operation deploys.
 type memoryKey struct {
 	stackID string
 	pending bool
@@ -36,14 +36,14 @@ type remembered struct {
 	data   []byte
 }
 
-// deployment is what is remembered of a stack.
+// deployment is the cached content of a stack.
 type deployment struct {
 	Template   json.RawMessage   `json:"template"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// overhead is roughly what an entry costs besides its data.
+// overhead is the approximate size of an entry without its data.
 const overhead = 400
 
 func newMemory(limit int) *memory {
@@ -59,11 +59,11 @@ func newMemory(limit int) *memory {
 	}
 }
 
-// put remembers a side of a stack.
+// put caches a side of a stack.
 func (m *memory) put(key memoryKey, digest string, side diff.Side) {
 	data, err := m.pack(side)
 	if err != nil {
-		m.drop(key) // costs a GetTemplate, no more
+		m.drop(key) // costs only a GetTemplate
 		return
 	}
 	m.mu.Lock()
@@ -78,7 +78,7 @@ func (m *memory) put(key memoryKey, digest string, side diff.Side) {
 	}
 }
 
-// get returns the side of a stack if it is remembered with that digest.
+// get returns the cached side of a stack if it has that digest.
 func (m *memory) get(key memoryKey, digest string) (diff.Side, bool) {
 	m.mu.Lock()
 	element, ok := m.byKey[key]
@@ -98,7 +98,7 @@ func (m *memory) get(key memoryKey, digest string) (diff.Side, bool) {
 	return side, err == nil
 }
 
-// has is get without the cost of unpacking.
+// has is get without unpacking.
 func (m *memory) has(key memoryKey, digest string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *memory) has(key memoryKey, digest string) bool {
 	return ok && one.digest == digest
 }
 
-// commit makes what was pending the deployed side.
+// commit makes the pending side the deployed side.
 func (m *memory) commit(stackID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,13 +133,13 @@ func (m *memory) drop(key memoryKey) {
 	m.remove(key)
 }
 
-// forget drops all of a stack.
+// forget removes all entries of a stack.
 func (m *memory) forget(stackID string) {
 	m.drop(memoryKey{stackID: stackID})
 	m.drop(memoryKey{stackID: stackID, pending: true})
 }
 
-// remove needs the lock.
+// remove removes an entry. The caller holds the lock.
 func (m *memory) remove(key memoryKey) {
 	element, ok := m.byKey[key]
 	if !ok {
@@ -155,20 +155,20 @@ func (m *memory) remove(key memoryKey) {
 func (m *memory) pack(side diff.Side) ([]byte, error) {
 	plain, err := json.Marshal(deployment{Template: side.Template.CanonicalJSON(), Parameters: side.Parameters, Tags: side.Tags})
 	if err != nil {
-		return nil, fmt.Errorf("remember a template: %w", err)
+		return nil, fmt.Errorf("cache a template: %w", err)
 	}
 	writer, ok := m.pool.Get().(*flate.Writer)
 	if !ok {
-		return nil, fmt.Errorf("remember a template: no compressor")
+		return nil, fmt.Errorf("cache a template: no compressor")
 	}
 	defer m.pool.Put(writer)
 	var packed bytes.Buffer
 	writer.Reset(&packed)
 	if _, err := writer.Write(plain); err != nil {
-		return nil, fmt.Errorf("remember a template: %w", err)
+		return nil, fmt.Errorf("cache a template: %w", err)
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("remember a template: %w", err)
+		return nil, fmt.Errorf("cache a template: %w", err)
 	}
 	return bytes.Clone(packed.Bytes()), nil
 }
@@ -176,15 +176,15 @@ func (m *memory) pack(side diff.Side) ([]byte, error) {
 func unpack(data []byte) (diff.Side, error) {
 	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(data)))
 	if err != nil {
-		return diff.Side{}, fmt.Errorf("recall a template: %w", err)
+		return diff.Side{}, fmt.Errorf("read a cached template: %w", err)
 	}
 	var one deployment
 	if err := json.Unmarshal(plain, &one); err != nil {
-		return diff.Side{}, fmt.Errorf("recall a template: %w", err)
+		return diff.Side{}, fmt.Errorf("read a cached template: %w", err)
 	}
 	parsed, err := template.Parse("deployed template", one.Template)
 	if err != nil {
-		return diff.Side{}, fmt.Errorf("recall a template: %w", err)
+		return diff.Side{}, fmt.Errorf("read a cached template: %w", err)
 	}
 	return diff.Side{Template: parsed, Parameters: one.Parameters, Tags: one.Tags}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMemoryForgetsWhatWasNotUsedLongest(t *testing.T) {
+func TestMemoryEvictsLeastRecentlyUsed(t *testing.T) {
 	desired := desire(t, 1)
 	probe := newMemory(1 << 20)
 	probe.put(memoryKey{stackID: "probe"}, "d", desired.side())
@@ -18,14 +18,14 @@ func TestMemoryForgetsWhatWasNotUsedLongest(t *testing.T) {
 	}
 	m.put(memoryKey{stackID: "new"}, "d", desired.side())
 	if m.has(memoryKey{stackID: "1"}, "d") || !m.has(memoryKey{stackID: "0"}, "d") {
-		t.Error("want the entry that was not used longest to be forgotten")
+		t.Error("want the least recently used entry to be evicted")
 	}
 	if m.size > m.limit {
 		t.Errorf("%d bytes are held, want at most %d", m.size, m.limit)
 	}
 }
 
-func TestMemoryKnowsWhatIsPendingFromWhatIsDeployed(t *testing.T) {
+func TestMemorySeparatesPendingFromDeployed(t *testing.T) {
 	m := newMemory(1 << 20)
 	first, second := desire(t, 1), desire(t, 2)
 	deployed, pending := memoryKey{stackID: "a"}, memoryKey{stackID: "a", pending: true}
@@ -36,7 +36,7 @@ func TestMemoryKnowsWhatIsPendingFromWhatIsDeployed(t *testing.T) {
 	}
 	m.commit("a")
 	if m.has(deployed, first.Digest()) || !m.has(deployed, second.Digest()) || m.has(pending, second.Digest()) {
-		t.Error("what was pending is not deployed")
+		t.Error("the pending side did not become the deployed one")
 	}
 	m.forget("a")
 	if m.size != 0 || m.order.Len() != 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// The reasons of results, for conditions.
+// Reasons of results, for conditions.
 const (
 	reasonReady        = "StackReady"
 	reasonGone         = "StackDeleted"
@@ -27,28 +27,28 @@ const (
 	reasonProposing    = "ProposingChange"
 )
 
-// The reasons of stacks that are not the object's, see [ForeignError].
+// Reasons of stacks that do not belong to the object, see [ForeignError].
 const (
-	// reasonNotOwned says that the record names a stack that is not the object's.
+	// reasonNotOwned: the record names a stack that does not belong to the object.
 	reasonNotOwned = "StackNotOwned"
-	// reasonManagedElsewhere says that the stack is another management cluster's.
+	// reasonManagedElsewhere: the stack belongs to another management cluster.
 	reasonManagedElsewhere = "ManagedElsewhere"
-	// reasonUnmarked says that it is not known of which management cluster the stack is.
+	// reasonUnmarked: the management cluster of the stack is unknown.
 	reasonUnmarked = "ManagementClusterUnknown"
 )
 
-// The reasons of results in state [Proposed].
+// Reasons of results in state [Proposed].
 const (
-	// ReasonApprovalNeeded says that nobody has approved the change.
+	// ReasonApprovalNeeded: the change is not approved.
 	ReasonApprovalNeeded = "ApprovalNeeded"
-	// ReasonApprovalStale says that what was approved is no longer what would be done.
+	// ReasonApprovalStale: the approval is for a change that was superseded.
 	ReasonApprovalStale = "ApprovalStale"
-	// ReasonApproved says that the change is approved and held back by the caller.
+	// ReasonApproved: the change is approved, but the caller holds it back.
 	ReasonApproved = "Approved"
 )
 
 func readyMessage(record *Record) string {
-	return fmt.Sprintf("The stack is as desired (%s).", record.Status)
+	return fmt.Sprintf("The stack is up to date (%s).", record.Status)
 }
 
 func (v *visit) stall(reason, message string) Result {
@@ -59,16 +59,16 @@ func (v *visit) wait(reason, message string, after time.Duration) Result {
 	return Result{State: Waiting, Reason: reason, Message: message, RequeueAfter: after}
 }
 
-// progress tells what CloudFormation is doing.
+// progress describes what CloudFormation is doing.
 var progress = map[types.StackStatus]string{
 	types.StackStatusCreateInProgress:                        "CloudFormation is creating the stack.",
-	types.StackStatusRollbackInProgress:                      "Creating the stack failed; CloudFormation is removing what it made.",
+	types.StackStatusRollbackInProgress:                      "Creating the stack failed; CloudFormation is deleting the resources that it created.",
 	types.StackStatusUpdateInProgress:                        "CloudFormation is updating the stack.",
-	types.StackStatusUpdateCompleteCleanupInProgress:         "The update is done; CloudFormation is removing what it replaced.",
-	types.StackStatusUpdateRollbackInProgress:                "The update failed; CloudFormation is bringing the stack back to what it was.",
-	types.StackStatusUpdateRollbackCompleteCleanupInProgress: "The stack is back to what it was; CloudFormation is removing what the failed update made.",
+	types.StackStatusUpdateCompleteCleanupInProgress:         "The update is complete; CloudFormation is deleting the replaced resources.",
+	types.StackStatusUpdateRollbackInProgress:                "The update failed; CloudFormation is rolling the stack back.",
+	types.StackStatusUpdateRollbackCompleteCleanupInProgress: "The stack is rolled back; CloudFormation is deleting the resources that the failed update created.",
 	types.StackStatusImportInProgress:                        "CloudFormation is importing resources into the stack.",
-	types.StackStatusImportRollbackInProgress:                "The import failed; CloudFormation is bringing the stack back to what it was.",
+	types.StackStatusImportRollbackInProgress:                "The import failed; CloudFormation is rolling the stack back.",
 	types.StackStatusDeleteInProgress:                        "CloudFormation is deleting the stack.",
 }
 
@@ -77,17 +77,17 @@ func (v *visit) waitForCloudFormation() Result {
 	message, ok := progress[status]
 	switch {
 	case !ok:
-		message = fmt.Sprintf("CloudFormation has the stack in status %s.", status)
+		message = fmt.Sprintf("The stack is in status %s.", status)
 	case status == types.StackStatusDeleteInProgress && v.goal == Present:
-		message = strings.TrimSpace("CloudFormation is deleting the stack, to be created anew. " + v.record.StatusReason)
+		message = strings.TrimSpace("CloudFormation is deleting the stack to re-create it. " + v.record.StatusReason)
 	}
-	return Result{State: InProgress, Reason: camel(string(status)), Message: message, RequeueAfter: max(soonestLook, v.pollIn())}
+	return Result{State: InProgress, Reason: camel(string(status)), Message: message, RequeueAfter: max(minPoll, v.pollIn())}
 }
 
-// lookAgain waits out a look that showed the stack from before the operation.
-func (v *visit) lookAgain() Result {
+// pollSoon polls soon, because DescribeStacks returned the stack from before the operation.
+func (v *visit) pollSoon() Result {
 	result := v.waitForCloudFormation()
-	result.RequeueAfter = staleLook
+	result.RequeueAfter = stalePoll
 	return result
 }
 
@@ -102,33 +102,33 @@ func camel(status string) string {
 	return b.String()
 }
 
-// retryLater tells when the next attempt comes and why the last failed.
+// retryLater reports the time of the next attempt and why the last one failed.
 func (v *visit) retryLater() Result {
 	next := v.record.NextAttempt.UTC().Format("15:04:05 MST")
 	after := max(v.record.NextAttempt.Sub(v.now()), time.Millisecond)
 	if v.status() == types.StackStatusDeleteFailed {
 		return v.wait(reasonDeleteFailed, fmt.Sprintf(
-			"The stack cannot be deleted (%d tries, the next at %s). %s", v.record.DeleteAttempts, next, v.record.StatusReason), after)
+			"The stack cannot be deleted (%d attempts, the next at %s). %s", v.record.DeleteAttempts, next, v.record.StatusReason), after)
 	}
 	return v.wait(reasonCreateFailed, fmt.Sprintf(
 		"Creating the stack failed (attempt %d of %d, the next at %s). %s", v.record.Attempts, v.desired.maxAttempts(), next, v.record.StatusReason), after)
 }
 
-// stallFailed tells what failed for good and what a person can do.
+// stallFailed reports a permanent failure and what the user can do.
 func (v *visit) stallFailed() Result {
 	reason := v.record.StatusReason
 	switch status := v.status(); {
 	case deleted(status):
-		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" Change the object to try again.")
+		return v.stall(reasonCreateFailed, "CloudFormation refuses to create the stack. "+reason+" To retry, change the object.")
 	case createFailed(status):
-		return v.stall(reasonCreateFailed, fmt.Sprintf("Creating the stack failed %s. %s Change the object to try again.", times(v.record.Attempts), reason))
+		return v.stall(reasonCreateFailed, fmt.Sprintf("Creating the stack failed %s. %s To retry, change the object.", times(v.record.Attempts), reason))
 	case rolledBack(status):
-		return v.stall(reasonUpdateFailed, "The update failed and was rolled back. "+reason+" Change the object to try again.")
+		return v.stall(reasonUpdateFailed, "The update failed and was rolled back. "+reason+" To retry, change the object.")
 	case updateFailed(status):
-		return v.stall(reasonRollback, "The update failed, and so did its rollback, also without the resources that refuse. "+reason+
-			" Repair the stack, or change the object to try again.")
+		return v.stall(reasonRollback, "The update and its rollback failed, also when the failed resources were skipped. "+reason+
+			" Fix the stack, or change the object to retry.")
 	default:
-		return v.stall(reasonUpdateFailed, "CloudFormation refuses the update. "+reason+" Change the object to try again.")
+		return v.stall(reasonUpdateFailed, "CloudFormation refuses the update. "+reason+" To retry, change the object.")
 	}
 }
 
@@ -139,7 +139,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Names reports whether a stack's ARN is of a stack of that name.
+// Names reports whether an ARN is of a stack with that name.
 func Names(id, name string) bool { return nameOf(id) == name }
 
 // nameOf returns the name in a stack's ARN: arn:aws:cloudformation:region:account:stack/NAME/unique.

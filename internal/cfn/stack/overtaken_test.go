@@ -11,22 +11,23 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// What others do, or what is lost, while the engine is at work.
+// Tests of what other clients do, or what gets lost, while the engine is working.
 
-// vanishes has somebody else delete the newest stack.
+// vanishes deletes the newest stack, as another client would.
 func vanishes(s *script) Event {
 	return Event{StackID: s.end(types.StackStatusDeleteComplete, "").StackID, Status: "DELETE_COMPLETE", Token: "Console-1"}
 }
 
-// A stack that was made for one that had vanished, just before the operator died, is not left over when the object is deleted then.
-func TestAnUnrecordedCreationForAVanishedStackIsDeleted(t *testing.T) {
+// A stack that replaced a deleted one just before the operator died is deleted with the object.
+func TestUnrecordedReplacementOfADeletedStackIsDeleted(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	e.Observe(vanishes(s))
 	ensured(t, s, e, desire(t, 1), record, InProgress, "DescribeStacks", "CreateStack") // and dies
 	s.end(types.StackStatusCreateComplete, "")
 	e = s.engine()
-	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record // the record's is gone
+	// The recorded stack is deleted already.
+	record = deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack").Record
 	e.Observe(s.end(types.StackStatusDeleteComplete, ""))
 	deletedBy(t, s, e, record, DeleteOptions{}, Gone, "DescribeStacks")
 	if left := alive(s); len(left) != 0 {
@@ -34,8 +35,8 @@ func TestAnUnrecordedCreationForAVanishedStackIsDeleted(t *testing.T) {
 	}
 }
 
-// The same when the operator is back before it is time to look at the deletion that it remembers.
-func TestAnUnrecordedSecondCreationIsDeletedAtOnce(t *testing.T) {
+// The same when the operator restarts before the next poll of the recorded deletion is due.
+func TestUnrecordedSecondCreationIsDeletedImmediately(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
 	record := ensured(t, s, e, desire(t, 1), Record{}, InProgress, "CreateStack").Record
@@ -49,10 +50,10 @@ func TestAnUnrecordedSecondCreationIsDeletedAtOnce(t *testing.T) {
 	deletedBy(t, s, s.engine(), record, DeleteOptions{}, InProgress, "DescribeStacks", "DescribeStacks", "DeleteStack")
 }
 
-// A stack that was made by an operator that died before it could note so, and that was complete when the next began to listen, is not
-// waited for: what tells of it was told.
-func TestAnUnrecordedCreationThatIsOverIsNotWaitedFor(t *testing.T) {
-	for name, told := range map[string]func(e *Engine, end Event){
+// An operator created a stack and died before it recorded that. The stack was complete before the
+// next operator listened, so no event will report it, and the engine must not wait for one.
+func TestUnrecordedCompleteCreationIsNotWaitedFor(t *testing.T) {
+	for name, report := range map[string]func(e *Engine, end Event){
 		"a sweep": func(e *Engine, _ Event) {
 			if _, err := e.Sweep(t.Context(), awsapi.Target{}); err != nil {
 				t.Fatal(err)
@@ -60,19 +61,19 @@ func TestAnUnrecordedCreationThatIsOverIsNotWaitedFor(t *testing.T) {
 		},
 		"an event": func(e *Engine, end Event) { e.Observe(end) },
 	} {
-		t.Run("told by "+name, func(t *testing.T) {
+		t.Run("reported by "+name, func(t *testing.T) {
 			s := newScript(t)
 			ensured(t, s, s.engine(), desire(t, 1), Record{}, InProgress, "CreateStack") // and dies
 			end := s.end(types.StackStatusCreateComplete, "")
 			e := s.engine()
-			told(e, end)
+			report(e, end)
 			s.calls = nil
 			ensured(t, s, e, desire(t, 1), Record{}, Ready, "CreateStack", "DescribeStacks")
 		})
 	}
 }
 
-func TestASweepDoesNotMissAStackThatWasReplaced(t *testing.T) {
+func TestSweepDoesNotReportReplacedStacks(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	e.Observe(vanishes(s))
@@ -82,15 +83,15 @@ func TestASweepDoesNotMissAStackThatWasReplaced(t *testing.T) {
 	for range 2 {
 		events, err := e.Sweep(t.Context(), awsapi.Target{})
 		if err != nil || len(events) != 0 {
-			t.Errorf("%+v, %v; want nothing: all is as recorded", events, err)
+			t.Errorf("%+v, %v; want nothing: every stack matches its record", events, err)
 		}
 	}
 	if known := len(e.watchlist.stacks); known != 1 {
-		t.Errorf("%d stacks are watched, want the one that there is", known)
+		t.Errorf("%d stacks are watched, want the existing one", known)
 	}
 }
 
-func TestAStatusThatIsNewIsWaitedOut(t *testing.T) {
+func TestUnknownStatusIsWaitedFor(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	one := s.stacks[0]
@@ -99,15 +100,15 @@ func TestAStatusThatIsNewIsWaitedOut(t *testing.T) {
 	desired.Refresh = true
 	result := ensured(t, s, e, desired, record, InProgress, "DescribeStacks")
 	if result.RequeueAfter != defaultPollInterval {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, defaultPollInterval)
+		t.Errorf("polls again after %s, want %s", result.RequeueAfter, defaultPollInterval)
 	}
 	s.step(result.RequeueAfter)
 	one.shown.StackStatus = types.StackStatusUpdateComplete
 	ensured(t, s, e, desire(t, 1), result.Record, Ready, "DescribeStacks", "GetTemplate")
 }
 
-// What is compared, and judged by the policy, is what is deployed now.
-func TestAnUpdateThatIsOvertakenIsJudgedAnew(t *testing.T) {
+// The plan, and the policy's decision, are for what is deployed now.
+func TestOvertakenUpdateIsPlannedAgain(t *testing.T) {
 	s := newScript(t)
 	_, record := made(t, s)
 	withTable, err := template.Parse("queue.yaml", []byte(`
@@ -128,7 +129,7 @@ Resources:
 		if operation != "UpdateStack" {
 			return nil
 		}
-		s.before = nil // somebody else was quicker
+		s.before = nil // another client was faster
 		s.stacks[0].body = string(withTable.JSON())
 		s.stacks[0].shown.LastUpdatedTime, s.stacks[0].shown.StackStatus = aws.Time(s.clock.Now()), types.StackStatusUpdateComplete
 		return refuse("ValidationError", "Stack:jobs is in UPDATE_IN_PROGRESS state and can not be updated.")
@@ -139,8 +140,9 @@ Resources:
 	}
 }
 
-// An update that somebody else's follows before the engine looks is not what is deployed.
-func TestAnUpdateThatSomebodyElsesFollowedIsNotBelieved(t *testing.T) {
+// An update that another client's update followed before the engine read the stack is not what is
+// deployed.
+func TestUpdateFollowedByAnotherClientsIsNotRecorded(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack").Record
@@ -151,8 +153,8 @@ func TestAnUpdateThatSomebodyElsesFollowedIsNotBelieved(t *testing.T) {
 	ensured(t, s, e, desire(t, 2), record, InProgress, "DescribeStacks", "GetTemplate", "UpdateStack")
 }
 
-// A role that does not exist is no stack that does not exist.
-func TestADeletionThatARolePreventsIsNotDone(t *testing.T) {
+// A role that does not exist is not a missing stack.
+func TestDeletionWithAMissingRoleIsNotComplete(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	s.before = func(operation string) error {
@@ -164,7 +166,7 @@ func TestADeletionThatARolePreventsIsNotDone(t *testing.T) {
 	deletedBy(t, s, e, record, DeleteOptions{}, Waiting, "DeleteStack")
 }
 
-func TestAMissingCapabilityOrRoleIsTriedAgainOnceGiven(t *testing.T) {
+func TestUpdateIsRetriedWithAddedCapabilityOrRole(t *testing.T) {
 	for name, given := range map[string]func(*Desired){
 		"a capability": func(d *Desired) { d.Capabilities = []string{"CAPABILITY_NAMED_IAM"} },
 		"a role":       func(d *Desired) { d.RoleARN = "arn:aws:iam::123456789012:role/deployer" },
@@ -183,9 +185,9 @@ func TestAMissingCapabilityOrRoleIsTriedAgainOnceGiven(t *testing.T) {
 	}
 }
 
-// The words of a person's own cleaner stand; those of the SDK do not reach a person.
-func TestAFailedCleaningIsToldWithoutTheSDKsWords(t *testing.T) {
-	if got := told(refuse("AccessDenied", "User: arn:x is not authorized to perform: s3:DeleteObject")); got == "" || len(got) > 200 || got[:4] != "AWS " {
+// Messages of the caller's Clean function are kept; those of the SDK are reworded for the user.
+func TestFailedCleanIsReportedWithoutSDKText(t *testing.T) {
+	if got := sentenceOf(refuse("AccessDenied", "User: arn:x is not authorized to perform: s3:DeleteObject")); got == "" || len(got) > 200 || got[:4] != "AWS " {
 		t.Errorf("%q", got)
 	}
 }

@@ -14,17 +14,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// ManagementTag is on every stack that an operator in a management cluster makes, with that cluster's identity.
+// ManagementTag is the tag with the identity of the management cluster, on every stack that its
+// operator creates.
 const ManagementTag = "aws-operator/management-cluster"
 
-// AdoptAnnotation on an object names what it may take over that its management cluster did not make: other management clusters, by the
-// value of [ManagementTag], or stacks without that tag, by their names; between commas.
+// AdoptAnnotation lists, separated by commas, what an object may take over from outside its
+// management cluster: other management clusters by the value of [ManagementTag], or stacks without
+// that tag by name.
 const AdoptAnnotation = "aws-operator/adopt-from"
 
-// ParseAdoptFrom reads the value of AdoptAnnotation.
+// ParseAdoptFrom parses the value of AdoptAnnotation.
 func ParseAdoptFrom(value string) []string { return ParseApproved(value) }
 
-// Owner is the object that a stack must belong to before anything is done to it.
+// Owner is the object that a stack must belong to before the engine changes it.
 //
 // An object's record is in its status, and a client that may write the status can name any stack there. So the record
 // is only a hint: the live stack's name, account, region and tags decide which object owns it.
@@ -33,7 +35,7 @@ type Owner struct {
 	Name string
 	// StackID is the ARN in the object's record, empty if it has none.
 	StackID string
-	// Tags are what the stack must carry.
+	// Tags are the tags that the stack must carry.
 	Tags map[string]string
 	// AdoptFrom names management clusters and stacks that may be taken over, see [AdoptAnnotation].
 	AdoptFrom []string
@@ -42,7 +44,7 @@ type Owner struct {
 // digest identifies the owner by its tags.
 func (o *Owner) digest() string { return digestMap(o.Tags) }
 
-// reference is what calls name the stack by.
+// reference is the name or ID of the stack for calls.
 func (o *Owner) reference() string {
 	if o.StackID != "" {
 		return o.StackID
@@ -50,9 +52,10 @@ func (o *Owner) reference() string {
 	return o.Name
 }
 
-// ForeignError says that a stack is not the object's, and what to do. The operator only described the stack.
+// ForeignError says that a stack does not belong to the object, and what to do. The operator only
+// described the stack.
 type ForeignError struct {
-	// Reason is one CamelCase word for a condition, Message a sentence for a person.
+	// Reason is a CamelCase word for a condition, Message a sentence for the user.
 	Reason, Message string
 }
 
@@ -64,10 +67,11 @@ func (e *ForeignError) result(record Record) Result {
 }
 
 // remedy ends messages about records.
-const remedy = " Nothing is done to it. Remove what the object's status records of this stack (kubectl edit --subresource=status); " +
+const remedy = " The operator does not touch it. Remove this stack from the object's status (kubectl edit --subresource=status); " +
 	"the operator then finds the object's own stack by its name and tags."
 
-// misnamed compares what the record's ARN says with what the stack must be called and where it must be; it makes no call.
+// misnamed compares the ARN in the record with the name, account and region that the stack must
+// have. It makes no call.
 func (e *Engine) misnamed(target awsapi.Target, owner *Owner) *ForeignError {
 	if owner.StackID == "" {
 		return nil
@@ -92,7 +96,7 @@ func (e *Engine) misnamed(target awsapi.Target, owner *Owner) *ForeignError {
 	return &ForeignError{reasonNotOwned, fmt.Sprintf("The status names the stack %q, %s.%s", owner.StackID, what, remedy)}
 }
 
-// accountOf returns the account of a target, empty if that is not known.
+// accountOf returns the account of a target, empty if unknown.
 func (e *Engine) accountOf(target awsapi.Target) string {
 	if target.RoleARN == "" {
 		return e.options.AccountID
@@ -104,12 +108,12 @@ func (e *Engine) accountOf(target awsapi.Target) string {
 	return role.AccountID
 }
 
-// judge says whether a stack that was found is the owner's. Moved is true when it comes from another management cluster, or from none,
-// and the object says that it may.
+// judge checks whether a stack is the owner's. Moved is true if it comes from another management
+// cluster, or from none, and the object allows to adopt it.
 func (e *Engine) judge(found *live, owner *Owner) (moved bool, foreign *ForeignError) {
 	if found.name != owner.Name || len(owner.Tags) == 0 || !found.carries(owner.Tags) {
 		return false, &ForeignError{reasonNotOwned, fmt.Sprintf(
-			"The status names the stack %s, whose tags do not say that it is this object's.%s", found.id, remedy)}
+			"The status names the stack %s, whose tags do not name this object as its owner.%s", found.id, remedy)}
 	}
 	of, ours := found.tags[ManagementTag], e.options.ManagementCluster
 	switch {
@@ -119,29 +123,29 @@ func (e *Engine) judge(found *live, owner *Owner) (moved bool, foreign *ForeignE
 		return true, nil
 	case of != "":
 		return false, &ForeignError{reasonManagedElsewhere, fmt.Sprintf(
-			"Stack %s belongs to the same object in another management cluster, whose identity is %s; nothing is done to it. "+
+			"Stack %s belongs to the same object in another management cluster, whose identity is %s. The operator does not touch it. "+
 				"To move it here, delete or pause the object there and annotate this one with %s=%s.", found.name, of, AdoptAnnotation, of)}
-	case owner.StackID == found.id: // It was made before management clusters were noted, and is marked by its next update.
+	case owner.StackID == found.id: // the stack predates the tag; its next update sets it
 		return false, nil
 	default:
 		return false, &ForeignError{reasonUnmarked, fmt.Sprintf(
-			"Stack %s carries this object's tags but not those of a management cluster, and the status does not name it; nothing is done to it. "+
-				"If no other cluster has this object, annotate it with %s=%s.", found.name, AdoptAnnotation, found.name)}
+			"Stack %s carries this object's tags but not those of a management cluster, and the status does not name it. The operator does not touch it. "+
+				"If no other management cluster has this object, annotate it with %s=%s.", found.name, AdoptAnnotation, found.name)}
 	}
 }
 
-// nameTaken says that the name of a new stack is another's.
+// nameTaken reports that the name of a new stack is in use.
 func nameTaken(found *live) *ForeignError {
 	if found.status == types.StackStatusReviewInProgress {
 		return &ForeignError{reasonNameTaken, "A stack named " + found.name +
-			" waits for its first change set to be executed, and nothing says that it is this object's; delete that stack or rename the object."}
+			" waits for its first change set to be executed, and does not belong to this object. Delete that stack or rename the object."}
 	}
 	return &ForeignError{reasonNameTaken, "A stack named " + found.name +
-		" exists and is not this object's, as its tags say; delete that stack or rename the object."}
+		" exists, and its tags show that it does not belong to this object. Delete that stack or rename the object."}
 }
 
-// verify makes sure that a stack is its owner's. There is false when there is no such stack. It asks CloudFormation once for each
-// stack, and not for those that this process made or has looked at.
+// verify checks that a stack is its owner's. There is false if no such stack exists. It calls
+// CloudFormation once for each stack, and not for those that this process created or has read.
 func (e *Engine) verify(ctx context.Context, target awsapi.Target, owner *Owner) (there bool, err error) {
 	if foreign := e.misnamed(target, owner); foreign != nil {
 		return false, foreign
@@ -153,9 +157,10 @@ func (e *Engine) verify(ctx context.Context, target awsapi.Target, owner *Owner)
 	return found != nil && !deleted(found.status), err
 }
 
-// Outputs returns the outputs of a stack as CloudFormation says they are, nil if there is no such stack. Of a deleted stack they are what
-// they were; CloudFormation tells of it for 90 days. It returns a [*ForeignError] if the stack is not the owner's; other errors are
-// explained ([awsapi.Failure]).
+// Outputs returns the outputs of a stack as CloudFormation reports them, or nil if no such stack
+// exists. For a deleted stack they are the last ones; CloudFormation keeps it for 90 days. It
+// returns a [*ForeignError] if the stack is not the owner's; other errors are explained
+// ([awsapi.Failure]).
 func (e *Engine) Outputs(ctx context.Context, target awsapi.Target, owner Owner) (map[string]string, error) {
 	if foreign := e.misnamed(target, &owner); foreign != nil {
 		return nil, foreign
@@ -167,14 +172,14 @@ func (e *Engine) Outputs(ctx context.Context, target awsapi.Target, owner Owner)
 	return found.outputs, nil
 }
 
-// read returns a stack that is its owner's, deleted or not, nil if there is none.
+// read returns a stack that is its owner's, deleted or not, or nil if none exists.
 func (e *Engine) read(ctx context.Context, target awsapi.Target, owner *Owner) (*live, error) {
 	found, err := e.describer.describe(ctx, target, owner.reference(), false)
 	if err != nil {
 		return nil, awsapi.Explain(err)
 	}
 	if found == nil {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that no stack exists
 	}
 	if _, foreign := e.judge(found, owner); foreign != nil {
 		return nil, foreign
@@ -183,8 +188,9 @@ func (e *Engine) read(ctx context.Context, target awsapi.Target, owner *Owner) (
 	return found, nil
 }
 
-// tags are those of the stack and the management cluster's. The latter is no part of what is compared: a stack that was made without it
-// gets it with its next update, and is not updated for it, since CloudFormation puts a stack's tags on everything in it.
+// tags are the stack's tags and the management cluster's. The latter is not compared: a stack
+// without it gets it with its next update, and is not updated only for that, since CloudFormation
+// propagates a stack's tags to all its resources.
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 func (v *visit) tags() []types.Tag {
 	if v.engine.options.ManagementCluster == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// victim is a stack of another object, in a status and protected.
+// victim is a protected stack of another object, in a status.
 func victim(s *script, name string, status types.StackStatus) *scripted {
 	one := &scripted{shown: types.Stack{
 		StackId:   aws.String("arn:aws:cloudformation:eu-central-1:123456789012:stack/" + name + "/victim"),
@@ -27,18 +27,19 @@ func victim(s *script, name string, status types.StackStatus) *scripted {
 	return one
 }
 
-// TestAForgedRecordReachesNoOtherStack tries, in every status and for both goals, to have the engine act on another object's stack: by
-// its name, and by the object's own name, which another has.
-func TestAForgedRecordReachesNoOtherStack(t *testing.T) {
+// TestForgedRecordReachesNoOtherStack tries, in every status and for both goals, to make the engine
+// act on another object's stack: by that stack's name, and by the object's own name, which the
+// other object has taken.
+func TestForgedRecordReachesNoOtherStack(t *testing.T) {
 	const arn = "arn:aws:cloudformation:%s:%s:stack/%s/victim"
 	attacks := map[string]struct{ name, id string }{
-		"another name":               {"victim", fmt.Sprintf(arn, "eu-central-1", "123456789012", "victim")},
-		"its own name":               {"jobs", fmt.Sprintf(arn, "eu-central-1", "123456789012", "jobs")},
-		"its own name, elsewhere":    {"jobs", fmt.Sprintf(arn, "us-east-1", "123456789012", "jobs")},
-		"its own name, of others":    {"jobs", fmt.Sprintf(arn, "eu-central-1", "210987654321", "jobs")},
-		"a name in place of an ARN":  {"victim", "victim"},
-		"an ARN of something else":   {"victim", "arn:aws:s3:::victim"},
-		"an ARN that ends in a name": {"jobs", fmt.Sprintf(arn, "eu-central-1", "123456789012", "x/jobs")},
+		"another name":                  {"victim", fmt.Sprintf(arn, "eu-central-1", "123456789012", "victim")},
+		"its own name":                  {"jobs", fmt.Sprintf(arn, "eu-central-1", "123456789012", "jobs")},
+		"its own name, elsewhere":       {"jobs", fmt.Sprintf(arn, "us-east-1", "123456789012", "jobs")},
+		"its own name, another account": {"jobs", fmt.Sprintf(arn, "eu-central-1", "210987654321", "jobs")},
+		"a name in place of an ARN":     {"victim", "victim"},
+		"an ARN of something else":      {"victim", "arn:aws:s3:::victim"},
+		"an ARN that ends in a name":    {"jobs", fmt.Sprintf(arn, "eu-central-1", "123456789012", "x/jobs")},
 	}
 	forgeries := map[string]func(*Record, string){
 		"nothing deployed": func(*Record, string) {},
@@ -68,7 +69,7 @@ func TestAForgedRecordReachesNoOtherStack(t *testing.T) {
 						desired.Review = &Review{Approved: []string{"approved"}, Shown: "approved"}
 						record := Record{StackID: names.id, Status: string(status), Revision: 1 << 40}
 						forge(&record, desired.Digest())
-						for range 3 { // What the first visit answers is handed back.
+						for range 3 { // the record of the first visit is passed back
 							var result Result
 							var err error
 							if goal == Present {
@@ -88,7 +89,7 @@ func TestAForgedRecordReachesNoOtherStack(t *testing.T) {
 							t.Errorf("the stack was changed:\n%+v\n%+v", before, *one)
 						}
 						if i := slices.IndexFunc(s.calls, func(c string) bool { return c != "DescribeStacks" && c != "CreateStack" }); i >= 0 {
-							t.Errorf("calls %q, want that CloudFormation is only asked", s.calls)
+							t.Errorf("calls %q, want only calls that read", s.calls)
 						}
 					})
 				}
@@ -97,8 +98,9 @@ func TestAForgedRecordReachesNoOtherStack(t *testing.T) {
 	}
 }
 
-// refusedAsForeign checks that a visit ended with what a person must do. A stack that is gone is nobody's: then the name is just taken,
-// and a deletion has nothing to do. Where the record says that what is desired has failed, the object stalls for that, without a call.
+// refusedAsForeign checks that a visit ended with what the user must do. A deleted stack has no
+// owner: its name is just taken, and a deletion has nothing to do. If the record says that the
+// desired digest failed, the object stalls for that, without a call.
 func refusedAsForeign(t *testing.T, result Result, status types.StackStatus, goal Goal, failed bool) {
 	t.Helper()
 	reasons := []string{reasonNotOwned}
@@ -112,11 +114,12 @@ func refusedAsForeign(t *testing.T, result Result, status types.StackStatus, goa
 		return
 	}
 	if result.State != Stalled || !slices.Contains(reasons, result.Reason) || !failed && !strings.Contains(result.Message, "stack") {
-		t.Errorf("%s: %s, %s: %s; want that it stalls", goal, result.State, result.Reason, result.Message)
+		t.Errorf("%s: %s, %s: %s; want Stalled", goal, result.State, result.Reason, result.Message)
 	}
 }
 
-// A signal, a cancellation and the withdrawal of a change set need the stack to be the object's, too.
+// Signals, cancellations and the withdrawal of a change set also require that the stack is the
+// object's.
 func TestSignalsReachNoOtherStack(t *testing.T) {
 	for _, name := range []string{"victim", "jobs"} {
 		s := newScript(t)
@@ -129,7 +132,7 @@ func TestSignalsReachNoOtherStack(t *testing.T) {
 		_, outputs := e.Outputs(t.Context(), awsapi.Target{}, who)
 		for what, err := range map[string]error{"signal": signal, "cancel": cancel, "withdraw": withdraw, "outputs": outputs} {
 			if foreign, ok := err.(*ForeignError); !ok || foreign.Reason != reasonNotOwned { //nolint:errorlint // it is not wrapped
-				t.Errorf("%s %s: %v, want that the stack is not the object's", what, name, err)
+				t.Errorf("%s %s: %v, want the error of a foreign stack", what, name, err)
 			}
 		}
 		if i := slices.IndexFunc(s.calls, func(c string) bool { return c != "DescribeStacks" }); i >= 0 {
@@ -138,8 +141,8 @@ func TestSignalsReachNoOtherStack(t *testing.T) {
 	}
 }
 
-// The object's own stack costs no more calls while the process lives, and one after a restart.
-func TestAnOwnStackIsVerifiedOnceInAProcess(t *testing.T) {
+// The object's own stack costs no further calls while the process lives, and one after a restart.
+func TestOwnStackIsVerifiedOnceInAProcess(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack")
@@ -148,8 +151,8 @@ func TestAnOwnStackIsVerifiedOnceInAProcess(t *testing.T) {
 	deletedBy(t, s2, s2.engine(), record, DeleteOptions{}, InProgress, "DescribeStacks", "DeleteStack")
 }
 
-// A record cannot switch off the protection that a person gave the object's own stack.
-func TestARecordIsNoLeaveToSwitchOffProtection(t *testing.T) {
+// A record cannot disable the protection that a user set on the object's own stack.
+func TestRecordCannotDisableProtection(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	s.stacks[0].shown.EnableTerminationProtection = aws.Bool(true)
@@ -161,7 +164,7 @@ func TestARecordIsNoLeaveToSwitchOffProtection(t *testing.T) {
 	}
 }
 
-// managed is an engine of a management cluster.
+// managed returns an engine of a management cluster.
 func managed(s *script, uid string) *Engine {
 	return New(Options{Clients: s, Clock: s.clock, ManagementCluster: uid})
 }
@@ -175,9 +178,10 @@ func tagOf(s *script, key string) string {
 	return ""
 }
 
-// A copy of the manifests in another management cluster does not get the stack, also not by a copied record, until the object names the
-// first cluster. From then on the stack is the second's.
-func TestAStackIsOfOneManagementCluster(t *testing.T) {
+// A copy of the manifests in another management cluster does not get the stack, not even with a
+// copied record, until the object names the first cluster. From then on the stack belongs to the
+// second.
+func TestStackBelongsToOneManagementCluster(t *testing.T) {
 	s := newScript(t)
 	first, second := managed(s, "one"), managed(s, "two")
 	there := desire(t, 1)
@@ -187,7 +191,7 @@ func TestAStackIsOfOneManagementCluster(t *testing.T) {
 	record = ensured(t, s, first, desire(t, 1), record, Ready, "DescribeStacks").Record
 	s.step(time.Minute)
 	if got := tagOf(s, ManagementTag); got != "one" {
-		t.Fatalf("the stack is marked %q", got)
+		t.Fatalf("the stack is tagged %q", got)
 	}
 	refused := ensured(t, s, second, desire(t, 1), Record{}, Stalled, "CreateStack", "DescribeStacks")
 	if refused.Reason != "ManagedElsewhere" || !strings.Contains(refused.Message, "aws-operator/adopt-from=one") {
@@ -196,13 +200,13 @@ func TestAStackIsOfOneManagementCluster(t *testing.T) {
 	deletedBy(t, s, second, refused.Record, DeleteOptions{}, Gone, "DescribeStacks")
 	ensured(t, s, second, desire(t, 2), record, Stalled, "DescribeStacks") // with a copied status
 	deletedBy(t, s, managed(s, "two"), record, DeleteOptions{}, Stalled, "DescribeStacks")
-	ensured(t, s, s.engine(), desire(t, 1), Record{}, Stalled, "CreateStack", "DescribeStacks") // a state in a folder is no exception
+	ensured(t, s, s.engine(), desire(t, 1), Record{}, Stalled, "CreateStack", "DescribeStacks") // a local state is no exception
 
 	moving := desire(t, 1)
 	moving.AdoptFrom = ParseAdoptFrom("one")
 	moved := ensured(t, s, second, moving, Record{}, InProgress, "CreateStack", "DescribeStacks", "GetTemplate", "UpdateStack").Record
 	if got := tagOf(s, ManagementTag); got != "two" {
-		t.Fatalf("the stack is marked %q after the move", got)
+		t.Fatalf("the stack is tagged %q after the move", got)
 	}
 	second.Observe(s.end(types.StackStatusUpdateComplete, ""))
 	moved = ensured(t, s, second, moving, moved, Ready, "DescribeStacks").Record
@@ -210,9 +214,9 @@ func TestAStackIsOfOneManagementCluster(t *testing.T) {
 	ensured(t, s, managed(s, "one"), desire(t, 2), record, Stalled, "DescribeStacks")
 }
 
-// A stack from before management clusters were noted stays as it is and is marked by its next update. Found by its name alone, it is not
-// taken, and not forgotten by a deletion either.
-func TestAnUnmarkedStackIsKeptByItsRecord(t *testing.T) {
+// A stack from before the management cluster's tag is kept and is tagged by its next update. If
+// found only by its name, it is neither adopted nor ignored by a deletion.
+func TestUntaggedStackIsKeptByItsRecord(t *testing.T) {
 	s := newScript(t)
 	_, record := made(t, s)
 	ensured(t, s, managed(s, "one"), desire(t, 1), record, Ready)
@@ -228,6 +232,6 @@ func TestAnUnmarkedStackIsKeptByItsRecord(t *testing.T) {
 	deletedBy(t, s2, managed(s2, "one"), Record{}, DeleteOptions{AdoptFrom: []string{"jobs"}}, InProgress, "DescribeStacks", "DeleteStack")
 	ensured(t, s, managed(s, "one"), desire(t, 2), record, InProgress, "DescribeStacks", "GetTemplate", "UpdateStack")
 	if got := tagOf(s, ManagementTag); got != "one" {
-		t.Errorf("the stack is marked %q after its update", got)
+		t.Errorf("the stack is tagged %q after its update", got)
 	}
 }

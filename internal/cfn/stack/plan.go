@@ -12,14 +12,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// hidden is what DescribeStacks shows instead of the value of a NoEcho parameter:
+// hidden is what DescribeStacks returns instead of the value of a NoEcho parameter:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html
 const hidden = "****"
 
-// inspect finds out what is deployed by asking CloudFormation, and whether that is what is desired.
+// inspect reads what is deployed from CloudFormation, and compares it with what is desired.
 func (v *visit) inspect(ctx context.Context) step {
-	if !v.looked {
-		return v.look(ctx)
+	if !v.refreshed {
+		return v.refresh(ctx)
 	}
 	out, err := v.cloudformation().GetTemplate(ctx, &cloudformation.GetTemplateInput{StackName: aws.String(v.record.StackID)})
 	if err != nil {
@@ -27,18 +27,18 @@ func (v *visit) inspect(ctx context.Context) step {
 	}
 	parsed, err := template.Parse("the template of stack "+v.found.name, []byte(aws.ToString(out.TemplateBody)))
 	if err != nil {
-		return end(v.stall(reasonUnreadable, "The template that is deployed cannot be read, so what an update would change is not known: "+err.Error()))
+		return end(v.stall(reasonUnreadable, "The deployed template cannot be parsed, so the operator cannot determine what an update would change: "+err.Error()))
 	}
 	v.deployed = &diff.Side{Template: parsed, Parameters: v.found.parameters, Tags: unmarked(v.found.tags)}
 	if v.deploysDesired() {
 		v.record.Digest = v.digest
 		v.engine.memory.put(memoryKey{stackID: v.record.StackID}, v.digest, v.desired.side())
 	}
-	return goOn()
+	return proceed()
 }
 
-// deploysDesired is true when nothing at all differs. The value of a hidden parameter cannot be compared; then an update is sent,
-// and CloudFormation finds out.
+// deploysDesired reports whether nothing at all differs. The value of a NoEcho parameter cannot be
+// compared; in that case an update is sent, and CloudFormation decides.
 func (v *visit) deploysDesired() bool {
 	if v.moved || v.deployed.Template.Digest() != v.desired.Template.Digest() || digestMap(v.deployed.Tags) != digestMap(v.desired.Tags) {
 		return false
@@ -58,7 +58,8 @@ func (v *visit) deploysDesired() bool {
 	return true
 }
 
-// makePlan compares what is deployed with what is desired. It returns false if what is deployed is not remembered after all.
+// makePlan compares what is deployed with what is desired. It returns false if what is deployed is
+// not cached after all.
 func (v *visit) makePlan() bool {
 	deployed := v.deployed
 	if deployed == nil {
@@ -73,7 +74,7 @@ func (v *visit) makePlan() bool {
 	return true
 }
 
-// refusal asks the policy and returns what it refuses, as one sentence, or "".
+// refusal checks the policy and returns its refusals as sentences, or "".
 func (v *visit) refusal() string {
 	var sentences []string
 	for _, refused := range policy.Check(v.plan, v.desired.Allow) {

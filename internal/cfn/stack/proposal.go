@@ -15,42 +15,45 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// Proposal is what CloudFormation would do to a stack, for a person to approve. It holds no values of properties: they may be secret.
+// Proposal is what CloudFormation would do to a stack, for a user to approve. It holds no property
+// values, which may be secret.
 type Proposal struct {
-	// Digest names exactly this change: what is deployed, what is desired and what CloudFormation said it would do.
+	// Digest identifies exactly this change: what is deployed, what is desired and what
+	// CloudFormation would do.
 	Digest string
-	// Losses are sentences that say what would be lost.
+	// Losses are sentences that describe the data loss.
 	Losses []string
-	// Overview says in a few sentences what would be done.
+	// Overview summarizes the changes in a few sentences.
 	Overview string
-	// Changes are what would be done, in order of logical ID.
+	// Changes are the resource changes, sorted by logical ID.
 	Changes []ResourceChange
 }
 
-// ResourceChange is what would be done with one resource.
+// ResourceChange is the change of one resource.
 type ResourceChange struct {
-	// Resource is the logical ID, Type the CloudFormation type, PhysicalID the name in AWS if there is one.
+	// Resource is the logical ID, Type the CloudFormation type, PhysicalID the name in AWS, if any.
 	Resource, Type, PhysicalID string
-	// Action and Replacement are CloudFormation's words:
+	// Action and Replacement are CloudFormation's terms:
 	// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceChange.html
 	Action, Replacement string
-	// Properties are what changes, by their paths, sorted.
+	// Properties are the paths of the changed properties, sorted.
 	Properties []string
 	// Warning is the sentence of Losses about this resource, if any.
 	Warning string
 
-	// follows is true when it stays in place, whatever Replacement says.
+	// follows is true if the resource stays in place, whatever Replacement says.
 	follows bool
 }
 
 const (
-	// maxNames is how many resources a sentence names, and maxProperties how many properties are told of one.
+	// maxNames is how many resources a sentence names, and maxProperties how many properties of a
+	// resource are listed.
 	maxNames, maxProperties = 5, 20
-	// maxSummary bounds a summary, in bytes, so that a command beside it fits into an Event.
+	// maxSummary limits a summary, in bytes, so that it fits into an Event together with a command.
 	maxSummary = 600
 )
 
-// Summary says in a few sentences what would be done, losses first; more is said after the losses.
+// Summary summarizes the changes in a few sentences: losses, then more, then the overview.
 func (p *Proposal) Summary(more ...string) string {
 	text := strings.Join(slices.Concat(p.Losses, slices.DeleteFunc(append(slices.Clone(more), p.Overview), func(s string) bool { return s == "" })), " ")
 	if len(text) <= maxSummary {
@@ -60,7 +63,7 @@ func (p *Proposal) Summary(more ...string) string {
 	return text[:max(0, end)] + " …"
 }
 
-// digest returns the name of the proposal that was made from what is deployed and desired.
+// digest returns the digest of the proposal that was created from what is deployed and desired.
 func (p *Proposal) digest(from string) string {
 	h := sha256.New()
 	write(h, from)
@@ -74,7 +77,8 @@ func (p *Proposal) digest(from string) string {
 	return hex.EncodeToString(h.Sum(nil))[:digestLength]
 }
 
-// propose tells a change set for a person. The plan knows more of the why than CloudFormation says.
+// propose describes a change set for a user. The plan knows more about the causes than
+// CloudFormation reports.
 func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
 	p := &Proposal{}
 	stay := map[string]bool{} // the resources that are changed in place
@@ -99,8 +103,9 @@ func (e *Engine) propose(changes []types.Change, plan *diff.Plan) *Proposal {
 	return p
 }
 
-// follows is true for a resource that CloudFormation says may be replaced only because it refers to an attribute of others, all of
-// which are changed in place, while the plan sees no reason: such as a rule that refers to a security group whose tags change.
+// follows reports whether CloudFormation says that a resource may be replaced only because it
+// refers to attributes of resources that are all changed in place, while the plan finds no cause.
+// An example is a rule that refers to a security group whose tags change.
 func follows(change *types.ResourceChange, planned *diff.Change, stay map[string]bool) bool {
 	if change.Replacement != types.ReplacementConditional || planned != nil && planned.Action != diff.Update {
 		return false
@@ -142,7 +147,7 @@ func resourceChange(change *types.ResourceChange, planned *diff.Change, follows 
 	return made
 }
 
-// pathOf names what changes: "KeySchema/0/AttributeName", or an attribute such as Tags.
+// pathOf returns the path of the change: "KeySchema/0/AttributeName", or an attribute such as Tags.
 func pathOf(target *types.ResourceTargetDefinition) string {
 	if target.Attribute != types.ResourceAttributeProperties {
 		return string(target.Attribute)
@@ -153,7 +158,7 @@ func pathOf(target *types.ResourceTargetDefinition) string {
 	return aws.ToString(target.Name)
 }
 
-// overview says what is done to how many resources, and what else changes.
+// overview summarizes how many resources change how, and what else changes.
 func overview(changes []ResourceChange, plan *diff.Plan) string {
 	groups := []struct {
 		sentence string
@@ -173,7 +178,7 @@ func overview(changes []ResourceChange, plan *diff.Plan) string {
 	for _, group := range groups {
 		var names []string
 		for i := range changes {
-			if changes[i].Warning == "" && group.in(&changes[i]) { // Else a warning has said it.
+			if changes[i].Warning == "" && group.in(&changes[i]) { // the warning already describes the others
 				names = append(names, changes[i].Resource)
 			}
 		}
@@ -188,7 +193,7 @@ func overview(changes []ResourceChange, plan *diff.Plan) string {
 		said = append(said, fmt.Sprintf("Changes the outputs %s.", listed(plan.Outputs)))
 	}
 	if len(said) == 0 && len(changes) == 0 {
-		said = append(said, "Changes parts of the template that no resource depends on.")
+		said = append(said, "Changes only parts of the template that no resource depends on.")
 	}
 	return strings.Join(said, " ")
 }

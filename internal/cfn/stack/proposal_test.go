@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 )
 
-// change returns what CloudFormation says of one resource.
+// change returns a change of one resource as CloudFormation reports it.
 func change(action types.ChangeAction, id, kind string, replacement types.Replacement, details ...types.ResourceChangeDetail) types.Change {
 	return types.Change{ResourceChange: &types.ResourceChange{
 		Action: action, LogicalResourceId: aws.String(id), ResourceType: aws.String(kind), PhysicalResourceId: aws.String("real-" + id),
@@ -45,7 +45,7 @@ func TestSummaries(t *testing.T) {
 			changes: []types.Change{change(modify, "Role", role, types.ReplacementFalse, property("Path", never))},
 			want:    "Changes Role in place.",
 		},
-		"what holds nothing may be replaced, added and removed": {
+		"stateless resources are replaced, added and removed without warning": {
 			changes: []types.Change{
 				change(modify, "A", role, types.ReplacementTrue, property("RoleName", always)), change(modify, "B", role, types.ReplacementConditional),
 				change(types.ChangeActionAdd, "C", role, ""), change(types.ChangeActionRemove, "D", role, ""),
@@ -59,36 +59,36 @@ func TestSummaries(t *testing.T) {
 			},
 			want: "Changes A, B, C, D, E and 2 more in place.",
 		},
-		"a loss comes first": {
+		"losses come first": {
 			changes: []types.Change{
 				change(types.ChangeActionAdd, "Alarm", "AWS::CloudWatch::Alarm", ""),
 				change(modify, "Table", table, types.ReplacementTrue, property("TableName", always), property("BillingMode", never)),
 			},
-			want: "REPLACES the table Table (real-Table): its items are lost, since TableName cannot be changed in place. Adds Alarm.",
+			want: "REPLACES the table Table (real-Table): its items are lost, because TableName cannot be changed in place. Adds Alarm.",
 		},
-		"a table gets no other key, although CloudFormation is not sure": {
+		"a new key replaces a table, although CloudFormation is not sure": {
 			changes: []types.Change{change(modify, "Table", table, types.ReplacementConditional, property("KeySchema", perhaps))},
-			want:    "REPLACES the table Table (real-Table): its items are lost, since KeySchema cannot be changed in place.",
+			want:    "REPLACES the table Table (real-Table): its items are lost, because KeySchema cannot be changed in place.",
 		},
-		"what may be lost": {
+		"possible loss": {
 			changes: []types.Change{change(modify, "Data", volume, types.ReplacementConditional, property("Size", perhaps))},
 			want:    "MAY REPLACE the volume Data (real-Data) because of Size: then the data on it is lost.",
 		},
-		"what is removed": {
+		"removal": {
 			changes: []types.Change{change(types.ChangeActionRemove, "Bucket", bucket, "")},
 			want:    "REMOVES the bucket Bucket (real-Bucket): its objects are lost.",
 		},
-		"what is removed and kept": {
+		"removal with retention": {
 			changes: []types.Change{policyAction(change(types.ChangeActionRemove, "Bucket", bucket, ""), types.PolicyActionRetain)},
-			want:    "LETS GO of the bucket Bucket (real-Bucket): it stays in AWS, but is no longer part of the stack.",
+			want:    "RETAINS the bucket Bucket (real-Bucket): it stays in AWS, but is no longer part of the stack.",
 		},
-		"what is replaced but for a snapshot": {
+		"replacement with a snapshot": {
 			changes: []types.Change{policyAction(change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndSnapshot)},
-			want:    "REPLACES the volume Data (real-Data): the data on it is lost, since AvailabilityZone cannot be changed in place; a snapshot of the old one is kept.",
+			want:    "REPLACES the volume Data (real-Data): the data on it is lost, because AvailabilityZone cannot be changed in place; a snapshot of the old one is kept.",
 		},
-		"what is replaced and kept": {
+		"replacement with retention": {
 			changes: []types.Change{policyAction(change(modify, "Data", volume, "True", property("AvailabilityZone", always)), types.PolicyActionReplaceAndRetain)},
-			want:    "REPLACES the volume Data (real-Data) by an empty one, since AvailabilityZone cannot be changed in place; the old one is kept beside it.",
+			want:    "REPLACES the volume Data (real-Data) with an empty one, because AvailabilityZone cannot be changed in place; the old one is retained.",
 		},
 		"a stateful resource that is changed in place loses nothing": {
 			changes: []types.Change{change(modify, "Table", table, types.ReplacementFalse, property("BillingMode", never))},
@@ -98,7 +98,7 @@ func TestSummaries(t *testing.T) {
 			plan: diff.Plan{TagsChanged: true, OutputsChanged: true, Outputs: []string{"arn", "url"}},
 			want: "Changes the stack's tags. Changes the outputs arn and url.",
 		},
-		"nothing that a resource depends on": {want: "Changes parts of the template that no resource depends on."},
+		"nothing that a resource depends on": {want: "Changes only parts of the template that no resource depends on."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +110,9 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// A reference to what is changed in place makes CloudFormation unsure; the plan is not.
-func TestWhatOnlyRefersStaysInPlace(t *testing.T) {
+// A reference to a resource that is changed in place makes CloudFormation report a possible
+// replacement; the plan knows better.
+func TestReferencesStayInPlace(t *testing.T) {
 	reference := property("GroupId", types.RequiresRecreationAlways)
 	reference.Evaluation, reference.CausingEntity = types.EvaluationTypeDynamic, aws.String("Group.GroupId")
 	rule := change("Modify", "Rule", "AWS::EC2::SecurityGroupIngress", types.ReplacementConditional, reference)
@@ -133,13 +134,13 @@ func TestWhatOnlyRefersStaysInPlace(t *testing.T) {
 	}
 }
 
-func TestAProposalShowsPathsAndNoValues(t *testing.T) {
+func TestProposalShowsPathsAndNoValues(t *testing.T) {
 	p := (&Engine{}).propose([]types.Change{change("Modify", "Table", "AWS::DynamoDB::Table", "False", property("Tags", "Never"), property("Tags", "Never"))}, &diff.Plan{})
 	if got := p.Changes[0].Properties; len(got) != 1 || got[0] != "Tags/0" {
 		t.Errorf("properties %q, want the path once", got)
 	}
 	if text := p.Summary() + strings.Join(p.Changes[0].Properties, ""); strings.Contains(text, "secret") {
-		t.Errorf("%s tells a value", text)
+		t.Errorf("%s contains a value", text)
 	}
 }
 
@@ -154,7 +155,7 @@ func TestSummariesAreBounded(t *testing.T) {
 	}
 }
 
-// The digest names what is deployed and desired, and all that CloudFormation said of it.
+// The digest identifies what is deployed and desired, and everything that CloudFormation reported.
 func TestDigests(t *testing.T) {
 	of := func(from string, changes ...types.Change) string {
 		return (&Engine{}).propose(changes, &diff.Plan{}).digest(from)
@@ -172,6 +173,6 @@ func TestDigests(t *testing.T) {
 		seen[digest] = name
 	}
 	if first, again := of("a", role), of("a", role); first != again {
-		t.Error("the digest changes by itself")
+		t.Error("the digest is not stable")
 	}
 }

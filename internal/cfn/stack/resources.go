@@ -9,9 +9,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// PhysicalIDs returns the physical IDs of the resources in a stack, none if there is no stack of that name. Only
-// CloudFormation sets them: unlike an output, they are not a text of the template's author. The error is transient or
-// names a missing permission.
+// PhysicalIDs returns the physical IDs of the resources in a stack, none if no stack has that name.
+// Only CloudFormation sets them: unlike an output, the template's author cannot choose them. The
+// error is transient or names a missing permission.
 func (e *Engine) PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error) {
 	var ids []string
 	client := e.options.Clients.CloudFormation(target)

@@ -14,53 +14,58 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// ApproveAnnotation is the annotation by which a person approves changes: the digests of proposals, between commas.
+// ApproveAnnotation is the annotation by which the user approves changes: a comma-separated list of
+// the digests of proposals.
 const ApproveAnnotation = "aws-operator/approve"
 
-// ParseApproved reads the value of ApproveAnnotation.
+// ParseApproved parses the value of ApproveAnnotation.
 func ParseApproved(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// Review has changes of a stack that is in place wait for a person. What Ensure would do is a change set; it is executed, just as it
-// was shown, once its digest is approved.
+// Review holds changes of an existing stack until they are approved. Ensure creates a change set,
+// and executes exactly that change set once its digest is approved.
 type Review struct {
-	// Approved are the digests of the proposals that a person approved.
+	// Approved are the digests of the approved proposals.
 	Approved []string
-	// Shown is the digest of the proposal that the object's status shows; another one is read and handed out again.
+	// Shown is the digest of the proposal in the object's status. If the proposal has another
+	// digest, the engine reads and returns it again.
 	Shown string
-	// Hold has a change wait also when it is approved, for example because another stack must be in place first.
+	// Hold holds back an approved change, for example because another stack must be ready first.
 	Hold bool
 }
 
-// ProposalState is how far the approval of a change is.
+// ProposalState is the progress of a change towards its approval.
 type ProposalState string
 
 const (
 	// ProposalNone means that there is no change set.
 	ProposalNone ProposalState = ""
-	// ProposalOutdated means that the change set is not, or no longer, what is to be done.
+	// ProposalOutdated means that the change set does not match what is desired.
 	ProposalOutdated ProposalState = "Outdated"
-	// ProposalUnread means that it is not known, or not shown, what CloudFormation would do.
+	// ProposalUnread means that the content of the change set is unknown, or not shown.
 	ProposalUnread ProposalState = "Unread"
-	// ProposalWaits means that the change waits.
+	// ProposalWaits means that the change waits for approval.
 	ProposalWaits ProposalState = "Waits"
-	// ProposalApproved means that the change may be carried out.
+	// ProposalApproved means that the change may be executed.
 	ProposalApproved ProposalState = "Approved"
 )
 
 const (
-	// changeSetName names the one change set that a stack of ours has at a time, so that one whose record was lost is found.
+	// changeSetName names the only change set that a stack has at a time, so that the engine finds
+	// one whose record was lost.
 	changeSetName = "aws-operator-proposal"
-	// soonReview is when to look again at a change set that CloudFormation works out: no event tells its end.
+	// soonReview is when to poll a change set that CloudFormation computes: no event reports its
+	// completion.
 	soonReview = time.Second
-	// maxSuperseded bounds how many superseded proposals a record remembers.
+	// maxSuperseded limits how many superseded proposals a record keeps.
 	maxSuperseded = 8
-	// digestLength is how many hexadecimal digits of a proposal's digest a person has to repeat.
+	// digestLength is the number of hexadecimal digits of a proposal's digest, which the user has
+	// to repeat.
 	digestLength = 32
 )
 
-// proposalState says how far the approval of a change is.
+// proposalState returns the progress of the change towards its approval.
 func (v *visit) proposalState() ProposalState {
 	review := v.desired.Review
 	switch {
@@ -71,7 +76,7 @@ func (v *visit) proposalState() ProposalState {
 	case v.record.Proposal == "":
 		return ProposalUnread
 	case slices.Contains(review.Approved, v.record.Proposal) && !review.Hold:
-		if v.proposal == nil { // What is executed is what CloudFormation says now that it does, whatever the record says.
+		if v.proposal == nil { // the engine executes what CloudFormation reports now, not what the record says
 			return ProposalUnread
 		}
 		return ProposalApproved
@@ -87,10 +92,10 @@ func (v *visit) basis() string {
 	return token("propose", v.record.StackID, v.record.Changed, v.digest, v.desired.Policy)
 }
 
-// propose compares, asks the policy and sends CreateChangeSet.
+// propose compares the templates, checks the policy and sends CreateChangeSet.
 func (v *visit) propose(ctx context.Context) step {
 	if !v.makePlan() {
-		return goOn()
+		return proceed()
 	}
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
@@ -105,16 +110,17 @@ func (v *visit) propose(ctx context.Context) step {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = id, v.basis(), ""
 		return end(v.workingOut())
 	case awsapi.Code(err) == "AlreadyExistsException":
-		return end(v.wait(reasonUnsettled, "The change set from before is just being deleted; the operator tries again shortly.", staleLook))
+		return end(v.wait(reasonUnsettled, "CloudFormation is still deleting the previous change set; the operator retries shortly.", stalePoll))
 	case busy(err), missing(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	default:
 		return v.refused(err)
 	}
 }
 
-// sendPropose makes the change set. One of its name is there if it was executed, or if the operator died before it wrote it down;
-// it goes first, as with https://github.com/aws/aws-cdk, which gives its change sets one name as well.
+// sendPropose creates the change set. A change set with its name exists if it was executed, or if
+// the operator died before it recorded it. It is deleted first, as in
+// https://github.com/aws/aws-cdk, which also uses one name for its change sets.
 func (v *visit) sendPropose(ctx context.Context, body, url *string) (string, error) {
 	input := &cloudformation.CreateChangeSetInput{
 		StackName: aws.String(v.record.StackID), ChangeSetName: aws.String(changeSetName), ChangeSetType: types.ChangeSetTypeUpdate,
@@ -135,25 +141,26 @@ func (v *visit) sendPropose(ctx context.Context, body, url *string) (string, err
 	return aws.ToString(out.Id), nil
 }
 
-// workingOut says that CloudFormation is computing a change set.
+// workingOut reports that CloudFormation is computing a change set.
 func (v *visit) workingOut() Result {
-	return Result{State: InProgress, Reason: reasonProposing, Message: "CloudFormation works out what the change would do.", RequeueAfter: soonReview}
+	return Result{State: InProgress, Reason: reasonProposing, Message: "CloudFormation is computing the change set.", RequeueAfter: soonReview}
 }
 
-// read finds out what CloudFormation would do.
+// read reads the change set.
 func (v *visit) read(ctx context.Context) step {
 	found, err := v.describeChangeSet(ctx)
 	switch {
 	case noChangeSet(err):
 		return v.outdate(ctx)
 	case missing(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	case err != nil:
 		return v.failed(err)
 	}
-	if aws.ToString(found.StackId) != v.record.StackID { // A record can name any change set; this one is another stack's, and stays.
+	// The record is no proof of ownership; this change set belongs to another stack and is kept.
+	if aws.ToString(found.StackId) != v.record.StackID {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
-		return goOn()
+		return proceed()
 	}
 	switch found.Status {
 	case types.ChangeSetStatusCreatePending, types.ChangeSetStatusCreateInProgress:
@@ -166,20 +173,20 @@ func (v *visit) read(ctx context.Context) step {
 	default:
 		return v.outdate(ctx)
 	}
-	if found.ExecutionStatus != types.ExecutionStatusAvailable { // Another update went through, or somebody executed it.
+	if found.ExecutionStatus != types.ExecutionStatusAvailable { // another update happened, or another client executed the change set
 		return v.outdate(ctx)
 	}
 	if !v.makePlan() {
-		return goOn()
+		return proceed()
 	}
 	v.proposal = v.engine.propose(found.Changes, v.plan)
 	v.proposal.Digest = v.proposal.digest(v.record.ProposedFrom)
 	v.record.Proposal = v.proposal.Digest
-	return goOn()
+	return proceed()
 }
 
-// describeChangeSet reads the change set with all its changes. With their values come the paths of the properties:
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ResourceTargetDefinition.html
+// describeChangeSet reads all pages of the change set. IncludePropertyValues also returns the paths
+// of the properties:
 func (v *visit) describeChangeSet(ctx context.Context) (*cloudformation.DescribeChangeSetOutput, error) {
 	var whole *cloudformation.DescribeChangeSetOutput
 	input := &cloudformation.DescribeChangeSetInput{
@@ -202,7 +209,8 @@ func (v *visit) describeChangeSet(ctx context.Context) (*cloudformation.Describe
 	}
 }
 
-// readFailed ends the review of a change set that CloudFormation could not make: there is nothing to do, or it refuses.
+// readFailed ends the review of a change set that CloudFormation could not create: it contains no
+// changes, or CloudFormation refuses it.
 func (v *visit) readFailed(ctx context.Context, reason string) step {
 	if s := v.withdraw(ctx); s.done {
 		return s
@@ -211,42 +219,45 @@ func (v *visit) readFailed(ctx context.Context, reason string) step {
 		return v.inPlace()
 	}
 	v.record.FailedDigest, v.record.StatusReason = v.digest, CleanReason(reason)
-	return goOn()
+	return proceed()
 }
 
-// changesNothing is true for the reasons that CloudFormation gives for a change set without changes. Its own command line knows both:
+// changesNothing reports whether a reason of CloudFormation says that a change set contains no
+// changes. The AWS CLI knows both texts:
 // https://github.com/aws/aws-cli/blob/develop/awscli/customizations/cloudformation/deployer.py
 func changesNothing(reason string) bool {
 	return strings.Contains(reason, "The submitted information didn't contain changes") || strings.Contains(reason, "No updates are to be performed")
 }
 
-// outdate withdraws a change set that cannot be executed any more, and looks at the stack: something has happened to it.
+// outdate withdraws a change set that can no longer be executed, and reads the stack, which has
+// changed.
 func (v *visit) outdate(ctx context.Context) step {
 	if s := v.withdraw(ctx); s.done {
 		return s
 	}
 	v.deployed = nil
-	return v.look(ctx)
+	return v.refresh(ctx)
 }
 
-// awaitApproval says whether an approval is lacking or is of something else.
+// awaitApproval reports whether an approval is missing or is for a superseded change.
 func (v *visit) awaitApproval() Result {
 	result := Result{State: Proposed, Reason: ReasonApprovalNeeded, Message: "A change of the stack waits for approval."}
 	superseded := strings.Split(v.record.Superseded, ",")
 	switch approved := v.desired.Review.Approved; {
 	case slices.Contains(approved, v.record.Proposal):
-		result.Reason, result.Message = ReasonApproved, "The change is approved and carried out in its turn."
+		result.Reason, result.Message = ReasonApproved, "The change is approved and waits for its turn."
 	case slices.ContainsFunc(approved, func(digest string) bool { return slices.Contains(superseded, digest) }):
 		result.Reason = ReasonApprovalStale
-		result.Message = "What was approved is no longer what would be done: the object or the stack changed since. The change waits for approval."
+		result.Message = "The approved change is outdated, because the object or the stack has changed since. The new change waits for approval."
 	}
 	return result
 }
 
-// execute carries out what was approved. Meanwhile the consent to a loss may have been withdrawn.
+// execute executes the approved change set. It checks the policy again, because the user may have
+// withdrawn the consent to a loss.
 func (v *visit) execute(ctx context.Context) step {
 	if !v.makePlan() {
-		return goOn()
+		return proceed()
 	}
 	if refused := v.refusal(); refused != "" {
 		return end(v.stall(reasonRefused, refused))
@@ -263,13 +274,14 @@ func (v *visit) execute(ctx context.Context) step {
 	case noChangeSet(err), awsapi.Code(err) == "InvalidChangeSetStatus":
 		return v.outdate(ctx)
 	case busy(err), missing(err):
-		return v.lookOnce(ctx, err)
+		return v.refreshOnce(ctx, err)
 	default:
 		return v.refused(err)
 	}
 }
 
-// sendExecute executes the change set. A change set brings no stack policy with it, so that goes before:
+// sendExecute executes the change set. A change set cannot contain a stack policy, so the policy is
+// set first:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_ExecuteChangeSet.html
 func (v *visit) sendExecute(ctx context.Context, sent string) error {
 	if v.desired.Policy != "" {
@@ -289,7 +301,7 @@ func (v *visit) sendExecute(ctx context.Context, sent string) error {
 // withdraw deletes the change set, if there is one.
 func (v *visit) withdraw(ctx context.Context) step {
 	if v.record.ChangeSet == "" {
-		return goOn()
+		return proceed()
 	}
 	if err := v.deleteChangeSet(ctx); err != nil {
 		return v.failed(err)
@@ -299,11 +311,11 @@ func (v *visit) withdraw(ctx context.Context) step {
 		v.record.Superseded = strings.Join(digests[max(0, len(digests)-maxSuperseded):], ",")
 	}
 	v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal, v.proposal = "", "", "", nil
-	return goOn()
+	return proceed()
 }
 
-// deleteChangeSet deletes the stack's change set of our name: by an ARN, any stack's could be meant. One that is gone, or is being
-// executed, is none that waits.
+// deleteChangeSet deletes the stack's change set by name: an ARN in the record could name the
+// change set of any stack. A change set that is deleted or being executed needs no deletion.
 func (v *visit) deleteChangeSet(ctx context.Context) error {
 	_, err := v.cloudformation().DeleteChangeSet(ctx, &cloudformation.DeleteChangeSetInput{
 		ChangeSetName: aws.String(changeSetName), StackName: aws.String(v.record.StackID),
@@ -314,11 +326,12 @@ func (v *visit) deleteChangeSet(ctx context.Context) error {
 	return err
 }
 
-// noChangeSet is true for CloudFormation's answer that a change set does not exist.
+// noChangeSet reports whether CloudFormation answered that a change set does not exist.
 func noChangeSet(err error) bool { return awsapi.Code(err) == "ChangeSetNotFound" }
 
-// Withdraw deletes the change set, if there is one, of a stack that is left to itself. It returns a [*ForeignError] if the stack is
-// not the owner's; other errors are explained ([awsapi.Failure]).
+// Withdraw deletes the change set, if any, of a stack that the operator no longer reconciles. It
+// returns a [*ForeignError] if the stack is not the owner's; other errors are explained
+// ([awsapi.Failure]).
 func (e *Engine) Withdraw(ctx context.Context, target awsapi.Target, owner Owner, record Record) error {
 	key := stackKey{target: target, name: owner.Name}
 	v := &visit{engine: e, target: target, key: key, goal: Absent, record: e.journal.newest(key, claimant{}, record)}

@@ -14,25 +14,25 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// In every status in which a stack could be updated, a change that needs approval goes the same way.
+// A change that needs approval is handled the same in every status in which a stack can be updated.
 func TestDecideWhereChangesNeedApproval(t *testing.T) {
 	cases := map[string]struct {
 		facts Facts
 		want  Action
 	}{
-		"a change is proposed": {Facts{Review: true}, ActionPropose},
-		"what is deployed is found out before a change is proposed":       {Facts{Review: true, Unknown: true}, ActionInspect},
-		"what CloudFormation would do is read":                            {Facts{Review: true, Proposal: ProposalUnread}, ActionRead},
-		"a proposal that is shown waits":                                  {Facts{Review: true, Proposal: ProposalWaits}, ActionAwait},
-		"waiting needs no look at what is deployed":                       {Facts{Review: true, Proposal: ProposalWaits, Unknown: true}, ActionAwait},
-		"what is approved is carried out":                                 {Facts{Review: true, Proposal: ProposalApproved}, ActionExecute},
-		"the policy is asked about what is deployed before the execution": {Facts{Review: true, Proposal: ProposalApproved, Unknown: true}, ActionInspect},
-		"what is no longer to be done is withdrawn":                       {Facts{Review: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"an edit that is undone leaves no change set":                     {Facts{Review: true, Matches: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"a stack as desired needs no approval":                            {Facts{Review: true, Matches: true}, ActionKeep},
-		"what failed is not proposed again":                               {Facts{Review: true, Refused: true}, ActionStall},
-		"what failed leaves no change set":                                {Facts{Review: true, Refused: true, Proposal: ProposalOutdated}, ActionWithdraw},
-		"an approval that is not asked for any more leaves no change set": {Facts{Proposal: ProposalOutdated}, ActionWithdraw},
+		"a change is proposed":                                          {Facts{Review: true}, ActionPropose},
+		"what is deployed is read before a change is proposed":          {Facts{Review: true, Unknown: true}, ActionInspect},
+		"the change set is read":                                        {Facts{Review: true, Proposal: ProposalUnread}, ActionRead},
+		"a proposal that is shown waits":                                {Facts{Review: true, Proposal: ProposalWaits}, ActionAwait},
+		"waiting does not read what is deployed":                        {Facts{Review: true, Proposal: ProposalWaits, Unknown: true}, ActionAwait},
+		"an approved change is executed":                                {Facts{Review: true, Proposal: ProposalApproved}, ActionExecute},
+		"what is deployed is read before the execution, for the policy": {Facts{Review: true, Proposal: ProposalApproved, Unknown: true}, ActionInspect},
+		"an outdated change set is withdrawn":                           {Facts{Review: true, Proposal: ProposalOutdated}, ActionWithdraw},
+		"a reverted edit leaves no change set":                          {Facts{Review: true, Matches: true, Proposal: ProposalOutdated}, ActionWithdraw},
+		"a stack that matches needs no approval":                        {Facts{Review: true, Matches: true}, ActionKeep},
+		"what failed is not proposed again":                             {Facts{Review: true, Refused: true}, ActionStall},
+		"what failed leaves no change set":                              {Facts{Review: true, Refused: true, Proposal: ProposalOutdated}, ActionWithdraw},
+		"a change set is withdrawn when review is disabled":             {Facts{Proposal: ProposalOutdated}, ActionWithdraw},
 	}
 	for _, status := range types.StackStatus("").Values() {
 		if !stable(status) {
@@ -44,15 +44,16 @@ func TestDecideWhereChangesNeedApproval(t *testing.T) {
 					t.Errorf("Decide(%s, %+v) = %s, want %s", status, c.facts, got, c.want)
 				}
 				if got := Decide(status, Absent, c.facts); got != ActionDelete {
-					t.Errorf("a deletion waits for nobody, but Decide says %s", got)
+					t.Errorf("a deletion needs no approval, but Decide returns %s", got)
 				}
 			})
 		}
 	}
 }
 
-// What is not an update of a stack in place needs no approval: its creation, what ends a failed update, and its deletion.
-func TestDecideAsksForNoApprovalOfWhatIsNoUpdate(t *testing.T) {
+// Operations other than the update of an existing stack need no approval: its creation, the end of
+// a failed update, and its deletion.
+func TestDecideRequiresApprovalOnlyForUpdates(t *testing.T) {
 	for _, status := range Statuses() {
 		if stable(status) {
 			continue
@@ -74,7 +75,7 @@ func reviewed(t *testing.T, delaySeconds int, approved ...string) Desired {
 	return d
 }
 
-// proposed returns the record of a stack with a change that waits for approval, and is shown.
+// proposed returns the record of a stack with a change that is shown and waits for approval.
 func proposed(t *testing.T, s *script, e *Engine, record Record, delaySeconds int) Record {
 	t.Helper()
 	record = ensured(t, s, e, reviewed(t, delaySeconds), record, InProgress, "CreateChangeSet").Record
@@ -85,7 +86,7 @@ func proposed(t *testing.T, s *script, e *Engine, record Record, delaySeconds in
 	return result.Record
 }
 
-// shown is reviewed with what the object's status shows.
+// shown is reviewed with the proposal that the object's status shows.
 func shown(t *testing.T, delaySeconds int, record *Record, approved ...string) Desired {
 	t.Helper()
 	d := reviewed(t, delaySeconds, approved...)
@@ -93,7 +94,7 @@ func shown(t *testing.T, delaySeconds int, record *Record, approved ...string) D
 	return d
 }
 
-func TestAChangeWaitsForApproval(t *testing.T) {
+func TestChangeWaitsForApproval(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	before := s.stacks[0].body
@@ -111,12 +112,12 @@ func TestAChangeWaitsForApproval(t *testing.T) {
 	e.Observe(s.end(types.StackStatusUpdateComplete, ""))
 	result := ensured(t, s, e, reviewed(t, 2), record, Ready, "DescribeStacks")
 	if result.Record.ChangeSet != "" || result.Record.Proposal != "" || result.Record.Digest == "" {
-		t.Errorf("record %+v, want nothing to wait", result.Record)
+		t.Errorf("record %+v, want no waiting change", result.Record)
 	}
 	ensured(t, s, e, reviewed(t, 2), result.Record, Ready)
 }
 
-func TestAProposalThatIsNotShownIsReadAgain(t *testing.T) {
+func TestProposalThatIsNotShownIsReadAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -126,20 +127,20 @@ func TestAProposalThatIsNotShownIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestAChangeSetThatIsWorkedOutIsWaitedFor(t *testing.T) {
+func TestPendingChangeSetIsPolled(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, reviewed(t, 2), record, InProgress, "CreateChangeSet").Record
 	s.slow = true
 	result := ensured(t, s, e, reviewed(t, 2), record, InProgress, "DescribeChangeSet")
 	if result.RequeueAfter <= 0 || result.Proposal != nil {
-		t.Errorf("%+v, want another look soon", result)
+		t.Errorf("%+v, want another poll soon", result)
 	}
 	s.slow = false
 	ensured(t, s, e, reviewed(t, 2), result.Record, Proposed, "DescribeChangeSet")
 }
 
-func TestAnEditWhileWaitingMakesWhatWasApprovedStale(t *testing.T) {
+func TestEditWhileWaitingMakesApprovalStale(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -147,7 +148,7 @@ func TestAnEditWhileWaitingMakesWhatWasApprovedStale(t *testing.T) {
 	record = ensured(t, s, e, shown(t, 3, &record, former), record, InProgress, "DeleteChangeSet", "CreateChangeSet").Record
 	result := ensured(t, s, e, reviewed(t, 3, former), record, Proposed, "DescribeChangeSet")
 	if result.Reason != ReasonApprovalStale || result.Record.Proposal == former {
-		t.Errorf("%s, digest %s after %s: want another digest, and the approval refused as stale", result.Reason, result.Record.Proposal, former)
+		t.Errorf("%s, digest %s after %s: want another digest, and ApprovalStale", result.Reason, result.Record.Proposal, former)
 	}
 	if waiting := s.stacks[0].waiting(); len(waiting) != 1 {
 		t.Errorf("change sets %q, want the new one only", waiting)
@@ -159,7 +160,7 @@ func TestAnEditWhileWaitingMakesWhatWasApprovedStale(t *testing.T) {
 	_ = record
 }
 
-func TestAnUpdateBySomebodyElseMakesWhatWasApprovedStale(t *testing.T) {
+func TestUpdateByAnotherClientMakesApprovalStale(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -176,8 +177,9 @@ func TestAnUpdateBySomebodyElseMakesWhatWasApprovedStale(t *testing.T) {
 	}
 }
 
-// No event tells that a change set is obsolete: CloudFormation says so when it is read before its execution.
-func TestAnObsoleteChangeSetIsMadeAnew(t *testing.T) {
+// No event reports an obsolete change set: CloudFormation reports it when it is read before its
+// execution.
+func TestObsoleteChangeSetIsRecreated(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -188,7 +190,7 @@ func TestAnObsoleteChangeSetIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestAChangeSetThatSomebodyDeletedIsMadeAnew(t *testing.T) {
+func TestDeletedChangeSetIsRecreated(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -198,10 +200,10 @@ func TestAChangeSetThatSomebodyDeletedIsMadeAnew(t *testing.T) {
 	ensured(t, s, e, shown(t, 2, &again.Record, again.Record.Proposal), again.Record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 }
 
-func TestAChangeSetWithoutChangesIsInPlace(t *testing.T) {
+func TestChangeSetWithoutChangesMatches(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
-	s.stacks[0].body = string(desire(t, 2).Template.JSON()) // deployed already, by another way of writing it
+	s.stacks[0].body = string(desire(t, 2).Template.JSON()) // already deployed, formatted differently
 	record = ensured(t, s, e, reviewed(t, 2), record, InProgress, "CreateChangeSet").Record
 	record = ensured(t, s, e, reviewed(t, 2), record, Ready, "DescribeChangeSet", "DeleteChangeSet").Record
 	ensured(t, s, e, reviewed(t, 2), record, Ready)
@@ -210,7 +212,7 @@ func TestAChangeSetWithoutChangesIsInPlace(t *testing.T) {
 	}
 }
 
-func TestAChangeSetThatCannotBeMadeStalls(t *testing.T) {
+func TestFailedChangeSetStalls(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = ensured(t, s, e, reviewed(t, 2), record, InProgress, "CreateChangeSet").Record
@@ -222,7 +224,7 @@ func TestAChangeSetThatCannotBeMadeStalls(t *testing.T) {
 	ensured(t, s, e, reviewed(t, 2), result.Record, Stalled)
 }
 
-func TestAnExecutedChangeSetIsOutOfTheWayOfTheNext(t *testing.T) {
+func TestExecutedChangeSetDoesNotBlockTheNext(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -233,7 +235,7 @@ func TestAnExecutedChangeSetIsOutOfTheWayOfTheNext(t *testing.T) {
 	ensured(t, s, e, reviewed(t, 3), record, InProgress, "CreateChangeSet", "DeleteChangeSet", "CreateChangeSet")
 }
 
-func TestAnApprovedUpdateThatFailsIsNotProposedAgain(t *testing.T) {
+func TestFailedApprovedUpdateIsNotProposedAgain(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
@@ -244,33 +246,33 @@ func TestAnApprovedUpdateThatFailsIsNotProposedAgain(t *testing.T) {
 	ensured(t, s, e, reviewed(t, 3), result.Record, InProgress, "CreateChangeSet", "DeleteChangeSet", "CreateChangeSet")
 }
 
-// A change that goes on by itself from now on needs no approval and leaves no change set.
-func TestWithoutReviewTheChangeSetGoes(t *testing.T) {
+// A change that needs no approval any more is applied and leaves no change set.
+func TestDisabledReviewDeletesChangeSet(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	ensured(t, s, e, desire(t, 2), record, InProgress, "DeleteChangeSet", "UpdateStack")
 }
 
-func TestAnEditThatIsUndoneLeavesNoChangeSet(t *testing.T) {
+func TestRevertedEditLeavesNoChangeSet(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	ensured(t, s, e, shown(t, 1, &record), record, Ready, "DeleteChangeSet")
 }
 
-func TestADeletionTakesTheChangeSetAlong(t *testing.T) {
+func TestDeletionDeletesChangeSet(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	deletedBy(t, s, e, record, DeleteOptions{}, InProgress, "DeleteChangeSet", "DeleteStack")
 }
 
-func TestAStackThatIsLeftToItselfKeepsNoChangeSet(t *testing.T) {
+func TestWithdrawDeletesChangeSet(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
-	for range 2 { // the second time, it is gone
+	for range 2 { // the second time, it is deleted already
 		if err := e.Withdraw(t.Context(), awsapi.Target{}, Owner{Name: "jobs", Tags: desire(t, 1).Tags}, record); err != nil {
 			t.Fatal(err)
 		}
@@ -280,36 +282,36 @@ func TestAStackThatIsLeftToItselfKeepsNoChangeSet(t *testing.T) {
 	}
 }
 
-func TestAHeldChangeWaitsAlsoWhenItIsApproved(t *testing.T) {
+func TestHeldChangeWaitsAfterApproval(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	record = proposed(t, s, e, record, 2)
 	held := shown(t, 2, &record, record.Proposal)
 	held.Review.Hold = true
 	if result := ensured(t, s, e, held, record, Proposed); result.Reason != ReasonApproved {
-		t.Errorf("reason %s, want that it is approved", result.Reason)
+		t.Errorf("reason %s, want the one of an approved change", result.Reason)
 	}
 	ensured(t, s, e, shown(t, 2, &record, record.Proposal), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 }
 
-func TestThePolicyIsAskedBeforeAProposal(t *testing.T) {
+func TestPolicyIsCheckedBeforeAProposal(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	renamed := reviewed(t, 1)
 	renamed.Template = queueNamed(t, "other")
 	if result := ensured(t, s, e, renamed, record, Stalled); result.Reason != reasonRefused {
-		t.Errorf("reason %s, want that the policy refuses", result.Reason)
+		t.Errorf("reason %s, want the policy's refusal", result.Reason)
 	}
 	renamed.Allow.Replace = true
 	record = ensured(t, s, e, renamed, record, InProgress, "CreateChangeSet").Record
 	record = ensured(t, s, e, renamed, record, Proposed, "DescribeChangeSet").Record
 	renamed.Allow.Replace, renamed.Review.Approved = false, []string{record.Proposal}
 	if result := ensured(t, s, e, renamed, record, Stalled, "DescribeChangeSet"); result.Reason != reasonRefused {
-		t.Errorf("reason %s, want that the policy refuses what it allowed when it was proposed", result.Reason)
+		t.Errorf("reason %s, want the refusal of a change that the policy allowed when it was proposed", result.Reason)
 	}
 }
 
-func TestTheStackPolicyGoesBeforeTheExecution(t *testing.T) {
+func TestStackPolicyIsSetBeforeTheExecution(t *testing.T) {
 	s := newScript(t)
 	e, record := made(t, s)
 	guarded := reviewed(t, 2)
@@ -323,7 +325,7 @@ func TestTheStackPolicyGoesBeforeTheExecution(t *testing.T) {
 	}
 }
 
-// What a stack needs is made before it is sent, and not while a change waits.
+// The caller prepares what a stack needs before the stack is sent, and not while a change waits.
 func TestPrepare(t *testing.T) {
 	s := newScript(t)
 	e := s.engine()
@@ -347,11 +349,11 @@ func TestPrepare(t *testing.T) {
 	record = ensured(t, s, e, preparing(reviewed(t, 2), nil), record, InProgress, "CreateChangeSet").Record
 	record = ensured(t, s, e, preparing(reviewed(t, 2), nil), record, Proposed, "DescribeChangeSet").Record
 	if len(prepared) != 2 {
-		t.Error("something was made for a change that waits")
+		t.Error("Prepare was called for a change that waits")
 	}
 	ensured(t, s, e, preparing(shown(t, 2, &record, record.Proposal), nil), record, InProgress, "DescribeChangeSet", "ExecuteChangeSet")
 	if len(prepared) != 3 {
-		t.Error("nothing was made for the change that was approved")
+		t.Error("Prepare was not called for the approved change")
 	}
 }
 
@@ -374,14 +376,14 @@ func TestSignalsAndCancellations(t *testing.T) {
 		return waiting, cancelled
 	}
 	if waiting, cancelled := ask("jobs"); waiting || cancelled {
-		t.Error("a stack that is not being updated waits for a signal, or was cancelled")
+		t.Error("a stack without an update waits for a signal, or was cancelled")
 	}
 	if waiting, cancelled := ask("other"); waiting || cancelled {
-		t.Error("a stack that is not there waits for a signal, or was cancelled")
+		t.Error("a missing stack waits for a signal, or was cancelled")
 	}
 	ensured(t, s, e, desire(t, 2), record, InProgress, "UpdateStack")
 	if waiting, cancelled := ask("jobs"); !waiting || !cancelled {
-		t.Error("a stack that is being updated does not wait for a signal, or cannot be cancelled")
+		t.Error("a stack with a running update does not wait for a signal, or cannot be cancelled")
 	}
 	s.before = func(string) error {
 		return refuse("AccessDenied", "User: x is not authorized to perform: cloudformation:SignalResource")

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// scriptedSet is a change set in the script.
+// scriptedSet is a change set of the script.
 type scriptedSet struct {
 	id, name, body string
 	tags           []types.Tag
@@ -22,7 +22,7 @@ type scriptedSet struct {
 	changes        []types.Change
 }
 
-// waiting are the change sets that somebody could execute.
+// waiting returns the change sets that a client could execute.
 func (one *scripted) waiting() []string {
 	var names []string
 	for _, set := range one.sets {
@@ -33,7 +33,7 @@ func (one *scripted) waiting() []string {
 	return names
 }
 
-// obsolete is what an update of the stack makes of its change sets.
+// obsolete marks the stack's change sets obsolete, as an update does.
 func (one *scripted) obsolete() {
 	for _, set := range one.sets {
 		if set.execution == types.ExecutionStatusAvailable {

@@ -20,24 +20,25 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// script plays CloudFormation where a test must hold the pen: it decides when an operation ends and in which status, also in those
-// that the simulator cannot be brought to, and it can die at any call. Everything else is tested on the simulator.
+// script is a fake CloudFormation for tests that need full control: they decide when an operation
+// ends and in which status, also in those that the simulator cannot reach, and can kill the
+// operator at any call. Everything else is tested with the simulator.
 type script struct {
 	mu     sync.Mutex
 	clock  *clocktesting.FakePassiveClock
 	stacks []*scripted
-	tokens map[string]string // of operations carried out, by stack ID
+	tokens map[string]string // of the operations that were executed, by stack ID
 	calls  []string
-	before func(operation string) error // nil, or refuses a call before it has an effect
-	after  func(operation string) error // nil, or loses the answer of a call
-	lag    bool                         // DescribeStacks shows the stack as it was before the last operation
+	before func(operation string) error // if set, may refuse a call before it has an effect
+	after  func(operation string) error // if set, may lose the answer of a call
+	lag    bool                         // DescribeStacks returns the stack from before the last operation
 
 	made    int            // change sets
-	changes []types.Change // what the next change set says it would do
-	slow    bool           // change sets are still being worked out
+	changes []types.Change // the changes that the next change set reports
+	slow    bool           // change sets are still being computed
 }
 
-// scripted is a stack in the script.
+// scripted is a stack of the script.
 type scripted struct {
 	shown, lagging types.Stack
 	body           string
@@ -56,7 +57,7 @@ func newScript(t *testing.T) *script {
 	return &script{clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), tokens: map[string]string{}}
 }
 
-// The script is its own Clients.
+// script implements Clients.
 func (s *script) CloudFormation(awsapi.Target) awsapi.CloudFormation   { return s }
 func (s *script) S3(awsapi.Target) awsapi.S3                           { return nil }
 func (s *script) ObjectURL(_ awsapi.Target, bucket, key string) string { return bucket + "/" + key }
@@ -86,7 +87,7 @@ func call[O any](s *script, operation string, effect func() (*O, error)) (*O, er
 	return out, err
 }
 
-// find returns the stack of an ID, or the one of a name that is not deleted.
+// find returns the stack with an ID, or the one with a name that is not deleted.
 func (s *script) find(name string) *scripted {
 	for _, one := range slices.Backward(s.stacks) {
 		if aws.ToString(one.shown.StackId) == name || (aws.ToString(one.shown.StackName) == name && one.shown.StackStatus != "DELETE_COMPLETE") {
@@ -278,7 +279,7 @@ func (s *script) end(status types.StackStatus, reason string) Event {
 	return Event{StackID: aws.ToString(one.shown.StackId), Status: string(status), Token: aws.ToString(one.events[0].ClientRequestToken)}
 }
 
-// desire returns a stack of one queue.
+// desire returns a stack with one queue.
 func desire(t *testing.T, delaySeconds int) Desired {
 	t.Helper()
 	parsed, err := template.Parse("queue.yaml", fmt.Appendf(nil, `
@@ -298,7 +299,7 @@ Outputs:
 	return Desired{Name: "jobs", Template: parsed, Tags: map[string]string{owner: "default/jobs"}}
 }
 
-// queueNamed returns a template of one queue, whose name cannot be changed in place.
+// queueNamed returns a template with one queue. Changing the name replaces the queue.
 func queueNamed(t *testing.T, name string) *template.Template {
 	t.Helper()
 	parsed, err := template.Parse("queue.yaml", fmt.Appendf(nil, "Resources:\n  Queue:\n    Type: AWS::SQS::Queue\n    Properties:\n      QueueName: %s\n", name))
@@ -308,7 +309,7 @@ func queueNamed(t *testing.T, name string) *template.Template {
 	return parsed
 }
 
-// ensured calls Ensure and checks the state and the calls it took.
+// ensured calls Ensure and checks the resulting state and the calls.
 func ensured(t *testing.T, s *script, e *Engine, desired Desired, record Record, state State, calls ...string) Result {
 	t.Helper()
 	s.forgetCalls()
@@ -317,7 +318,7 @@ func ensured(t *testing.T, s *script, e *Engine, desired Desired, record Record,
 	return result
 }
 
-// deletedBy calls Delete and checks the state and the calls it took.
+// deletedBy calls Delete and checks the resulting state and the calls.
 func deletedBy(t *testing.T, s *script, e *Engine, record Record, options DeleteOptions, state State, calls ...string) Result {
 	t.Helper()
 	s.forgetCalls()
@@ -342,7 +343,7 @@ func check(t *testing.T, s *script, result Result, err error, state State, calls
 	}
 }
 
-// made returns a created stack, and the engine and the record that know it.
+// made creates a stack, and returns the engine and the record.
 func made(t *testing.T, s *script) (*Engine, Record) {
 	t.Helper()
 	e := s.engine()

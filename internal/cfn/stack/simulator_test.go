@@ -19,7 +19,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/fault"
 )
 
-func TestSimulatedLife(t *testing.T) {
+func TestSimulatedLifecycle(t *testing.T) {
 	o := newSuite(t).object(queueTemplate(1))
 	if calls := o.calls(func() { o.is(stack.Ready) }); !slices.Equal(calls, []string{"CreateStack", "DescribeStacks"}) {
 		t.Errorf("creating called %q", calls)
@@ -28,7 +28,7 @@ func TestSimulatedLife(t *testing.T) {
 		t.Errorf("outputs %q", o.outputs)
 	}
 	if calls := o.calls(func() { o.is(stack.Ready) }); len(calls) != 0 {
-		t.Errorf("doing nothing called %q", calls)
+		t.Errorf("a no-op called %q", calls)
 	}
 	o.edit(queueTemplate(2))
 	if calls := o.calls(func() { o.is(stack.Ready) }); !slices.Equal(calls, []string{"UpdateStack", "DescribeStacks"}) {
@@ -40,7 +40,7 @@ func TestSimulatedLife(t *testing.T) {
 	}
 	o.edit(queueTemplate(3))
 	o.is(stack.Ready)
-	if calls := o.calls(func() { o.gone(stack.DeleteOptions{}) }); !slices.Equal(calls[:2], []string{"DeleteStack", "DescribeStacks"}) {
+	if calls := o.calls(func() { o.deleted(stack.DeleteOptions{}) }); !slices.Equal(calls[:2], []string{"DeleteStack", "DescribeStacks"}) {
 		t.Errorf("deleting called %q", calls)
 	}
 }
@@ -65,7 +65,7 @@ func TestSimulatedFailedCreation(t *testing.T) {
 	if !l.through(types.StackStatusRollbackComplete) || !strings.Contains(result.Message, "failed 3 times") {
 		t.Errorf("message %q after %q", result.Message, l.passed)
 	}
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedCreationSucceedsAtTheSecondAttempt(t *testing.T) {
@@ -76,7 +76,7 @@ func TestSimulatedCreationSucceedsAtTheSecondAttempt(t *testing.T) {
 	if !l.through(types.StackStatusRollbackComplete) {
 		t.Errorf("the stack went through %q, want a rollback", l.passed)
 	}
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedFailedRollbackOfACreation(t *testing.T) {
@@ -99,10 +99,10 @@ Resources:
 	if !l.through(types.StackStatusRollbackFailed) {
 		t.Errorf("the stack went through %q, want a failed rollback", l.passed)
 	}
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
-func TestSimulatedHalfMadeStackIsAdoptedAndMadeAnew(t *testing.T) {
+func TestSimulatedPartialStackIsAdoptedAndRecreated(t *testing.T) {
 	l := newSuite(t)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Create", Code: "InvalidRequest", Message: "no", Times: 1})
 	o := l.object(queueTemplate(1))
@@ -114,7 +114,7 @@ func TestSimulatedHalfMadeStackIsAdoptedAndMadeAnew(t *testing.T) {
 	}
 	l.settled(types.StackStatusCreateFailed)
 	o.is(stack.Ready)
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedFailedUpdate(t *testing.T) {
@@ -129,13 +129,13 @@ func TestSimulatedFailedUpdate(t *testing.T) {
 		t.Errorf("%s: %s", o.record.Status, result.Message)
 	}
 	if calls := o.calls(func() { o.is(stack.Stalled) }); len(calls) != 0 {
-		t.Errorf("what failed was looked at or sent again: %q", calls)
+		t.Errorf("the failed update was read or sent again: %q", calls)
 	}
 	o.edit(queueTemplate(1))
 	o.is(stack.Ready)
 	o.edit(queueTemplate(3))
 	o.is(stack.Ready)
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedFailedRollbackOfAnUpdate(t *testing.T) {
@@ -155,8 +155,8 @@ Resources:
 	}
 	for _, c := range []struct {
 		name    string
-		refuses int // how often the first queue refuses to be rolled back
-	}{{"is continued", 1}, {"is continued without what refuses", 2}} {
+		refuses int // how often the rollback of the first queue fails
+	}{{"is continued", 1}, {"is continued with the failed resource skipped", 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newSuite(t)
 			o := l.object(chain(1))
@@ -170,16 +170,16 @@ Resources:
 				t.Errorf("the stack is %s after %q", o.record.Status, l.passed)
 			}
 			if !strings.Contains(result.Message, "Second (AWS::SQS::Queue): out of bounds.") {
-				t.Errorf("message %q, want what failed first", result.Message)
+				t.Errorf("message %q, want the first failure", result.Message)
 			}
 			o.edit(chain(3))
 			o.is(stack.Ready)
-			o.gone(stack.DeleteOptions{})
+			o.deleted(stack.DeleteOptions{})
 		})
 	}
 }
 
-func TestSimulatedUpdateLeftFailedBySomebodyElse(t *testing.T) {
+func TestSimulatedUpdateLeftFailedByAnotherClient(t *testing.T) {
 	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
@@ -193,12 +193,12 @@ func TestSimulatedUpdateLeftFailedBySomebodyElse(t *testing.T) {
 	remove()
 	o.is(stack.Ready)
 	if got := l.settled(types.StackStatus(o.record.Status)); len(got.Tags) == 0 {
-		t.Errorf("the stack's tags are gone: %+v", got)
+		t.Errorf("the stack lost its tags: %+v", got)
 	}
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
-func TestSimulatedChangeByHandIsTakenBack(t *testing.T) {
+func TestSimulatedManualChangeIsReverted(t *testing.T) {
 	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
@@ -208,7 +208,7 @@ func TestSimulatedChangeByHandIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.settled(types.StackStatusUpdateComplete)
-	o.restart() // nobody saw the event
+	o.restart() // the engine missed the event
 	if _, err := o.current().Sweep(t.Context(), awsapi.Target{}); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestSimulatedChangeByHandIsTakenBack(t *testing.T) {
 	if err != nil || aws.ToString(out.TemplateBody) != string(o.desired.Template.JSON()) {
 		t.Errorf("deployed %s, error %v", aws.ToString(out.TemplateBody), err)
 	}
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedFailedDeletion(t *testing.T) {
@@ -225,18 +225,18 @@ func TestSimulatedFailedDeletion(t *testing.T) {
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "still in use", Times: 3})
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 	if !l.through(types.StackStatusDeleteFailed) {
 		t.Errorf("the stack went through %q", l.passed)
 	}
 }
 
-func TestSimulatedDeletionRetainsWhatMayStay(t *testing.T) {
+func TestSimulatedDeletionRetainsAllowedResources(t *testing.T) {
 	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	o.is(stack.Ready)
 	l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "never"})
-	o.gone(stack.DeleteOptions{Retain: []string{"Queue"}})
+	o.deleted(stack.DeleteOptions{Retain: []string{"Queue"}})
 }
 
 func TestSimulatedDeletionCleansFirst(t *testing.T) {
@@ -245,7 +245,7 @@ func TestSimulatedDeletionCleansFirst(t *testing.T) {
 	o.is(stack.Ready)
 	remove := l.faults.Add(fault.Rule{ResourceType: queue, Operation: "Delete", Code: "InvalidRequest", Message: "not empty"})
 	var cleaned []string
-	o.gone(stack.DeleteOptions{Clean: func(_ context.Context, failure stack.ResourceFailure) error {
+	o.deleted(stack.DeleteOptions{Clean: func(_ context.Context, failure stack.ResourceFailure) error {
 		cleaned = append(cleaned, failure.LogicalID+": "+failure.Reason)
 		remove()
 		return nil
@@ -255,7 +255,7 @@ func TestSimulatedDeletionCleansFirst(t *testing.T) {
 	}
 }
 
-func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
+func TestSimulatedUnexecutedFirstChangeSet(t *testing.T) {
 	l := newSuite(t)
 	o := l.object(queueTemplate(1))
 	if _, err := l.console.CreateChangeSet(t.Context(), &cloudformation.CreateChangeSetInput{
@@ -265,14 +265,14 @@ func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.settled(types.StackStatusReviewInProgress)
-	result := o.is(stack.Stalled) // such a stack shows no tags, so it may be anybody's
+	result := o.is(stack.Stalled) // such a stack has no tags, so its owner is unknown
 	if result.Reason != "StackNameTaken" || !strings.Contains(result.Message, "change set") {
 		t.Errorf("%s: %s", result.Reason, result.Message)
 	}
 	if _, err := l.console.DeleteStack(t.Context(), &cloudformation.DeleteStackInput{StackName: aws.String("jobs")}); err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, "the other stack to be gone", func() error {
+	patience.Until(t, "the other stack to be deleted", func() error {
 		out, err := l.console.DescribeStacks(t.Context(), &cloudformation.DescribeStacksInput{})
 		if err != nil || len(out.Stacks) == 0 {
 			return err
@@ -280,10 +280,10 @@ func TestSimulatedChangeSetNobodyExecuted(t *testing.T) {
 		return fmt.Errorf("it is %s", out.Stacks[0].StackStatus)
 	})
 	o.is(stack.Ready)
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
-func TestSimulatedPolicyGuardsData(t *testing.T) {
+func TestSimulatedPolicyProtectsData(t *testing.T) {
 	keyed := func(key string) string {
 		return fmt.Sprintf(`
 Resources:
@@ -307,7 +307,7 @@ Resources:
 	}
 	o.desired.Allow = policy.Allow{Replace: true}
 	o.is(stack.Ready)
-	o.gone(stack.DeleteOptions{})
+	o.deleted(stack.DeleteOptions{})
 }
 
 func TestSimulatedDenial(t *testing.T) {
@@ -322,7 +322,7 @@ func TestSimulatedDenial(t *testing.T) {
 	o.is(stack.Ready)
 }
 
-func TestSimulatedAnswersThatAreLost(t *testing.T) {
+func TestSimulatedLostAnswers(t *testing.T) {
 	for _, operation := range []string{"CreateStack", "UpdateStack", "DescribeStacks", "DeleteStack"} {
 		t.Run(operation, func(t *testing.T) {
 			l := newSuite(t)
@@ -331,18 +331,18 @@ func TestSimulatedAnswersThatAreLost(t *testing.T) {
 			o.is(stack.Ready)
 			o.edit(queueTemplate(2))
 			o.is(stack.Ready)
-			o.gone(stack.DeleteOptions{})
+			o.deleted(stack.DeleteOptions{})
 		})
 	}
 }
 
-// The connection breaks at one call, before or after its effect; nothing of that visit is written down, and the engine starts
-// again without its memory.
+// The connection breaks at one call, before or after its effect. The results of that visit are not
+// persisted, and the engine restarts without state.
 func TestSimulatedKilledAtAnyCall(t *testing.T) {
 	for killAt := range 9 {
 		for _, effect := range []bool{false, true} {
 			t.Run(fmt.Sprintf("call %d, effect %t", killAt+1, effect), func(t *testing.T) {
-				l := newLabTrying(t, 1, 50*time.Millisecond)
+				l := newSuiteWith(t, 1, 50*time.Millisecond)
 				l.faults.Add(fault.Rule{Service: "cloudformation", HangUp: true, AfterEffect: effect, Skip: killAt, Times: 1})
 				o := l.object(queueTemplate(1))
 				o.settles(stack.Ready, o.ensure)
@@ -366,10 +366,10 @@ func TestSimulatedKilledAtAnyCall(t *testing.T) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				if begun := l.begun("CREATE_IN_PROGRESS"); begun != 1 {
-					t.Errorf("%d stacks were made, want 1", begun)
+					t.Errorf("%d stacks were created, want 1", begun)
 				}
 				if begun := l.begun("UPDATE_IN_PROGRESS"); begun > 2 {
-					t.Errorf("%d updates were begun, want at most one for each edit", begun)
+					t.Errorf("%d updates were started, want at most one for each edit", begun)
 				}
 				if last := l.passed[len(l.passed)-1]; last != "DELETE_COMPLETE" {
 					t.Errorf("the stack ended %s", last)
@@ -379,7 +379,7 @@ func TestSimulatedKilledAtAnyCall(t *testing.T) {
 	}
 }
 
-func TestSimulatedImportByHand(t *testing.T) {
+func TestSimulatedManualImport(t *testing.T) {
 	const imported = `
   Imported:
     Type: AWS::SQS::Queue
@@ -430,7 +430,7 @@ func TestSimulatedImportByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("the stack is then as desired", func(t *testing.T) {
+	t.Run("the stack then matches", func(t *testing.T) {
 		l, o := setUp(t)
 		execute(t, l)
 		l.settled(types.StackStatusImportComplete)
@@ -439,7 +439,7 @@ func TestSimulatedImportByHand(t *testing.T) {
 		if slices.Contains(calls, "UpdateStack") || o.record.Status != "IMPORT_COMPLETE" {
 			t.Errorf("%s after calls %q", o.record.Status, calls)
 		}
-		o.gone(stack.DeleteOptions{})
+		o.deleted(stack.DeleteOptions{})
 	})
 	t.Run("an import that failed leaves the stack as it was", func(t *testing.T) {
 		l, o := setUp(t)
@@ -449,6 +449,6 @@ func TestSimulatedImportByHand(t *testing.T) {
 		o.is(stack.Ready)
 		o.edit(queueTemplate(2))
 		o.is(stack.Ready)
-		o.gone(stack.DeleteOptions{})
+		o.deleted(stack.DeleteOptions{})
 	})
 }

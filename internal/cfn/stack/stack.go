@@ -10,169 +10,186 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// Desired is a stack as it should be.
+// Desired is the desired state of a stack.
 type Desired struct {
 	// Name is the stack's name, unique in its account and region.
 	Name string
-	// Template is what the stack is made from. The engine does not change it.
+	// Template is the stack's template. The engine does not modify it.
 	Template *template.Template
 	// Parameters are the values of the template's parameters.
 	Parameters map[string]string
-	// Tags are put on the stack, and by CloudFormation on each of its resources. Keep what changes often out of them.
+	// Tags are set on the stack; CloudFormation propagates them to its resources. Avoid tags that
+	// change often.
 	Tags map[string]string
-	// OwnerTags names those of Tags that prove a stack to be this object's. Empty means all of Tags.
+	// OwnerTags names the Tags that prove that a stack belongs to this object. Empty means all of
+	// Tags.
 	OwnerTags []string
-	// Salt, for example the object's UID, keeps the request tokens of two objects apart that follow each other under one name.
+	// Salt, for example the object's UID, makes the request tokens of successive objects with the
+	// same name differ.
 	Salt string
-	// Capabilities are the capabilities to acknowledge. The engine adds none, whatever the template contains.
+	// Capabilities are the IAM capabilities to acknowledge. The engine adds none, whatever the
+	// template contains.
 	Capabilities []string
-	// TerminationProtection guards the stack against being deleted by others.
+	// TerminationProtection protects the stack against deletion by other clients.
 	TerminationProtection bool
-	// Policy is the stack policy, JSON, that guards resources against updates by others; empty leaves the stack without, or as it is.
+	// Policy is the stack policy as JSON, which protects resources against updates by other
+	// clients. Empty sets none and keeps the one that is set.
 	Policy string
 	// RoleARN is the service role that CloudFormation assumes for the stack.
 	RoleARN string
-	// MaxAttempts bounds how often a stack that fails to be created is tried; 0 means 3.
+	// MaxAttempts limits the attempts to create a stack; 0 means 3.
 	MaxAttempts int
-	// Allow says which dangerous changes the object's owner has allowed.
+	// Allow lists the dangerous changes that the object's owner allows.
 	Allow policy.Allow
 	// AdoptFrom is [Owner.AdoptFrom].
 	AdoptFrom []string
-	// Refresh asks for one look at the stack even if nothing is known to have changed, for example because outputs were lost.
+	// Refresh requests one DescribeStacks even if no change was observed, for example because
+	// outputs were lost.
 	Refresh bool
-	// Review, unless it is nil, has changes of a stack that is in place wait for a person's approval.
+	// Review, unless nil, holds changes of an existing stack until they are approved.
 	Review *Review
-	// Prepare, unless it is nil, is called just before a creation or a change is sent, and not for one that only waits for approval.
-	// What the stack needs, such as objects in a bucket, is to be made there. If it errs, nothing is sent.
+	// Prepare, unless nil, is called just before a creation or a change is sent, but not while a
+	// change waits for approval. It creates what the stack needs, such as objects in a bucket. If
+	// it returns an error, nothing is sent.
 	Prepare func(context.Context) error
 }
 
-// Record is what the engine knows of a stack. The caller persists it with the object and hands it back: it is all that the engine
-// needs to survive a restart.
+// Record is the engine's state of a stack. The caller persists it with the object and passes it to
+// the next call: the engine needs nothing else to survive a restart.
 type Record struct {
 	// StackID is the ARN of the stack.
 	StackID string `json:"stackID,omitempty"`
-	// Status is CloudFormation's word for the stack's status when it was last seen.
+	// Status is the stack's status in CloudFormation when it was last read.
 	Status string `json:"status,omitempty"`
-	// StatusReason says why a stack failed: the first failed resource's own reason.
+	// StatusReason says why an operation failed: the reason of the first resource that failed.
 	StatusReason string `json:"statusReason,omitempty"`
-	// Digest is of the template, parameters and tags that are applied; empty while that is unknown.
+	// Digest is the digest of the template, parameters and tags that are applied; empty while
+	// unknown.
 	Digest string `json:"digest,omitempty"`
-	// PendingDigest is of what the running operation applies.
+	// PendingDigest is the digest that the running operation applies.
 	PendingDigest string `json:"pendingDigest,omitempty"`
-	// FailedDigest is of what failed last and is not to be sent again.
+	// FailedDigest is the digest that failed last and is not sent again.
 	FailedDigest string `json:"failedDigest,omitempty"`
-	// OutputsDigest is of the outputs when they were last read; empty when they never were.
+	// OutputsDigest is the digest of the outputs when they were last read; empty if they never
+	// were.
 	OutputsDigest string `json:"outputsDigest,omitempty"`
-	// Changed marks the last change of the stack that the engine knows of, to notice changes by others.
+	// Changed identifies the last change of the stack that the engine knows of, to detect changes
+	// by other clients.
 	Changed string `json:"changed,omitempty"`
 	// Token is the client request token of the last operation that the engine sent.
 	Token string `json:"token,omitempty"`
 	// PreviousStatus is the status from which the last operation was sent.
 	PreviousStatus string `json:"previousStatus,omitempty"`
-	// StartedAt is when the engine sent the last operation.
+	// StartedAt is the time at which the engine sent the last operation.
 	StartedAt *time.Time `json:"startedAt,omitempty"`
-	// LookedAt is when a running operation was last looked at.
+	// LookedAt is the time at which a running operation was last polled.
 	LookedAt *time.Time `json:"lookedAt,omitempty"`
-	// Attempts counts the creations that failed.
+	// Attempts counts failed creations.
 	Attempts int `json:"attempts,omitempty"`
-	// DeleteAttempts counts the deletions that failed.
+	// DeleteAttempts counts failed deletions.
 	DeleteAttempts int `json:"deleteAttempts,omitempty"`
-	// RollbackAttempts counts what was tried to finish a failed rollback, RollbackFor is the digest desired at that time.
+	// RollbackAttempts counts the attempts to finish a failed rollback. RollbackFor is the digest
+	// that was desired then.
 	RollbackAttempts int    `json:"rollbackAttempts,omitempty"`
 	RollbackFor      string `json:"rollbackFor,omitempty"`
-	// NextAttempt is when to try again; nothing is sent before.
+	// NextAttempt is the time of the next attempt; nothing is sent before.
 	NextAttempt *time.Time `json:"nextAttempt,omitempty"`
-	// TerminationProtection is true when the stack was seen with it, or the engine has switched it on. It is no leave to switch it off.
+	// TerminationProtection is true if the stack was read with it or the engine enabled it. It is
+	// no permission to disable it.
 	TerminationProtection bool `json:"terminationProtection,omitempty"`
-	// Deleting is true once the stack's deletion, not its re-creation, was asked for.
+	// Deleting is true once the deletion of the stack, and not its re-creation, was requested.
 	Deleting bool `json:"deleting,omitempty"`
 	// ChangeSet is the ARN of the change set that waits for approval.
 	ChangeSet string `json:"changeSet,omitempty"`
-	// ProposedFrom identifies what the change set was made from: what is deployed and what was desired.
+	// ProposedFrom identifies the inputs of the change set: what is deployed and what was desired.
 	ProposedFrom string `json:"proposedFrom,omitempty"`
-	// Proposal is the digest to be approved; empty while CloudFormation works out what would change.
+	// Proposal is the digest to approve; empty while CloudFormation computes the change set.
 	Proposal string `json:"proposal,omitempty"`
-	// Superseded are the digests, between commas, of the last proposals that others took the place of.
+	// Superseded is a comma-separated list of the digests of the last superseded proposals.
 	Superseded string `json:"superseded,omitempty"`
-	// Revision counts changes of the record, so that the engine notices when it is handed an old one.
+	// Revision counts changes of the record. By it the engine detects an outdated one.
 	Revision int64 `json:"revision,omitempty"`
 }
 
-// State is where a stack stands, as far as the caller is concerned.
+// State is the state of a stack for the caller.
 type State string
 
 const (
-	// Ready means that the stack is as desired.
+	// Ready means that the stack matches what is desired.
 	Ready State = "Ready"
-	// InProgress means that CloudFormation is at work; an event, or RequeueAfter, brings the next look.
+	// InProgress means that CloudFormation is working. Requeue after an event or RequeueAfter.
 	InProgress State = "InProgress"
-	// Waiting means that the engine tries again by itself after RequeueAfter.
+	// Waiting means that the engine retries after RequeueAfter, without a user's action.
 	Waiting State = "Waiting"
-	// Proposed means that a change waits for a person's approval; nothing is changed before.
+	// Proposed means that a change waits for approval; nothing changes before.
 	Proposed State = "Proposed"
-	// Stalled means that a person must act; Message says how.
+	// Stalled means that a user must act; Message says how.
 	Stalled State = "Stalled"
-	// Gone means that the stack is deleted or never was.
+	// Gone means that the stack is deleted or never existed.
 	Gone State = "Gone"
 )
 
-// Result says where a stack stands after one Ensure or Delete.
+// Result is the outcome of one Ensure or Delete.
 type Result struct {
-	// State is where the stack stands.
+	// State is the state of the stack.
 	State State
-	// Reason is one CamelCase word for a condition.
+	// Reason is a CamelCase word for a condition.
 	Reason string
-	// Message is a sentence for a person.
+	// Message is a sentence for the user.
 	Message string
-	// Record is to be persisted, whatever the state and also beside an error.
+	// Record must be persisted in every state, and also if an error is returned.
 	Record Record
-	// Outputs are the stack's outputs if they were read this time; nil means that they are as they were.
+	// Outputs are the stack's outputs if they were read in this call; nil means that they are
+	// unchanged.
 	Outputs map[string]string
-	// RequeueAfter is when to look again if no event comes first; 0 means not by itself.
+	// RequeueAfter is when to requeue if no event arrives first; 0 means only on an event.
 	RequeueAfter time.Duration
-	// Plan is what an update changes or, refused by the policy, would change.
+	// Plan is what an update changes, or would change if the policy refused it.
 	Plan *diff.Plan
-	// Foreign is true when it stalls because the stack is not the object's.
+	// Foreign is true if the stack does not belong to the object, which stalls it.
 	Foreign bool
-	// Proposal is what waits for approval if it was read this time; nil means that it is as Record.Proposal names it, or that
-	// nothing waits.
+	// Proposal is the change that waits for approval, if it was read in this call. Nil means that
+	// it is still the one of Record.Proposal, or that none waits.
 	Proposal *Proposal
 }
 
-// DeleteOptions say how a stack is deleted.
+// DeleteOptions configure the deletion of a stack.
 type DeleteOptions struct {
 	// OwnerTags are the tags that a stack must carry to be deleted.
 	OwnerTags map[string]string
 	// AdoptFrom is [Owner.AdoptFrom].
 	AdoptFrom []string
-	// Salt is Desired.Salt: by it an object whose name another has taken is kept from deleting that other's stack.
+	// Salt is Desired.Salt. It keeps an object from deleting the stack of another object that took
+	// over its name.
 	Salt string
 	// RoleARN is the service role that CloudFormation assumes.
 	RoleARN string
-	// Retain names the resources (logical IDs) that may stay behind if they refuse to be deleted.
+	// Retain lists the logical IDs of resources that may be retained if CloudFormation cannot
+	// delete them.
 	Retain []string
-	// DisableTerminationProtection allows to delete a stack that is protected.
+	// DisableTerminationProtection allows the engine to disable termination protection in order to
+	// delete the stack.
 	DisableTerminationProtection bool
-	// Clean is called for each resource that refused, before the next try; it may empty a bucket that is the caller's to empty.
+	// Clean is called for each resource that could not be deleted, before the next attempt. It may
+	// empty a bucket that belongs to the caller.
 	Clean func(context.Context, ResourceFailure) error
 }
 
-// ResourceFailure is a resource that failed, with its own reason.
+// ResourceFailure is a resource that failed, with its reason.
 type ResourceFailure struct {
 	LogicalID, PhysicalID, Type, Status, Reason string
 }
 
-// Event is a status change of a stack, as EventBridge or a sweep tells it.
+// Event is a status change of a stack, from EventBridge or a sweep.
 type Event struct {
-	// Target is where the stack is.
+	// Target is the account and region of the stack.
 	Target awsapi.Target
 	// StackID is the ARN of the stack, StackName its name.
 	StackID, StackName string
-	// Status is CloudFormation's word, Reason its explanation.
+	// Status is the stack's status in CloudFormation, Reason its explanation.
 	Status, Reason string
-	// Token is the client request token of the operation that the event belongs to.
+	// Token is the client request token of the operation that caused the event.
 	Token string
-	// Changed is the stack's last change if the event comes from a sweep.
+	// Changed identifies the stack's last change if the event comes from a sweep.
 	Changed string
 }

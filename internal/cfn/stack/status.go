@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// live is a stack as DescribeStacks shows it.
+// live is a stack as DescribeStacks returns it.
 type live struct {
 	id, name   string
 	status     types.StackStatus
@@ -44,13 +44,13 @@ func liveFrom(s *types.Stack) *live {
 	return l
 }
 
-// What change marks begin with.
+// Prefixes of change marks.
 const (
 	createdMark = "created "
 	updatedMark = "updated "
 )
 
-// changeMark is a text that differs after every change of a stack.
+// changeMark returns a text that differs after every change of a stack.
 func changeMark(s *types.Stack) string {
 	if s.LastUpdatedTime != nil {
 		return updatedMark + s.LastUpdatedTime.UTC().Format(time.RFC3339Nano)
@@ -67,8 +67,9 @@ func (l *live) carries(tags map[string]string) bool {
 	return true
 }
 
-// inProgress is true while CloudFormation is at work, and in a status that is new to the table: it is waited out as well.
-// REVIEW_IN_PROGRESS is not: it waits for somebody to execute a change set.
+// inProgress reports whether CloudFormation is working on the stack. An unknown status counts as in
+// progress, so that the engine waits. REVIEW_IN_PROGRESS does not: it lasts until a client executes
+// a change set.
 func inProgress(status types.StackStatus) bool {
 	if _, ok := table[status]; !ok {
 		return true
@@ -76,12 +77,13 @@ func inProgress(status types.StackStatus) bool {
 	return strings.HasSuffix(string(status), "_IN_PROGRESS") && status != types.StackStatusReviewInProgress
 }
 
-// stable is true when the stack stands as it was applied last, rolled back or not.
+// stable reports whether no operation runs or is left unfinished; the last one may have been rolled
+// back.
 func stable(status types.StackStatus) bool {
 	return applied(status) || rolledBack(status)
 }
 
-// applied is true when the last operation succeeded.
+// applied reports whether the last operation succeeded.
 func applied(status types.StackStatus) bool {
 	switch status {
 	case types.StackStatusCreateComplete, types.StackStatusUpdateComplete, types.StackStatusImportComplete:
@@ -91,12 +93,12 @@ func applied(status types.StackStatus) bool {
 	}
 }
 
-// rolledBack is true when the last update failed and the stack is as before.
+// rolledBack reports whether the last update failed and was rolled back.
 func rolledBack(status types.StackStatus) bool {
 	return status == types.StackStatusUpdateRollbackComplete || status == types.StackStatusImportRollbackComplete
 }
 
-// updateFailed is true when the last update failed and its rollback did not end.
+// updateFailed reports whether the last update failed and its rollback did not finish.
 func updateFailed(status types.StackStatus) bool {
 	switch status {
 	case types.StackStatusUpdateFailed, types.StackStatusUpdateRollbackFailed, types.StackStatusImportRollbackFailed:
@@ -106,7 +108,7 @@ func updateFailed(status types.StackStatus) bool {
 	}
 }
 
-// createFailed is true when a new stack is to be made in the place of this one.
+// createFailed reports whether the stack must be replaced by a new one because its creation failed.
 func createFailed(status types.StackStatus) bool {
 	switch status {
 	case types.StackStatusCreateFailed, types.StackStatusRollbackComplete, types.StackStatusRollbackFailed:
@@ -116,15 +118,15 @@ func createFailed(status types.StackStatus) bool {
 	}
 }
 
-// deleted is true when nothing is there.
+// deleted reports whether no stack exists.
 func deleted(status types.StackStatus) bool {
 	return status == StatusNone || status == types.StackStatusDeleteComplete
 }
 
-// look asks CloudFormation about the stack and settles the record by the answer.
-func (v *visit) look(ctx context.Context) step {
+// refresh reads the stack from CloudFormation and updates the record.
+func (v *visit) refresh(ctx context.Context) step {
 	mark := v.engine.watchlist.mark()
-	v.told, _ = v.engine.watchlist.changed(&v.record)
+	v.followed, _ = v.engine.watchlist.changed(&v.record)
 	name := v.record.StackID
 	if name == "" {
 		name = v.desired.Name
@@ -133,7 +135,7 @@ func (v *visit) look(ctx context.Context) step {
 	if err != nil {
 		return v.failed(err)
 	}
-	v.looked, v.found = true, found
+	v.refreshed, v.found = true, found
 	if found == nil {
 		return v.settleMissing()
 	}
@@ -146,18 +148,19 @@ func (v *visit) look(ctx context.Context) step {
 		v.engine.watchlist.own(found.id, v.target, v.owner.digest())
 	}
 	s := v.settle(ctx, found)
-	if !s.done { // else the look did not end, and what called for it calls for another
-		v.engine.watchlist.looked(found.id, v.target, sight{string(found.status), found.changed}, mark)
+	if !s.done { // otherwise the engine must read the stack again for the same reason
+		v.engine.watchlist.observed(found.id, v.target, sight{string(found.status), found.changed}, mark)
 	}
 	return s
 }
 
-// notOurs ends a visit of a stack that is not the object's. An object that is being deleted and has no record of a stack has none,
-// unless the stack is its own but for the management cluster, which an operator before version 1.2 did not note.
+// notOurs handles a stack that does not belong to the object. An object that is being deleted and
+// has no stack in its record has nothing to delete, except if the stack is its own but lacks the
+// tag of the management cluster, which operators before version 1.2 did not set.
 func (v *visit) notOurs(found *live, foreign *ForeignError) step {
 	if v.goal == Absent && v.record.StackID == "" && foreign.Reason != reasonUnmarked {
 		v.found = nil
-		return goOn() // its status stays "none": done
+		return proceed() // the status stays "none", which ends the deletion
 	}
 	v.foreign = true
 	if v.record.StackID == "" && foreign.Reason == reasonNotOwned {
@@ -166,10 +169,10 @@ func (v *visit) notOurs(found *live, foreign *ForeignError) step {
 	return end(foreign.result(v.record))
 }
 
-// settleMissing settles the record when there is no stack.
+// settleMissing updates the record of a stack that does not exist.
 func (v *visit) settleMissing() step {
 	if v.record.Status == string(types.StackStatusCreateInProgress) && v.youngerThan(consistency) {
-		return end(v.lookAgain())
+		return end(v.pollSoon())
 	}
 	if v.record.StackID != "" {
 		v.engine.memory.forget(v.record.StackID)
@@ -180,22 +183,23 @@ func (v *visit) settleMissing() step {
 		v.record.Status = string(types.StackStatusDeleteComplete)
 	}
 	v.record.Digest, v.record.PendingDigest, v.record.Changed = "", "", ""
-	v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", "" // they went with the stack
-	return goOn()
+	v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", "" // CloudFormation deleted them with the stack
+	return proceed()
 }
 
-// youngerThan is true when the last operation was sent less than so long ago.
+// youngerThan reports whether the last operation was sent less than age ago.
 func (v *visit) youngerThan(age time.Duration) bool {
 	return v.record.StartedAt != nil && v.now().Sub(*v.record.StartedAt) < age
 }
 
-// stale is true when the look shows the stack as it was before the operation that was just sent: DescribeStacks may lag behind.
+// stale reports whether DescribeStacks still returned the stack from before the operation that was
+// just sent: it is eventually consistent.
 func (v *visit) stale(found *live) bool {
 	if !inProgress(v.status()) || inProgress(found.status) || v.record.StartedAt == nil {
 		return false
 	}
 	if hint, _ := v.engine.watchlist.changed(&v.record); hint.Token != "" && hint.Token == v.record.Token && hint.Status == string(found.status) {
-		return false // an event says that the operation ended so
+		return false // an event reported that the operation ended with this status
 	}
 	if v.record.PendingDigest != "" && v.status() == types.StackStatusUpdateInProgress {
 		return found.changed == v.record.Changed && v.youngerThan(v.engine.options.PollInterval)
@@ -203,10 +207,10 @@ func (v *visit) stale(found *live) bool {
 	return string(found.status) == v.record.PreviousStatus && v.youngerThan(consistency)
 }
 
-// settle brings the record in line with what was found.
+// settle updates the record from the stack that was read.
 func (v *visit) settle(ctx context.Context, found *live) step {
 	if v.stale(found) {
-		return end(v.lookAgain())
+		return end(v.pollSoon())
 	}
 	old := v.record
 	v.record.StackID, v.record.Status = found.id, string(found.status)
@@ -216,7 +220,7 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 	case inProgress(found.status):
 		now := v.now().UTC()
 		v.record.LookedAt = &now
-		return goOn() // Changed stays as it was before the operation: that is how a stale look is known
+		return proceed() // Changed stays as before the operation, which is how stale detects an outdated answer
 	case applied(found.status):
 		v.settleApplied(found, old)
 	case rolledBack(found.status), updateFailed(found.status):
@@ -231,15 +235,16 @@ func (v *visit) settle(ctx context.Context, found *live) step {
 		v.record.ChangeSet, v.record.ProposedFrom, v.record.Proposal = "", "", ""
 	}
 	v.record.Changed = found.changed
-	return goOn()
+	return proceed()
 }
 
-// settleApplied settles the record of a stack whose last operation succeeded.
+// settleApplied updates the record of a stack whose last operation succeeded.
 func (v *visit) settleApplied(found *live, old Record) {
-	// The answer to a creation sent again may be a stack that was updated since: then it is not known what is deployed.
+	// The stack of a repeated CreateStack may have been updated since. Then what is deployed is
+	// unknown.
 	overtaken := old.Status == string(types.StackStatusCreateInProgress) && !strings.HasPrefix(found.changed, createdMark)
-	// So it is when the last event tells of somebody else's operation.
-	overtaken = overtaken || (v.told.Token != "" && v.told.Token != old.Token && v.told.Status == string(found.status))
+	// The same holds if the last event belongs to another client's operation.
+	overtaken = overtaken || (v.followed.Token != "" && v.followed.Token != old.Token && v.followed.Status == string(found.status))
 	switch {
 	case old.PendingDigest != "" && found.changed != old.Changed && !overtaken:
 		v.record.Digest = old.PendingDigest
@@ -247,14 +252,14 @@ func (v *visit) settleApplied(found *live, old Record) {
 		v.record.Attempts, v.record.RollbackAttempts, v.record.RollbackFor = 0, 0, ""
 		v.record.FailedDigest, v.record.StatusReason, v.record.NextAttempt = "", "", nil
 	case found.changed != old.Changed || old.PendingDigest != "":
-		// Somebody else changed the stack, or it never received our change.
+		// Another client changed the stack, or it never received our change.
 		v.record.Digest = ""
 		v.engine.memory.forget(found.id)
 	}
 	v.record.PendingDigest = ""
 	v.record.Changed = found.changed
 	if v.moved {
-		v.record.Digest = "" // an update marks the stack as this management cluster's
+		v.record.Digest = "" // the next update tags the stack with this management cluster
 	}
 	v.readOutputs(found)
 }
@@ -264,11 +269,11 @@ func (v *visit) readOutputs(found *live) {
 	v.record.OutputsDigest = digestMap(found.outputs)
 }
 
-// settleUpdateFailed settles the record of a stack whose last update failed.
+// settleUpdateFailed updates the record of a stack whose last update failed.
 func (v *visit) settleUpdateFailed(ctx context.Context, found *live, old Record, news bool) step {
 	v.readOutputs(found)
 	if !news && old.StatusReason != "" {
-		return goOn()
+		return proceed()
 	}
 	failure, err := v.rootFailure(ctx, found)
 	if err != nil {
@@ -280,27 +285,28 @@ func (v *visit) settleUpdateFailed(ctx context.Context, found *live, old Record,
 	case old.PendingDigest != "":
 		v.record.FailedDigest = old.PendingDigest
 	case failure.tokens[v.updateToken(old.Changed)]:
-		v.record.FailedDigest = v.digest // sent by us before a restart that lost the record of it
+		v.record.FailedDigest = v.digest // this operator sent it before a restart that lost the record of it
 	case found.changed != old.Changed && !v.continued(old):
-		v.record.Digest = "" // somebody else's update failed
+		v.record.Digest = "" // another client's update failed
 	}
 	v.engine.memory.drop(memoryKey{stackID: found.id, pending: true})
 	v.record.PendingDigest = ""
 	v.record.Changed = found.changed
-	return goOn()
+	return proceed()
 }
 
-// continued is true when the operation that ended continued the rollback of our update.
+// continued reports whether the operation that ended continued the rollback of the engine's own
+// update.
 func (v *visit) continued(old Record) bool {
 	return old.Status == string(types.StackStatusUpdateRollbackInProgress) && old.FailedDigest != ""
 }
 
-// settleCreateFailed settles the record of a stack that could not be created.
+// settleCreateFailed updates the record of a stack whose creation failed.
 func (v *visit) settleCreateFailed(ctx context.Context, found *live, news bool) step {
 	if news {
 		failure, err := v.rootFailure(ctx, found)
 		if err != nil {
-			v.record.Status = string(types.StackStatusCreateInProgress) // so that the failure is news once more
+			v.record.Status = string(types.StackStatusCreateInProgress) // so that the next read handles the failure again
 			return v.failed(err)
 		}
 		v.record.StatusReason = failure.sentence
@@ -313,7 +319,7 @@ func (v *visit) settleCreateFailed(ctx context.Context, found *live, news bool) 
 	}
 	v.engine.memory.forget(found.id)
 	v.record.Digest, v.record.PendingDigest, v.record.Changed = "", "", found.changed
-	return goOn()
+	return proceed()
 }
 
 func (v *visit) tryAfter(attempts int) {
@@ -321,7 +327,8 @@ func (v *visit) tryAfter(attempts int) {
 	v.record.NextAttempt = &next
 }
 
-// failed ends a visit at a failed call: transient failures are the caller's to retry, the others wait here.
+// failed ends a visit at a failed call. The caller retries transient errors; the engine delays the
+// others.
 func (v *visit) failed(err error) step {
 	failure := awsapi.Explain(err)
 	if failure.Transient() {

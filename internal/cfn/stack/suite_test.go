@@ -33,12 +33,12 @@ const (
 	table    = "AWS::DynamoDB::Table"
 )
 
-// suite is the engine on the simulated CloudFormation, whose events reach the engine at once.
+// suite is the engine with a simulated CloudFormation, whose events reach the engine immediately.
 type suite struct {
 	t       *testing.T
 	faults  *fault.Injector
 	clients *awsapi.Clients
-	console *cloudformation.Client // what somebody else does
+	console *cloudformation.Client // another client
 	events  chan stack.Event
 	poll    time.Duration
 
@@ -49,11 +49,11 @@ type suite struct {
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	return newLabTrying(t, 3, 2*time.Second)
+	return newSuiteWith(t, 3, 2*time.Second)
 }
 
-// newLabTrying has the SDK try each call so many times, and the engine look at running operations so often.
-func newLabTrying(t *testing.T, attempts int, poll time.Duration) *suite {
+// newSuiteWith sets the number of the SDK's attempts and the engine's poll interval.
+func newSuiteWith(t *testing.T, attempts int, poll time.Duration) *suite {
 	t.Helper()
 	l := &suite{t: t, poll: poll, faults: fault.New(), events: make(chan stack.Event, 10_000)}
 	simulated := simcfn.New(simcfn.Options{Env: &resource.Env{Clock: clock.RealClock{}}, Faults: l.faults, Publish: l.publish})
@@ -72,7 +72,7 @@ func newLabTrying(t *testing.T, attempts int, poll time.Duration) *suite {
 	return l
 }
 
-// restart is what a kill leaves: an engine that knows nothing.
+// restart simulates a restart of the operator: the new engine has no state.
 func (l *suite) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *suite) through(status types.StackStatus) bool {
 	return slices.Contains(l.passed, string(status))
 }
 
-// until visits after every event until the state is reached and returns the last result.
+// until visits after every event until the state is reached, and returns the last result.
 func (l *suite) until(state stack.State, visit func() (stack.Result, error)) stack.Result {
 	l.t.Helper()
 	deadline := time.NewTimer(patience.Left(l.t))
@@ -138,14 +138,14 @@ func (l *suite) until(state stack.State, visit func() (stack.Result, error)) sta
 		if again == 0 {
 			again = time.Second
 		}
-		look := time.NewTimer(again)
+		refresh := time.NewTimer(again)
 		select {
 		case <-l.events:
-		case <-look.C:
+		case <-refresh.C:
 		case <-deadline.C:
 			l.t.Fatalf("never %s: %s, %s: %s; the stack went through %q", state, result.State, result.Reason, result.Message, l.passed)
 		}
-		look.Stop()
+		refresh.Stop()
 	}
 }
 
@@ -189,7 +189,7 @@ func (o *object) is(state stack.State) stack.Result {
 	return o.until(state, o.ensure)
 }
 
-func (o *object) gone(options stack.DeleteOptions) {
+func (o *object) deleted(options stack.DeleteOptions) {
 	o.t.Helper()
 	options.OwnerTags = map[string]string{ownerTag: o.desired.Tags[ownerTag]}
 	o.until(stack.Gone, func() (stack.Result, error) {
@@ -206,7 +206,7 @@ func (o *object) gone(options stack.DeleteOptions) {
 	}
 }
 
-// settled waits until CloudFormation has ended what somebody else began.
+// settled waits until an operation that another client started has ended.
 func (l *suite) settled(status types.StackStatus) *types.Stack {
 	l.t.Helper()
 	var found *types.Stack
@@ -265,14 +265,14 @@ func (l *suite) begun(status string) int {
 	return count
 }
 
-// survives runs a visit; if it dies, its record is lost and the engine starts again.
+// survives runs a visit. If the operator dies in it, the record is lost and the engine restarts.
 func (o *object) survives(visit func() (stack.Result, error)) (stack.Result, error) {
 	before := o.record
 	result, err := visit()
 	if err != nil {
 		o.record = before
 		o.restart()
-		return stack.Result{State: stack.Waiting, RequeueAfter: time.Millisecond}, nil //nolint:nilerr // Dying is what is tested.
+		return stack.Result{State: stack.Waiting, RequeueAfter: time.Millisecond}, nil //nolint:nilerr // the test kills the operator
 	}
 	return result, nil
 }
@@ -282,7 +282,7 @@ func (o *object) settles(state stack.State, visit func() (stack.Result, error)) 
 	o.until(state, func() (stack.Result, error) { return o.survives(visit) })
 }
 
-// otherIs waits for the stack named other; "" is for it to be gone.
+// otherIs waits for a status of the stack named other; "" waits for its deletion.
 func (l *suite) otherIs(status types.StackStatus) (stack.Result, error) {
 	out, err := l.console.DescribeStacks(l.t.Context(), &cloudformation.DescribeStacksInput{StackName: aws.String("other")})
 	if (err != nil && status == "") || (err == nil && out.Stacks[0].StackStatus == status) {

@@ -9,15 +9,16 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// Sweep lists all stacks of a target, notes what it sees, and returns an event for each stack of ours that is not as its record
-// says, also for those that vanished. It finds what no event told. A full sweep costs one call for each hundred stacks or so.
+// Sweep lists all stacks of a target, records their status, and returns an event for each stack of
+// this operator that differs from its record, including those that no longer exist. It finds the
+// changes that no event reported. A sweep costs one call for about 100 stacks.
 func (e *Engine) Sweep(ctx context.Context, target awsapi.Target) ([]Event, error) {
-	expected := e.watchlist.ours(target) // before the listing: what is made during it may be missing from it
+	expected := e.watchlist.ours(target) // before the listing: a stack that is created during it may be missing from it
 	mark, listed := e.watchlist.mark(), map[string]bool{}
 	var events []Event
 	_, err := listStacks(ctx, e.options.Clients.CloudFormation(target), func(s *types.Stack) {
 		if s.RootId != nil {
-			return // a nested stack is its parent's concern
+			return // the engine handles only its parent
 		}
 		id, saw := aws.ToString(s.StackId), sight{string(s.StackStatus), changeMark(s)}
 		delete(expected, id)

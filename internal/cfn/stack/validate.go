@@ -7,14 +7,15 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// maxVerdicts bounds how many templates' verdicts are kept.
+// maxVerdicts limits how many templates' verdicts are cached.
 const maxVerdicts = 4096
 
-// checkedTemplates keeps the verdicts on templates by digest, so that a template is checked once.
+// checkedTemplates caches the verdicts on templates by digest, so that each template is checked
+// once.
 type checkedTemplates struct {
 	mu       sync.Mutex
 	verdicts map[string]*list.Element
-	order    *list.List // front: used last
+	order    *list.List // front: most recently used
 }
 
 type verdict struct {
@@ -22,7 +23,7 @@ type verdict struct {
 	problems template.Problems
 }
 
-// check returns what is wrong with the template of a digest, before anything is sent.
+// check returns the problems of the template with a digest, before anything is sent.
 func (e *Engine) check(t *template.Template, digest string) template.Problems {
 	if known, ok := e.checked.get(digest); ok {
 		return known

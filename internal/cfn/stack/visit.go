@@ -14,7 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/diff"
 )
 
-// visit is one Ensure or Delete of one stack: what it was given, what it found out, and the record it changes.
+// visit is one Ensure or Delete of one stack: its inputs, what it read, and the record that it
+// updates.
 type visit struct {
 	engine   *Engine
 	target   awsapi.Target
@@ -26,30 +27,30 @@ type visit struct {
 	digest   string
 	deletion DeleteOptions
 
-	before Record // as handed in
-	record Record // as it becomes
+	before Record // as passed in
+	record Record // as returned
 
-	looked    bool
-	foreign   bool              // the stack that was found is not the object's
-	moved     bool              // the stack comes from another management cluster, as the object says
-	surprised bool              // a call was refused because the stack was not as expected
-	told      Event             // the event that the last look followed, if any
-	found     *live             // what the last look found; nil if there is no stack
-	deployed  *diff.Side        // what Inspect found
+	refreshed bool
+	foreign   bool              // the stack does not belong to the object
+	moved     bool              // the stack comes from another management cluster, and the object allows to adopt it
+	surprised bool              // a call was refused because the stack's state was unexpected
+	followed  Event             // the event that triggered the last read, if any
+	found     *live             // the stack as last read; nil if none exists
+	deployed  *diff.Side        // as read by inspect
 	outputs   map[string]string // nil unless read
 	plan      *diff.Plan
 	proposal  *Proposal // nil unless read
 }
 
-// step is the outcome of one action: a result, or nothing when the visit goes on.
+// step is the outcome of one action: a result, or nothing if the visit continues.
 type step struct {
 	done   bool
 	result Result
 	err    error
 }
 
-// goOn has the next action decided.
-func goOn() step { return step{} }
+// proceed lets the visit decide on the next action.
+func proceed() step { return step{} }
 
 func end(result Result) step { return step{done: true, result: result} }
 
@@ -59,17 +60,18 @@ func (v *visit) cloudformation() awsapi.CloudFormation {
 
 func (v *visit) now() time.Time { return v.engine.options.Clock.Now() }
 
-// run looks at the stack if something may have changed, and then does what Decide says until there is a result.
+// run reads the stack if it may have changed, and then executes what Decide returns until there is
+// a result.
 func (v *visit) run(ctx context.Context) (Result, error) {
-	if v.needsLook() {
-		if s := v.look(ctx); s.done {
+	if v.needsRefresh() {
+		if s := v.refresh(ctx); s.done {
 			return s.result, s.err
 		}
 	}
 	for range maxSteps {
 		action := Decide(v.status(), v.goal, v.facts())
 		if action.touches() && !v.trusted() {
-			if s := v.look(ctx); s.done { // The record says which stack to act on, and is no proof that it is the object's.
+			if s := v.refresh(ctx); s.done { // the record names the stack to act on, but does not prove that it is the object's
 				return s.result, s.err
 			}
 			continue
@@ -81,15 +83,16 @@ func (v *visit) run(ctx context.Context) (Result, error) {
 			return s.result, s.err
 		}
 	}
-	return v.wait(reasonUnsettled, "The stack changes while it is looked at; the operator looks again shortly.", v.engine.options.RetryDelay), nil
+	return v.wait(reasonUnsettled, "The stack keeps changing; the operator reads it again shortly.", v.engine.options.RetryDelay), nil
 }
 
-// trusted reports whether the stack that the record names was found to be the object's, in this visit or before it by this process.
+// trusted reports whether the stack in the record is verified as the object's, in this visit or
+// earlier by this process.
 func (v *visit) trusted() bool {
-	return v.looked || v.engine.watchlist.ownedBy(v.record.StackID, v.owner.digest())
+	return v.refreshed || v.engine.watchlist.ownedBy(v.record.StackID, v.owner.digest())
 }
 
-// act carries out one action.
+// act executes one action.
 func (v *visit) act(ctx context.Context, action Action) step {
 	switch action {
 	case ActionCreate:
@@ -123,7 +126,7 @@ func (v *visit) act(ctx context.Context, action Action) step {
 	case ActionRetryLater:
 		return end(v.retryLater())
 	case ActionDone:
-		return v.gone(ctx)
+		return v.finishDeletion(ctx)
 	case ActionStall:
 		return end(v.stallFailed())
 	default:
@@ -175,19 +178,19 @@ func (v *visit) facts() Facts {
 	return facts
 }
 
-// remembers is true when the engine knows, without asking, what is deployed.
+// remembers reports whether the engine has cached what is deployed.
 func (v *visit) remembers() bool {
 	return v.record.Digest != "" && v.engine.memory.has(memoryKey{stackID: v.record.StackID}, v.record.Digest)
 }
 
-// needsLook says whether to ask CloudFormation before deciding.
-func (v *visit) needsLook() bool {
+// needsRefresh reports whether to read the stack from CloudFormation before deciding.
+func (v *visit) needsRefresh() bool {
 	status := v.status()
 	if v.record.StackID == "" {
 		return v.goal == Absent
 	}
 	if v.goal == Absent && !v.before.Deleting && status == types.StackStatusDeleteInProgress {
-		return true // it was being replaced: the next one may have been made without a record
+		return true // the stack was being replaced: its successor may exist without a record
 	}
 	if _, changed := v.engine.watchlist.changed(&v.record); changed || v.desired.Refresh || status == StatusNone {
 		return true
@@ -198,7 +201,7 @@ func (v *visit) needsLook() bool {
 	return v.goal == Present && stable(status) && v.record.OutputsDigest == "" && v.record.Digest == v.digest
 }
 
-// pollIn is how long to wait before a running operation is looked at without an event.
+// pollIn is how long to wait before polling a running operation without an event.
 func (v *visit) pollIn() time.Duration {
 	if v.record.LookedAt != nil {
 		return v.record.LookedAt.Add(v.engine.options.PollInterval).Sub(v.now())
@@ -209,7 +212,7 @@ func (v *visit) pollIn() time.Duration {
 	return 0
 }
 
-// began notes in the record that an operation was sent.
+// began records that an operation was sent.
 func (v *visit) began(status types.StackStatus, token string) {
 	now := v.now().UTC()
 	v.record.PreviousStatus = v.record.Status
@@ -222,7 +225,8 @@ func (v *visit) began(status types.StackStatus, token string) {
 	v.engine.denials.clear(v.key)
 }
 
-// finish puts the record and what was found into the result, and keeps the record until the caller hands it back.
+// finish puts the record and what was read into the result, and keeps the record until the caller
+// passes it back.
 func (v *visit) finish(result Result) Result {
 	if !sameRecord(v.before, v.record) {
 		v.record.Revision = v.before.Revision + 1
@@ -233,7 +237,7 @@ func (v *visit) finish(result Result) Result {
 		}
 	}
 	if v.before.StackID != "" && v.before.StackID != v.record.StackID {
-		v.engine.watchlist.forget(v.before.StackID) // another stack took its place; a sweep would miss it for ever
+		v.engine.watchlist.forget(v.before.StackID) // another stack replaced it; a sweep would report it as deleted forever
 	}
 	if result.State != Gone && !v.foreign {
 		v.engine.watchlist.recorded(v.target, &v.record)

@@ -11,32 +11,32 @@ import (
 // sight is a stack's status and last change.
 type sight struct{ status, changed string }
 
-// watched is what is known of one stack: what its record says and what was seen of it since.
+// watched is what is known of one stack: what its record says and what was observed since.
 type watched struct {
 	target awsapi.Target
-	// owner is the digest of the tags by which the stack was found to be an object's, empty while nobody has looked.
+	// owner is the digest of the tags that prove the stack's owner, empty until they were read.
 	owner string
-	// ours is true once the stack was handed in with a record.
+	// ours is true once a caller passed a record of the stack.
 	ours bool
-	// recorded is what the record said last, and token that of the last operation.
+	// recorded is the last content of the record, and token the token of the last operation.
 	recorded sight
 	token    string
-	// seen is what a sweep or a look saw last, if anything.
+	// seen is what the last sweep or read observed, if any.
 	seen sight
-	// hint is the last event that no look has followed, nil when there is none.
+	// hint is the last event that was not followed by a read, nil if none.
 	hint       *Event
 	hintNumber uint64
 }
 
-// watchlist remembers, by stack ID, what was observed. It holds a few hundred bytes for each stack.
+// watchlist caches, by stack ID, what was observed. It holds a few hundred bytes for each stack.
 type watchlist struct {
 	mu     sync.RWMutex
 	stacks map[string]*watched
 	number uint64
 }
 
-// event notes that a stack changed. That an update goes back is news while CloudFormation is still at work: from then on it waits for
-// other machines.
+// event records that a stack changed. The start of an update's rollback matters while
+// CloudFormation is still working: from then on it waits for other instances.
 func (w *watchlist) event(event Event) {
 	status := types.StackStatus(event.Status)
 	if event.StackID == "" || inProgress(status) && status != types.StackStatusUpdateRollbackInProgress {
@@ -52,7 +52,7 @@ func (w *watchlist) event(event Event) {
 	one.hint, one.hintNumber = &event, w.number
 }
 
-// ended is true for the event of an operation whose end was seen already.
+// ended reports whether the event belongs to an operation whose end was already read.
 func (w *watched) ended(event Event) bool {
 	return event.Token != "" && event.Token == w.token && event.Status == w.recorded.status
 }
@@ -67,7 +67,8 @@ func (w *watchlist) get(id string, target awsapi.Target) *watched {
 	return one
 }
 
-// changed says whether the stack may have changed since the record, and the hint to begin a look with.
+// changed reports whether the stack may have changed since the record, and returns the event to
+// follow.
 func (w *watchlist) changed(record *Record) (Event, bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -82,7 +83,7 @@ func (w *watchlist) changed(record *Record) (Event, bool) {
 	return Event{}, one.seen.status != "" && one.seen != sight{record.Status, record.Changed}
 }
 
-// confirmed is true when a look or a sweep saw just what the record says.
+// confirmed reports whether the last read or sweep agrees with the record.
 func (w *watchlist) confirmed(record *Record) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -90,7 +91,7 @@ func (w *watchlist) confirmed(record *Record) bool {
 	return ok && one.hint == nil && one.seen == sight{record.Status, record.Changed}
 }
 
-// recorded is called at the end of every visit: the stack is ours, and this is what we know.
+// recorded is called at the end of every visit with the stack's current record.
 func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	if record.StackID == "" {
 		return
@@ -112,14 +113,15 @@ func (w *watchlist) recorded(target awsapi.Target, record *Record) {
 	}
 }
 
-// own notes that a stack was found, or made, to carry its owner's tags. An ARN is of one stack for ever.
+// own records the owner whose tags a stack was read or created with. An ARN never names another
+// stack.
 func (w *watchlist) own(id string, target awsapi.Target, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.get(id, target).owner = owner
 }
 
-// ownedBy reports whether a stack was found to carry its owner's tags.
+// ownedBy reports whether a stack carries its owner's tags.
 func (w *watchlist) ownedBy(id, owner string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -127,15 +129,15 @@ func (w *watchlist) ownedBy(id, owner string) bool {
 	return ok && one.owner == owner
 }
 
-// mark returns the number of the last event, to be given to looked.
+// mark returns the number of the last event, to be passed to observed.
 func (w *watchlist) mark() uint64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.number
 }
 
-// looked notes what a look saw; events that came after the mark stay.
-func (w *watchlist) looked(id string, target awsapi.Target, saw sight, mark uint64) {
+// observed records the result of a read. Events after the mark are kept.
+func (w *watchlist) observed(id string, target awsapi.Target, saw sight, mark uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := w.get(id, target)
@@ -147,7 +149,7 @@ func (w *watchlist) looked(id string, target awsapi.Target, saw sight, mark uint
 	}
 }
 
-// has is true for a stack that was seen, or of which an event told.
+// has reports whether a stack was read or an event named it.
 func (w *watchlist) has(id string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -155,7 +157,7 @@ func (w *watchlist) has(id string) bool {
 	return ok
 }
 
-// began notes that an operation was sent: what was seen before says nothing any more.
+// began records that an operation was sent: earlier observations no longer count.
 func (w *watchlist) began(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +172,7 @@ func (w *watchlist) forget(id string) {
 	delete(w.stacks, id)
 }
 
-// ours returns the stacks of a target that were handed in with a record.
+// ours returns the stacks of a target for which a caller passed a record.
 func (w *watchlist) ours(target awsapi.Target) map[string]sight {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -183,7 +185,8 @@ func (w *watchlist) ours(target awsapi.Target) map[string]sight {
 	return found
 }
 
-// swept notes what a sweep saw and returns true if it differs from what the record of one of our stacks says.
+// swept records what a sweep observed, and reports whether it differs from the record of one of the
+// operator's stacks.
 func (w *watchlist) swept(id string, target awsapi.Target, saw sight) bool {
 	if inProgress(types.StackStatus(saw.status)) {
 		return false
@@ -195,7 +198,8 @@ func (w *watchlist) swept(id string, target awsapi.Target, saw sight) bool {
 	return one.ours && one.recorded != saw
 }
 
-// prune forgets the stacks of others that a sweep no longer sees: their events would add up for as long as the operator runs.
+// prune removes foreign stacks that a sweep no longer lists: their events would accumulate for the
+// life of the process.
 func (w *watchlist) prune(target awsapi.Target, listed map[string]bool, mark uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-func TestWatchlistSaysWhenToLook(t *testing.T) {
+func TestWatchlistReportsWhenToRead(t *testing.T) {
 	const id = "arn:aws:cloudformation:eu-central-1:123456789012:stack/jobs/1"
 	settled := Record{StackID: id, Status: "UPDATE_COMPLETE", Changed: "updated 2", Token: "t2"}
 	running := Record{StackID: id, Status: "UPDATE_IN_PROGRESS", Changed: "updated 1", Token: "t2", PendingDigest: "d"}
@@ -21,18 +21,18 @@ func TestWatchlistSaysWhenToLook(t *testing.T) {
 		{"another stack's event is no reason", settled, func(w *watchlist) { w.event(Event{StackID: id + "2", Status: "UPDATE_COMPLETE"}) }, false},
 		{"the end of the operation that was waited for", running, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) }, true},
 		{"the late event of an operation whose end was seen", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "t2"}) }, false},
-		{"somebody else's operation", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}) }, true},
+		{"another client's operation", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE", Token: "Console-1"}) }, true},
 		{"an event without a token", settled, func(w *watchlist) { w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"}) }, true},
 		{"a sweep that sees what the record says", settled, func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}) }, false},
 		{"a sweep that sees a later change", settled, func(w *watchlist) { w.swept(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 3"}) }, true},
-		{"a look that followed the event", settled, func(w *watchlist) {
+		{"a read that followed the event", settled, func(w *watchlist) {
 			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"})
-			w.looked(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, w.mark())
+			w.observed(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, w.mark())
 		}, false},
-		{"an event that came during the look", settled, func(w *watchlist) {
+		{"an event that arrived during the read", settled, func(w *watchlist) {
 			mark := w.mark()
 			w.event(Event{StackID: id, Status: "UPDATE_COMPLETE"})
-			w.looked(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, mark)
+			w.observed(id, awsapi.Target{}, sight{"UPDATE_COMPLETE", "updated 2"}, mark)
 		}, true},
 	}
 	for _, c := range cases {

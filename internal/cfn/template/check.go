@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Check reports what is wrong with a template in itself: names that refer to
-// nothing, functions used wrongly or where they may not stand, dependency
-// cycles, and CloudFormation's limits. Whether resource types and properties
-// exist is package schema's concern.
+// Check reports problems that the template alone shows: undefined names, functions with wrong
+// arguments or in the wrong place, dependency cycles, and exceeded limits of CloudFormation.
+// Package schema checks whether resource types and properties exist.
 func (t *Template) Check() Problems {
 	c := &checker{t: t, expanded: len(t.Macros) > 0, extended: len(t.Transforms) > 0 || len(t.Macros) > 0}
 	for _, name := range t.Transforms {
@@ -22,20 +21,19 @@ func (t *Template) Check() Problems {
 	return c.problems
 }
 
-// checker gathers problems.
+// checker collects problems.
 type checker struct {
 	t        *Template
 	problems Problems
-	// expanded says that a macro may add what the template does not show, so
-	// that a name not found here may exist all the same.
+	// expanded means that a macro may add what the template does not contain, so that an undefined
+	// name may still exist.
 	expanded bool
-	// extended says that functions may stand where CloudFormation otherwise
-	// wants literals.
+	// extended means that functions are allowed where CloudFormation otherwise requires literals.
 	extended bool
 }
 
-// languageExtensions is the transform that adds functions and loops, but no
-// names other than those of its loops:
+// languageExtensions is the transform that adds functions and loops, but no names except those of
+// its loops:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/transform-aws-languageextensions.html.
 const languageExtensions = "AWS::LanguageExtensions"
 
@@ -45,15 +43,15 @@ func (c *checker) problem(pos Position, path, message, suggestion string) {
 
 // scope says what the values in a part of the template may use.
 type scope struct {
-	// path is where in the template the value is.
+	// path is the position of the value in the template.
 	path string
-	// resources may be referred to.
+	// resources means that values may refer to resources.
 	resources bool
-	// conditions may be computed: Fn::And and its like.
+	// conditions means that values may compute conditions: Fn::And and similar.
 	conditions bool
-	// rules may use the functions of the Rules section.
+	// rules means that values may use the functions of the Rules section.
 	rules bool
-	// loop is the names that an enclosing Fn::ForEach binds.
+	// loop means that the value is inside Fn::ForEach, which binds names.
 	loop bool
 }
 
@@ -66,7 +64,7 @@ func (c *checker) sections() {
 	t := c.t
 	if t.FormatVersion != "" && t.FormatVersion != "2010-09-09" {
 		c.problem(Position{File: t.File, Line: 1, Column: 1}, "AWSTemplateFormatVersion",
-			"AWSTemplateFormatVersion "+t.FormatVersion+" is not known; the only one is 2010-09-09", "")
+			"AWSTemplateFormatVersion "+t.FormatVersion+" is unknown; the only version is 2010-09-09", "")
 	}
 	if len(t.Resources) == 0 && !c.expanded {
 		c.problem(Position{File: t.File, Line: 1, Column: 1}, "Resources", "a template needs at least one resource", "")
@@ -192,7 +190,7 @@ func (c *checker) value(n *Node, s scope) {
 	case Intrinsic:
 		c.call(n, s)
 	default:
-		// Scalars hold nothing to check.
+		// Scalars contain nothing to check.
 	}
 }
 
@@ -203,7 +201,7 @@ var pseudoParameters = []string{
 	"AWS::StackId", "AWS::StackName", "AWS::URLSuffix",
 }
 
-// reference checks that what a Ref or a Fn::Sub variable names exists.
+// reference checks that the target of a Ref or a Fn::Sub variable exists.
 func (c *checker) reference(ref Reference, s scope) {
 	switch {
 	case c.expanded || s.loop:
@@ -215,7 +213,7 @@ func (c *checker) reference(ref Reference, s scope) {
 	case c.t.Resources[ref.Target] != nil && s.resources:
 		return
 	case c.t.Resources[ref.Target] != nil:
-		c.problem(ref.Pos, s.path, "conditions and rules cannot refer to a resource such as "+ref.Target+"; only parameters are known here", "")
+		c.problem(ref.Pos, s.path, "conditions and rules cannot refer to a resource such as "+ref.Target+"; they can refer only to parameters", "")
 		return
 	}
 	if ref.Attribute != "" {

@@ -57,7 +57,7 @@ func (c *checker) ifCondition(name *Node, s scope) {
 	}
 }
 
-// place checks that a function may stand where it does.
+// place checks that a function is allowed in its position.
 func (c *checker) place(n *Node, function *intrinsic, s scope) {
 	switch {
 	case function.place == conditionsAndRules && !s.conditions:
@@ -65,11 +65,11 @@ func (c *checker) place(n *Node, function *intrinsic, s scope) {
 	case function.place == rulesOnly && !s.rules:
 		c.problem(n.Pos, s.path, n.Func+" may be used only in Rules", "")
 	case n.Func == "Fn::GetAtt" && !s.resources:
-		c.problem(n.Pos, s.path, "conditions and rules cannot use Fn::GetAtt; only parameters are known here", "")
+		c.problem(n.Pos, s.path, "conditions and rules cannot use Fn::GetAtt; they can refer only to parameters", "")
 	}
 }
 
-// shape checks the kind and number of a function's arguments.
+// shape checks the type and number of a function's arguments.
 func (c *checker) shape(n *Node, function *intrinsic, s scope) bool {
 	ok := n.Arg != nil
 	switch {
@@ -77,14 +77,13 @@ func (c *checker) shape(n *Node, function *intrinsic, s scope) bool {
 	case function.maxArgs > 0 && n.Arg.Kind == List:
 		ok = len(n.Arg.Items) >= function.minArgs && len(n.Arg.Items) <= function.maxArgs
 	case function.maxArgs > 0:
-		// Language extensions compute argument lists, so a call is let through
-		// where the list could come from one.
+		// Language extensions compute argument lists, so a call that may return a list is accepted.
 		ok = n.Arg.Kind == Intrinsic && c.extended
 	default:
 		ok = singleArgument(n)
 	}
 	if !ok {
-		c.problem(n.Pos, s.path, "wrong arguments for "+n.Func+"; it is written "+function.usage, "")
+		c.problem(n.Pos, s.path, "wrong arguments for "+n.Func+"; the syntax is "+function.usage, "")
 		return false
 	}
 	return c.argumentKinds(n, s)
@@ -110,7 +109,7 @@ func singleArgument(n *Node) bool {
 	}
 }
 
-// argumentKinds checks the arguments whose kind follows from the function.
+// argumentKinds checks the arguments whose types the function defines.
 func (c *checker) argumentKinds(n *Node, s scope) bool {
 	if n.Arg.Kind != List {
 		return true
@@ -138,7 +137,7 @@ func (c *checker) argument(n *Node, index int, what string, fits func(*Node) boo
 	if fits(arg) || c.extended && arg.Kind == Intrinsic {
 		return
 	}
-	c.problem(arg.Pos, s.path, fmt.Sprintf("argument %d of %s must be %s, not %s; it is written %s",
+	c.problem(arg.Pos, s.path, fmt.Sprintf("argument %d of %s must be %s, not %s; the syntax is %s",
 		index+1, n.Func, what, arg.describe(), intrinsicByName[n.Func].usage), "")
 }
 
@@ -189,14 +188,14 @@ func notInVariable(r rune) bool {
 	return notAlphanumeric(r) && r != '_' && r != '.' && r != ':' && r != '&'
 }
 
-// findInMap checks the mapping's name and its keys as far as they are literal.
+// findInMap checks the mapping's name and its keys if they are literals.
 func (c *checker) findInMap(n *Node, s scope) {
 	if c.expanded {
 		return
 	}
 	level, missing := c.t.Mappings, "there is no mapping "
 	for i, item := range n.Arg.Items[:3] {
-		// A fourth argument gives the value for keys that are not there.
+		// A fourth argument is the default for missing keys.
 		name, literal := item.Scalar()
 		if !literal || len(n.Arg.Items) > 3 && i > 0 {
 			return

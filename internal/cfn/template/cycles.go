@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cycles reports resources, and conditions, that need each other in a circle.
+// cycles reports circular dependencies of resources and of conditions.
 func (c *checker) cycles() {
 	for _, cycle := range findCycles(c.t.Dependencies()) {
 		c.problem(c.t.Resources[cycle[0]].Pos, "Resources/"+cycle[0],
@@ -18,7 +18,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// circle writes a cycle out: "A needs B, B needs C, C needs A".
+// circle formats a cycle: "A needs B, B needs C, C needs A".
 func circle(cycle []string) string {
 	steps := make([]string, len(cycle))
 	for i, name := range cycle {
@@ -43,8 +43,8 @@ func (t *Template) conditionDependencies() map[string][]string {
 	return needs
 }
 
-// findCycles returns cycles of a graph, each beginning with its first name and
-// each name in one cycle at most: correct one and look again.
+// findCycles returns cycles of a graph, each starting with its first name and each name in at most
+// one cycle; after one is fixed, check again.
 func findCycles(needs map[string][]string) [][]string {
 	s := &cycleSearch{needs: needs, done: map[string]bool{}, onPath: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
@@ -79,7 +79,7 @@ func (s *cycleSearch) visit(name string) {
 	s.done[name] = true
 }
 
-// cycle notes a cycle unless one of its names is in a cycle already.
+// cycle records a cycle unless one of its names is in a cycle already.
 func (s *cycleSearch) cycle(names []string) {
 	for _, known := range s.cycles {
 		for _, name := range names {

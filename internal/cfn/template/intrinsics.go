@@ -2,12 +2,12 @@ package template
 
 import "strings"
 
-// place is where a function may stand.
+// place is where a function is allowed.
 type place int
 
 const (
-	// conditionsAndRules are the Conditions and Rules sections, and nested in
-	// each other's arguments. The zero value is anywhere a value may stand.
+	// conditionsAndRules are the Conditions and Rules sections, and nested functions in them. The
+	// zero value allows a function everywhere.
 	conditionsAndRules place = iota + 1
 	// rulesOnly is the Rules section.
 	rulesOnly
@@ -20,12 +20,11 @@ const (
 type intrinsic struct {
 	// name is the long form.
 	name string
-	// place is where it may stand.
+	// place is where it is allowed.
 	place place
-	// minArgs and maxArgs bound the argument list; 0, 0 means that the
-	// argument is a single value.
+	// minArgs and maxArgs limit the length of the argument list; 0, 0 means a single value.
 	minArgs, maxArgs int
-	// usage shows how it is written.
+	// usage shows the syntax.
 	usage string
 }
 
@@ -58,8 +57,8 @@ var intrinsics = []intrinsic{
 	{name: "Fn::ValueOfAll", place: rulesOnly, minArgs: 2, maxArgs: 2, usage: "Fn::ValueOfAll: [parameter type, attribute]"},
 }
 
-// forEachPrefix begins a map key that CloudFormation expands to many:
-// "Fn::ForEach::LoopName". It is kept as a member of its map.
+// forEachPrefix begins a map key that CloudFormation expands to several: "Fn::ForEach::LoopName".
+// It stays a member of its map.
 const forEachPrefix = "Fn::ForEach::"
 
 var (
@@ -75,9 +74,8 @@ func indexIntrinsics(key func(intrinsic) string) map[string]*intrinsic {
 	return index
 }
 
-// IsMacroKey reports whether a map's key stands for keys that CloudFormation
-// fills in before it reads the map: Fn::ForEach loops, and Fn::Transform
-// beside other keys.
+// IsMacroKey reports whether a map's key represents keys that CloudFormation inserts before it
+// reads the map: Fn::ForEach loops, and Fn::Transform beside other keys.
 func IsMacroKey(key string) bool {
 	return strings.HasPrefix(key, forEachPrefix) || key == "Fn::Transform"
 }
@@ -88,8 +86,8 @@ func takesConditions(function string) bool {
 	return function == "Fn::And" || function == "Fn::Or" || function == "Fn::Not"
 }
 
-// getAttArgument puts the argument of Fn::GetAtt in its one form: a list of
-// logical id and attribute. It returns nil for what cannot be one.
+// getAttArgument normalizes the argument of Fn::GetAtt to a list of logical ID and attribute. It
+// returns nil if it is neither form.
 func getAttArgument(arg *Node) *Node {
 	switch arg.Kind {
 	case String:

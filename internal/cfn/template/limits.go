@@ -23,10 +23,10 @@ const (
 	MaxDescription = 1024
 	// MaxName is the length of the name of a resource, parameter, output or mapping.
 	MaxName = 255
-	// MaxInlineBytes is the size of a template given in the request itself;
-	// a bigger one goes by S3.
+	// MaxInlineBytes is the maximum size of a template in the request itself; a larger one must be
+	// in S3.
 	MaxInlineBytes = 51200
-	// MaxBytes is the size of a template given by S3.
+	// MaxBytes is the maximum size of a template in S3.
 	MaxBytes = 1 << 20
 )
 

@@ -1,15 +1,15 @@
 package template
 
-// Kind says what a [Node] holds.
+// Kind is the kind of value in a [Node].
 type Kind int
 
-// The kinds of a node.
+// Kinds of a node.
 const (
 	// Null is YAML's and JSON's null, which CloudFormation refuses in most places.
 	Null Kind = iota
 	// Bool is true or false.
 	Bool
-	// Number is a number, kept as it was written.
+	// Number is a number as it was written.
 	Number
 	// String is text.
 	String
@@ -21,7 +21,7 @@ const (
 	Intrinsic
 )
 
-// String returns the kind's name as an error message would use it.
+// String returns the kind's name for error messages.
 func (k Kind) String() string {
 	switch k {
 	case Null:
@@ -43,9 +43,9 @@ func (k Kind) String() string {
 	}
 }
 
-// Node is one value of a template tree. Which fields are set follows from Kind.
+// Node is one value of a template tree. Kind determines which fields are set.
 type Node struct {
-	// Kind says which of the other fields hold the value.
+	// Kind determines which of the other fields contain the value.
 	Kind Kind
 	// Pos is where the value begins.
 	Pos Position
@@ -59,8 +59,8 @@ type Node struct {
 	Fields []Field
 	// Func is an Intrinsic's long name: "Ref", "Condition", "Fn::GetAtt" …
 	Func string
-	// Arg is an Intrinsic's argument. That of Fn::GetAtt is always a List of
-	// the logical id and the attribute, the latter joined by dots.
+	// Arg is an Intrinsic's argument. For Fn::GetAtt it is always a List of the logical ID and the
+	// attribute, whose parts are joined by dots.
 	Arg *Node
 }
 
@@ -68,14 +68,13 @@ type Node struct {
 type Field struct {
 	// Key is the member's name.
 	Key string
-	// KeyPos is where the name stands.
+	// KeyPos is the position of the name.
 	KeyPos Position
 	// Value is the member's value.
 	Value *Node
 }
 
-// Get returns the value of a Map's member, nil if n is no Map or has none of
-// that name.
+// Get returns the value of a Map's member, nil if n is not a Map or has no such member.
 func (n *Node) Get(key string) *Node {
 	if n == nil || n.Kind != Map {
 		return nil
@@ -93,8 +92,8 @@ func (n *Node) IsScalar() bool {
 	return n != nil && (n.Kind == String || n.Kind == Number || n.Kind == Bool)
 }
 
-// Scalar returns the text CloudFormation would use for a string, number or
-// boolean, and whether n is one of these.
+// Scalar returns the text that CloudFormation uses for a string, number or boolean, and whether n
+// is one of these.
 func (n *Node) Scalar() (string, bool) {
 	switch {
 	case n == nil:
@@ -110,8 +109,7 @@ func (n *Node) Scalar() (string, bool) {
 	}
 }
 
-// IsNoValue reports whether n is a Ref to AWS::NoValue, which stands for
-// leaving the value out.
+// IsNoValue reports whether n is a Ref to AWS::NoValue, which omits the value.
 func (n *Node) IsNoValue() bool {
 	return n != nil && n.Kind == Intrinsic && n.Func == "Ref" &&
 		n.Arg != nil && n.Arg.Kind == String && n.Arg.Text == "AWS::NoValue"

@@ -10,24 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// MaxParameterValue is the size of a parameter's value in bytes, from
+// MaxParameterValue is the maximum size of a parameter's value in bytes, from
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html.
 const MaxParameterValue = 4096
 
-// IsList reports whether the parameter's value is a comma-separated list, so
-// that a Ref to it is a list.
+// IsList reports whether the parameter's value is a comma-separated list, so that a Ref to it
+// returns a list.
 func (p *Parameter) IsList() bool {
 	return p.Type == "CommaDelimitedList" || strings.HasPrefix(p.Type, "List<") ||
 		strings.HasPrefix(p.Type, "AWS::SSM::Parameter::Value<List<") ||
 		p.Type == "AWS::SSM::Parameter::Value<CommaDelimitedList>"
 }
 
-// IsSSM reports whether the parameter's value names a parameter of Systems
-// Manager, whose value is used in its place.
+// IsSSM reports whether the parameter's value names a parameter of Systems Manager, whose value
+// CloudFormation uses instead.
 func (p *Parameter) IsSSM() bool { return strings.HasPrefix(p.Type, "AWS::SSM::Parameter::Value<") }
 
-// Accepts reports why a value breaks the parameter's constraints, nil if it
-// does not. The rules are those of
+// Accepts returns an error if a value violates the parameter's constraints. The rules are those of
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/parameters-section-structure.html.
 func (p *Parameter) Accepts(value string) error {
 	if len(value) > MaxParameterValue {
@@ -58,7 +57,7 @@ func (p *Parameter) acceptsOne(value string) error {
 		return p.broken(value, fmt.Sprintf("is longer than %d", *p.MaxLength))
 	}
 	if p.AllowedPattern != "" {
-		// Java's expressions are not all Go's; what Go cannot read AWS decides.
+		// CloudFormation uses Java's regular expressions; AWS checks those that Go cannot compile.
 		pattern, err := regexp.Compile("^(?:" + p.AllowedPattern + ")$")
 		if err == nil && !pattern.MatchString(value) {
 			return p.broken(value, "does not match "+p.AllowedPattern)
@@ -79,8 +78,7 @@ func (p *Parameter) acceptsOne(value string) error {
 	return nil
 }
 
-// broken says which constraint a value breaks, without the value itself if
-// it is secret.
+// broken describes the violated constraint, without the value if it is secret.
 func (p *Parameter) broken(value, why string) error {
 	shown := strconv.Quote(value)
 	if p.NoEcho {
@@ -128,7 +126,7 @@ func (c *checker) parameter(p *Parameter) {
 		c.problem(p.Pos, path+"/AllowedPattern", "the AllowedPattern of parameter "+p.Name+" is not a regular expression", "")
 	}
 	if c.t.Resources[p.Name] != nil {
-		c.problem(p.Pos, path, "the name "+p.Name+" is given to a parameter and to a resource", "")
+		c.problem(p.Pos, path, "a parameter and a resource are both named "+p.Name, "")
 	}
 	value, ok := p.Default.Scalar()
 	if !ok {

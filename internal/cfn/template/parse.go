@@ -6,15 +6,13 @@ import (
 	"slices"
 )
 
-// maxDepth bounds the nesting of a template, so that hostile input cannot
-// exhaust the stack.
+// maxDepth limits the nesting of a template, so that hostile input cannot exhaust the stack.
 const maxDepth = 200
 
-// Parse reads a template, YAML or JSON, with intrinsics in either form. file
-// is only a name for messages. The error is of type [Problems] and names
-// every problem of form: bad syntax, duplicate keys, unknown sections and
-// attributes, sections of the wrong kind. What names refer to is checked by
-// [Template.Check].
+// Parse parses a template in YAML or JSON, with intrinsics in either form. file is only a name for
+// messages. The error is of type [Problems] and contains every problem of form: invalid syntax,
+// duplicate keys, unknown sections and attributes, sections of the wrong type. [Template.Check]
+// checks references.
 func Parse(file string, data []byte) (*Template, error) {
 	p := &parser{file: file}
 	root := p.root(data)
@@ -28,7 +26,7 @@ func Parse(file string, data []byte) (*Template, error) {
 	return t, nil
 }
 
-// ParseNode reads one value, as in a section or a property of a template.
+// ParseNode parses one value, such as a section or a property of a template.
 func ParseNode(file string, data []byte) (*Node, error) {
 	p := &parser{file: file}
 	root := p.root(data)
@@ -38,8 +36,7 @@ func ParseNode(file string, data []byte) (*Node, error) {
 	return root, nil
 }
 
-// parser gathers problems while it turns text into nodes and nodes into a
-// template.
+// parser collects problems while it converts text to nodes and nodes to a template.
 type parser struct {
 	file     string
 	problems Problems
@@ -54,7 +51,7 @@ func (p *parser) sorted() Problems {
 	return p.problems
 }
 
-// SortProblems puts problems in the order of their positions.
+// SortProblems sorts problems by position.
 func SortProblems(problems Problems) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
@@ -62,8 +59,8 @@ func SortProblems(problems Problems) {
 	})
 }
 
-// root reads text into nodes. What begins with a brace is JSON, or else YAML
-// that happens to begin with a flow mapping.
+// root converts text to nodes. Text that begins with a brace is JSON, or else YAML that begins with
+// a flow mapping.
 func (p *parser) root(data []byte) *Node {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	trimmed := bytes.TrimLeft(data, " \t\r\n")
@@ -86,7 +83,7 @@ func (p *parser) root(data []byte) *Node {
 	return root
 }
 
-// finishMap turns a map that stands for an intrinsic into one.
+// finishMap converts a map that represents an intrinsic.
 func (p *parser) finishMap(node *Node, amongConditions bool) *Node {
 	call := asIntrinsic(node, amongConditions)
 	if call == nil {
@@ -103,7 +100,7 @@ func (p *parser) checkGetAtt(call *Node) {
 	p.problem(call.Pos, "", "Fn::GetAtt needs a resource and an attribute, as in "+intrinsicByName[call.Func].usage, "")
 }
 
-// addField appends a member to a map unless it is there already.
+// addField appends a member to a map unless the key exists.
 func (p *parser) addField(node *Node, seen map[string]Position, field Field) {
 	if first, duplicate := seen[field.Key]; duplicate {
 		p.problem(field.KeyPos, "", "duplicate key "+field.Key+", first given at "+first.String(), "")

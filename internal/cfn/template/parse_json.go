@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// jsonReader turns JSON tokens into nodes, tracking positions.
+// jsonReader converts JSON tokens to nodes, and tracks positions.
 type jsonReader struct {
 	*parser
 	data    []byte
 	decoder *json.Decoder
-	// offset, line and column locate the last position asked for; a document in one
-	// line is gone through once, too.
+	// offset, line and column are the last requested position, so that even a document on one line
+	// is scanned only once.
 	offset, line, column int
 }
 
-// errJSON stops the reader; the problem is noted already.
+// errJSON stops the reader; the problem is recorded already.
 var errJSON = errors.New("malformed JSON")
 
-// jsonRoot reads a JSON document; it reports false if the text is not JSON.
+// jsonRoot parses a JSON document, and returns false if the text is not JSON.
 func (p *parser) jsonRoot(data []byte) (*Node, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -144,8 +144,7 @@ func (r *jsonReader) object(pos Position, depth int, amongConditions bool) (*Nod
 	return r.finishMap(node, amongConditions), nil
 }
 
-// conditionSection reports whether {"Condition": "X"} anywhere in a section
-// names a condition.
+// conditionSection reports whether {"Condition": "X"} in a section names a condition.
 func conditionSection(section string) bool {
 	return section == "Conditions" || section == "Rules"
 }

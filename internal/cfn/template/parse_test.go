@@ -65,23 +65,23 @@ func digest(t *testing.T, text string) string {
 
 func TestParseProblems(t *testing.T) {
 	for _, c := range []struct{ reason, text, want string }{
-		{"a key given twice hides the first", "Resources:\n  Q: {Type: A}\n  Q: {Type: B}\n", "t:3:3: duplicate key Q, first given at t:2:3"},
+		{"a duplicate key", "Resources:\n  Q: {Type: A}\n  Q: {Type: B}\n", "t:3:3: duplicate key Q, first given at t:2:3"},
 		{"JSON forbids duplicates only in spirit", `{"Resources": {"Q": {"Type": "A", "Type": "B"}}}`, "t:1:35: duplicate key Type, first given at t:1:22"},
-		{"a misspelt section would be ignored", "Resorces:\n  Q: {Type: A}\n", "t:1:1: a template has no section Resorces; did you mean Resources?"},
-		{"a misspelt attribute would be ignored", "Resources:\n  Q:\n    Type: A\n    Propertys: {}\n", "t:4:5: resource Q has an unknown attribute Propertys; did you mean Properties?"},
-		{"a resource without type is nothing", "Resources:\n  Q: {Properties: {}}\n", "t:2:3: resource Q has no Type"},
-		{"a misspelt function", "Resources:\n  Q: {Type: A, Properties: {B: !Reff C}}\n", "t:2:32: there is no function !Reff; did you mean !Ref?"},
+		{"a misspelled section", "Resorces:\n  Q: {Type: A}\n", "t:1:1: a template has no section Resorces; did you mean Resources?"},
+		{"a misspelled attribute", "Resources:\n  Q:\n    Type: A\n    Propertys: {}\n", "t:4:5: resource Q has an unknown attribute Propertys; did you mean Properties?"},
+		{"a resource without type", "Resources:\n  Q: {Properties: {}}\n", "t:2:3: resource Q has no Type"},
+		{"a misspelled function", "Resources:\n  Q: {Type: A, Properties: {B: !Reff C}}\n", "t:2:32: there is no function !Reff; did you mean !Ref?"},
 		{"GetAtt needs two names", "Resources:\n  Q: {Type: A, Properties: {B: !GetAtt C}}\n", "t:2:32: Fn::GetAtt needs a resource and an attribute, as in !GetAtt Resource.Attribute"},
 		{"CloudFormation has no aliases", "Resources:\n  Q: &x {Type: A}\n  R: *x\n", "t:3:6: CloudFormation has no YAML aliases; write the value of *x out"},
 		{"CloudFormation has no merge keys", "Resources:\n  Q:\n    <<: {}\n    Type: A\n", "t:3:5: CloudFormation has no YAML merge keys; write the merged keys out"},
 		{"bad YAML keeps its line", "Resources:\n  Q: [\n", "t:2:1: malformed YAML: did not find expected node content"},
 		{"bad JSON keeps its place", "{\n  \"Resources\": ]}", "t:2:16: malformed JSON: invalid character ']' looking for beginning of value"},
 		{"JSON cut short", `{"Resources": {`, "t:1:16: the JSON document ends too early"},
-		{"nothing at all", " \n", "t:1:1: the template is empty"},
+		{"an empty template", " \n", "t:1:1: the template is empty"},
 		{"only a comment", "# nothing\n", "t:1:1: the template is empty"},
-		{"a list is no template", "- a\n", "t:1:1: a template is a map of sections, not a list"},
-		{"two documents", "Resources: {}\n---\nResources: {}\n", "t:1:1: the file holds more than one YAML document; a template is one"},
-		{"a number that is none", "Parameters:\n  P: {Type: String, MinLength: five}\n", "t:2:32: MinLength must be a number"},
+		{"a list", "- a\n", "t:1:1: a template is a map of sections, not a list"},
+		{"two documents", "Resources: {}\n---\nResources: {}\n", "t:1:1: the file contains more than one YAML document; a template must be one document"},
+		{"an invalid number", "Parameters:\n  P: {Type: String, MinLength: five}\n", "t:2:32: MinLength must be a number"},
 		{"a default that is a list", "Parameters:\n  P: {Type: CommaDelimitedList, Default: [a]}\n", "t:2:42: the Default of parameter P must be a string or a number, not a list"},
 		{"an output without value", "Outputs:\n  O: {Description: d}\n", "t:2:3: output O has no Value"},
 	} {
@@ -99,14 +99,14 @@ func TestParseProblems(t *testing.T) {
 func TestScalars(t *testing.T) {
 	for _, c := range []struct{ reason, yaml, want string }{
 		{"YAML 1.1's booleans, which AWS's page names as the version read", "[yes, No, on, OFF, true]", "[true,false,true,false,true]"},
-		{"quotes make a string of anything", `["yes", '5', "null"]`, `["yes","5","null"]`},
+		{"quoted values are strings", `["yes", '5', "null"]`, `["yes","5","null"]`},
 		{"a policy's Version is a string", "2012-10-17", `"2012-10-17"`},
 		{"an account id keeps its zeros", "[012345670123, 000000000001]", `["012345670123","000000000001"]`},
 		{"a file mode is not octal by accident", "0644", `"0644"`},
 		{"numbers that JSON writes otherwise", "[0x1F, 1_000, +5, .5, 1e3]", "[31,1000,5,0.5,1e3]"},
 		{"what JSON cannot write stays text", "[.inf, .nan, 1:30]", `[".inf",".nan","1:30"]`},
 		{"null", "[~, null, ]", "[null,null]"},
-		{"a tag of a short form makes text of its scalar", "!Base64 5", `{"Fn::Base64":"5"}`},
+		{"the scalar of a short form is a string", "!Base64 5", `{"Fn::Base64":"5"}`},
 	} {
 		node, err := template.ParseNode("t", []byte(c.yaml))
 		if err != nil {
@@ -135,7 +135,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-func TestConditionIsAFunctionOnlyAmongConditions(t *testing.T) {
+func TestConditionIsAFunctionOnlyInConditions(t *testing.T) {
 	parsed, err := template.Parse("t", []byte(`
 Conditions:
   A: !Equals [a, b]

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlRoot reads a YAML document.
+// yamlRoot parses a YAML document.
 func (p *parser) yamlRoot(data []byte) *Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
@@ -29,7 +29,7 @@ func (p *parser) yamlRoot(data []byte) *Node {
 			p.yamlError(err)
 			return nil
 		}
-		p.problem(Position{File: p.file, Line: 1, Column: 1}, "", "the file holds more than one YAML document; a template is one", "")
+		p.problem(Position{File: p.file, Line: 1, Column: 1}, "", "the file contains more than one YAML document; a template must be one document", "")
 		return nil
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
@@ -39,8 +39,7 @@ func (p *parser) yamlRoot(data []byte) *Node {
 	return p.yamlValue(document.Content[0], 0, false)
 }
 
-// yamlLine finds the line in the yaml package's messages, which have no
-// structure.
+// yamlLine finds the line in the yaml package's messages, which have no structure.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 func (p *parser) yamlError(err error) {
@@ -83,7 +82,7 @@ func (p *parser) yamlValue(n *yaml.Node, depth int, amongConditions bool) *Node 
 		// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-formats.html
 		p.problem(pos, "", "CloudFormation has no YAML aliases; write the value of *"+n.Value+" out", "")
 	default:
-		p.problem(pos, "", "CloudFormation has no such YAML", "")
+		p.problem(pos, "", "CloudFormation does not support this YAML", "")
 	}
 	return &Node{Kind: Null, Pos: pos}
 }
@@ -108,7 +107,7 @@ func (p *parser) yamlMap(n *yaml.Node, depth int, amongConditions bool) *Node {
 	return p.finishMap(node, amongConditions)
 }
 
-// yamlShortForm reads !Ref and its like.
+// yamlShortForm parses !Ref and the other short forms.
 func (p *parser) yamlShortForm(n *yaml.Node, depth int, amongConditions bool) *Node {
 	pos := p.yamlPosition(n)
 	short := strings.TrimPrefix(n.Tag, "!")
@@ -147,10 +146,9 @@ func suggestTag(short string) string {
 	return ""
 }
 
-// yamlScalar reads a scalar by YAML 1.1's rules, which are CloudFormation's:
-// yes, no, on and off are booleans. Two departures keep what people mean:
-// dates are strings (as in an IAM policy's Version), and so are numbers with
-// leading zeros (as in an account id).
+// yamlScalar parses a scalar by the rules of YAML 1.1, which CloudFormation uses: yes, no, on and
+// off are booleans. There are two exceptions: dates are strings (such as an IAM policy's Version),
+// and so are numbers with leading zeros (such as an account ID).
 func (p *parser) yamlScalar(n *yaml.Node, pos Position) *Node {
 	text := &Node{Kind: String, Pos: pos, Text: n.Value}
 	switch n.ShortTag() {
@@ -171,13 +169,13 @@ func (p *parser) yamlScalar(n *yaml.Node, pos Position) *Node {
 			return &Node{Kind: Bool, Pos: pos, Bool: value}
 		}
 	case "!!binary", "!!omap", "!!pairs", "!!set":
-		p.problem(pos, "", "CloudFormation does not read the YAML tag "+n.ShortTag(), "")
+		p.problem(pos, "", "CloudFormation does not support the YAML tag "+n.ShortTag(), "")
 	}
 	return text
 }
 
-// yamlBool reads YAML 1.1's words for booleans, without y and n, which no
-// reader takes for booleans in practice.
+// yamlBool parses YAML 1.1's words for booleans, except y and n, which parsers do not accept in
+// practice.
 func yamlBool(text string) (value, ok bool) {
 	switch text {
 	case "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON":
@@ -189,8 +187,7 @@ func yamlBool(text string) (value, ok bool) {
 	}
 }
 
-// yamlNumber returns the JSON literal of a YAML number, empty for what is
-// better left a string.
+// yamlNumber returns the JSON literal of a YAML number, or "" if it must stay a string.
 func yamlNumber(text string) string {
 	plain := strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
 	if jsonNumber(plain) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Position is a place in a template file; the zero Position is unknown.
+// Position is a position in a template file; the zero Position is unknown.
 type Position struct {
-	// File is the name the template was parsed under.
+	// File is the name that was passed to Parse.
 	File string `json:"file,omitempty"`
 	// Line counts from 1.
 	Line int `json:"line,omitempty"`
@@ -16,7 +16,7 @@ type Position struct {
 	Column int `json:"column,omitempty"`
 }
 
-// String returns "file:line:col", leaving out what is unknown.
+// String returns "file:line:col", without the unknown parts.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -31,15 +31,15 @@ func (p Position) String() string {
 // IsZero reports whether the position is unknown.
 func (p Position) IsZero() bool { return p == Position{} }
 
-// Problem is one thing wrong with a template, for a person to correct.
+// Problem is one problem of a template.
 type Problem struct {
-	// Pos is where it is.
+	// Pos is its position.
 	Pos Position `json:"pos"`
-	// Path is where it is in the tree, as in "Resources/Queue/Properties/DelaySeconds".
+	// Path is its path in the tree, such as "Resources/Queue/Properties/DelaySeconds".
 	Path string `json:"path,omitempty"`
-	// Message says what is wrong, without position and suggestion.
+	// Message describes the problem, without position and suggestion.
 	Message string `json:"message"`
-	// Suggestion is the name that was probably meant, if there is one.
+	// Suggestion is the name that was probably meant, if any.
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
@@ -60,10 +60,10 @@ func (p Problem) Text() string {
 	return p.Message + "; did you mean " + p.Suggestion + "?"
 }
 
-// Problems is what is wrong with a template, in order of position.
+// Problems are the problems of a template, sorted by position.
 type Problems []Problem
 
-// Error returns one line a problem.
+// Error returns one line for each problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, one := range p {
@@ -72,15 +72,14 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sentence returns all problems in one line that ends like a sentence, for
-// conditions and Events.
+// Sentence returns all problems on one line that ends like a sentence, for conditions and Events.
 func (p Problems) Sentence() string {
 	sorted := slices.Clone(p)
 	SortProblems(sorted)
 	return Sentence(strings.ReplaceAll(sorted.Error(), "\n", "; "))
 }
 
-// Sentence ends text with a full stop unless it ends like a sentence already.
+// Sentence appends a full stop to text unless it already ends like a sentence.
 func Sentence(text string) string {
 	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
 		return text
@@ -88,8 +87,8 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// Err returns the problems as an error, or nil if there are none. A function
-// that returns error must not return an empty Problems, which is not nil.
+// Err returns the problems as an error, or nil if there are none. A function that returns error
+// must not return an empty Problems, which is a non-nil error.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil

@@ -12,19 +12,18 @@ import (
 	"unicode/utf8"
 )
 
-// CanonicalJSON returns the template as compact JSON: intrinsics in their
-// long form, keys sorted, empty sections left out. Templates that mean the
-// same have the same canonical JSON.
+// CanonicalJSON returns the template as compact JSON: intrinsics in their long form, keys sorted,
+// empty sections omitted. Templates with the same meaning have the same canonical JSON.
 func (t *Template) CanonicalJSON() []byte {
 	return t.root().AppendJSON(make([]byte, 0, 4096))
 }
 
-// JSON returns the canonical JSON, indented for people.
+// JSON returns the canonical JSON, indented for readers.
 func (t *Template) JSON() []byte {
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, t.CanonicalJSON(), "", "  "); err != nil {
-		// AppendJSON writes well-formed JSON, so there is nothing to indent
-		// only if a number's literal is not one, which the tree's makers rule out.
+		// AppendJSON writes valid JSON, so indenting fails only if a Number has an invalid literal,
+		// which the package's callers never create.
 		return t.CanonicalJSON()
 	}
 	indented.WriteByte('\n')
@@ -37,7 +36,7 @@ func (t *Template) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Node returns the template as one Map, as Parse would read it.
+// Node returns the template as one Map, as ParseNode would return it.
 func (t *Template) Node() *Node { return t.root() }
 
 // section is one part of the printed template.
@@ -46,7 +45,7 @@ type section struct {
 	value *Node
 }
 
-// root assembles the tree that is printed.
+// root assembles the printed tree.
 func (t *Template) root() *Node {
 	root := &Node{Kind: Map}
 	for _, s := range []section{
@@ -179,7 +178,7 @@ func compareKeys(a, b Field) int { return cmp.Compare(a.Key, b.Key) }
 
 func sortFields(fields []Field) { slices.SortFunc(fields, compareKeys) }
 
-// sortedFields returns a Map's members in order of key without changing n.
+// sortedFields returns a Map's members sorted by key, without changing n.
 func (n *Node) sortedFields() []Field {
 	if slices.IsSortedFunc(n.Fields, compareKeys) {
 		return n.Fields
@@ -234,8 +233,7 @@ func (n *Node) AppendJSON(dst []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted appends text in double quotes, escaped so that both JSON and
-// YAML read it back.
+// appendQuoted appends text in double quotes, escaped so that both JSON and YAML can parse it.
 func appendQuoted(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	if plainASCII(text) {

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// YAML returns the template as YAML: sections in the order people expect,
-// everything else sorted, intrinsics in their short form where YAML allows.
-// Parsing it again gives an equal template.
+// YAML returns the template as YAML: sections in the usual order, everything else sorted,
+// intrinsics in their short form where YAML allows. Parsing it again returns an equal template.
 func (t *Template) YAML() []byte {
 	w := &yamlWriter{}
 	w.block(t.root(), 0, true)
@@ -39,7 +38,7 @@ func (w *yamlWriter) indent(depth int) {
 	}
 }
 
-// block writes the members of a map or a list, each on lines of its own.
+// block writes the members of a map or a list, each on its own lines.
 func (w *yamlWriter) block(n *Node, depth int, sourceOrder bool) {
 	if n.Kind == List {
 		for _, item := range n.Items {
@@ -59,7 +58,7 @@ func (w *yamlWriter) block(n *Node, depth int, sourceOrder bool) {
 	}
 }
 
-// item writes one element of a list, beginning a block on the dash's line.
+// item writes one element of a list; a block begins on the dash's line.
 func (w *yamlWriter) item(n *Node, depth int) {
 	if n != nil && (n.Kind == Map && len(n.Fields) > 0 || n.Kind == List && len(n.Items) > 0) {
 		start := len(w.out)
@@ -72,7 +71,7 @@ func (w *yamlWriter) item(n *Node, depth int) {
 	w.value(n, depth+1)
 }
 
-// value writes what follows a key or a dash, up to the end of its last line.
+// value writes what follows a key or a dash, to the end of its last line.
 func (w *yamlWriter) value(n *Node, depth int) {
 	switch {
 	case n == nil || n.Kind == Null:
@@ -97,8 +96,8 @@ func (w *yamlWriter) value(n *Node, depth int) {
 	}
 }
 
-// call writes an intrinsic: in short form unless its argument is itself a
-// call, since YAML gives a value one tag only.
+// call writes an intrinsic, in short form unless its argument is a call too: YAML allows only one
+// tag for a value.
 func (w *yamlWriter) call(n *Node, depth int) {
 	short := "!" + strings.TrimPrefix(n.Func, "Fn::")
 	if name, ok := getAttName(n); ok {
@@ -118,15 +117,15 @@ func (w *yamlWriter) call(n *Node, depth int) {
 	w.value(n.Arg, depth+1)
 }
 
-// hasShortForm lists the functions that every reader of templates knows in
-// short form; the younger ones and those of rules are safer written out.
+// hasShortForm lists the functions whose short form every parser of templates supports; newer
+// functions and those of rules use the long form.
 var hasShortForm = map[string]bool{
 	"Ref": true, "Condition": true, "Fn::Base64": true, "Fn::Cidr": true, "Fn::FindInMap": true, "Fn::GetAtt": true,
 	"Fn::GetAZs": true, "Fn::If": true, "Fn::And": true, "Fn::Or": true, "Fn::Not": true, "Fn::Equals": true,
 	"Fn::ImportValue": true, "Fn::Join": true, "Fn::Select": true, "Fn::Split": true, "Fn::Sub": true,
 }
 
-// getAttName returns "Resource.Attribute" if that is how a Fn::GetAtt can be written.
+// getAttName returns "Resource.Attribute" if a Fn::GetAtt can be written so.
 func getAttName(n *Node) (string, bool) {
 	if n.Func != "Fn::GetAtt" || n.Arg == nil || n.Arg.Kind != List || len(n.Arg.Items) != 2 {
 		return "", false
@@ -139,10 +138,10 @@ func getAttName(n *Node) (string, bool) {
 	return logicalID.Text + "." + attribute.Text, true
 }
 
-// plainScalar matches text that every YAML reader takes for a string, unquoted.
+// plainScalar matches text that every YAML parser reads as a string without quotes.
 var plainScalar = regexp.MustCompile(`^[A-Za-z/$][A-Za-z0-9_./$+-]*(::?[A-Za-z0-9_./$+*-]+)*$`)
 
-// notPlain are words that some YAML reader does not take for a string.
+// notPlain are words that some YAML parsers do not read as strings.
 var notPlain = map[string]bool{
 	"y": true, "n": true, "yes": true, "no": true, "on": true, "off": true,
 	"true": true, "false": true, "null": true,
@@ -169,7 +168,7 @@ func (w *yamlWriter) stringValue(text string, depth int) {
 	w.text("\n")
 }
 
-// literalBlock reports whether text reads best, and safely, as a block of lines.
+// literalBlock reports whether text is readable, and safe, as a literal block.
 func literalBlock(text string) bool {
 	body := strings.TrimSuffix(text, "\n")
 	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") {

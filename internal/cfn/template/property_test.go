@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/template"
 )
 
-// anyText draws strings that YAML and JSON writers are known to get wrong.
+// anyText draws strings that YAML and JSON writers often handle wrong.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
@@ -63,8 +63,8 @@ func anyMap(depth int) *rapid.Generator[*template.Node] {
 
 func TestPrintedValueParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// The tree's own reading of plain values is the reference: it decides
-		// which maps of one key are intrinsics.
+		// The tree's own parsing of plain values is the reference: it decides which maps with one
+		// key are intrinsics.
 		node := template.FromInterface(anyMap(4).Draw(t, "node").Interface())
 		for name, printed := range map[string][]byte{"YAML": node.YAML(), "JSON": node.AppendJSON(nil)} {
 			again, err := template.ParseNode("t", printed)
@@ -113,7 +113,7 @@ func anyTemplate() *rapid.Generator[*template.Template] {
 	})
 }
 
-// plain keeps the top level a map even if its only key names an intrinsic.
+// plain keeps the top level a map even if its only key is the name of an intrinsic.
 func plain(n *template.Node) *template.Node {
 	read := template.FromInterface(n.Interface())
 	if read.Kind != template.Map {
@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 		parsed, err := template.Parse("t", data)
 		if err != nil {
 			if parsed != nil {
-				t.Error("a template beside an error")
+				t.Error("a template together with an error")
 			}
 			return
 		}

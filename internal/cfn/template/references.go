@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Reference is a use of a parameter, a resource or a pseudo parameter: a Ref,
-// a Fn::GetAtt or a variable of a Fn::Sub.
+// Reference is a use of a parameter, a resource or a pseudo parameter: a Ref, a Fn::GetAtt or a
+// variable of a Fn::Sub.
 type Reference struct {
-	// Target is the name referred to.
+	// Target is the referenced name.
 	Target string
-	// Attribute is what Fn::GetAtt asks for, empty for a Ref.
+	// Attribute is the attribute of Fn::GetAtt, empty for a Ref.
 	Attribute string
-	// Pos is where the reference stands.
+	// Pos is the position of the reference.
 	Pos Position
 }
 
@@ -27,8 +27,8 @@ func (n *Node) References() []Reference {
 	return found
 }
 
-// Walk calls visit for n and what is below it, parents first. Where visit
-// returns false, Walk does not go below.
+// Walk calls visit for n and everything below, parents first. It does not descend where visit
+// returns false.
 func (n *Node) Walk(visit func(*Node) bool) {
 	if n == nil || !visit(n) {
 		return
@@ -42,7 +42,7 @@ func (n *Node) Walk(visit func(*Node) bool) {
 	n.Arg.Walk(visit)
 }
 
-// ownReferences returns the references that n itself makes.
+// ownReferences returns the references of n itself.
 func (n *Node) ownReferences() []Reference {
 	if n.Kind != Intrinsic || n.Arg == nil {
 		return nil
@@ -79,8 +79,8 @@ func (n *Node) subReferences() []Reference {
 	return found
 }
 
-// SubArguments returns the text of a Fn::Sub, nil if n is none, and the map
-// of its own variables, nil if it has none.
+// SubArguments returns the text of a Fn::Sub, nil if n is not one, and the map of its own
+// variables, nil if it has none.
 func (n *Node) SubArguments() (text, variables *Node) {
 	if n == nil || n.Kind != Intrinsic || n.Func != "Fn::Sub" || n.Arg == nil {
 		return nil, nil
@@ -97,14 +97,14 @@ func (n *Node) SubArguments() (text, variables *Node) {
 
 // SubPart is one part of a Fn::Sub's text: either literal text or a variable.
 type SubPart struct {
-	// Literal is text to be kept as it is.
+	// Literal is literal text.
 	Literal string
 	// Variable is the name within ${}, empty for literal text.
 	Variable string
 }
 
-// ParseSub splits a Fn::Sub's text into literal text and variables. ${!Name}
-// is the literal ${Name}; a ${ without an end is literal too.
+// ParseSub splits a Fn::Sub's text into literal text and variables. ${!Name} is the literal
+// ${Name}; an unterminated ${ is literal too.
 func ParseSub(text string) []SubPart {
 	var parts []SubPart
 	var literal strings.Builder
@@ -139,8 +139,8 @@ func ParseSub(text string) []SubPart {
 	return parts
 }
 
-// Dependencies returns, for every resource, the logical ids of the resources
-// it needs, sorted: by Ref, Fn::GetAtt, Fn::Sub and DependsOn.
+// Dependencies returns, for every resource, the sorted logical IDs of the resources that it depends
+// on by Ref, Fn::GetAtt, Fn::Sub and DependsOn.
 func (t *Template) Dependencies() map[string][]string {
 	needs := make(map[string][]string, len(t.Resources))
 	for id, resource := range t.Resources {
@@ -159,8 +159,7 @@ func (t *Template) Dependencies() map[string][]string {
 	return needs
 }
 
-// References returns the references a resource makes in its properties,
-// policies and metadata.
+// References returns the references in a resource's properties, policies and metadata.
 func (r *Resource) References() []Reference {
 	var found []Reference
 	for _, part := range []*Node{r.Properties, r.CreationPolicy, r.UpdatePolicy, r.Metadata} {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sections are the names a template's top level may have, after
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-anatomy.html;
-// Globals belongs to the AWS::Serverless transform.
+// sections are the allowed names at a template's top level, from
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-anatomy.html; Globals
+// belongs to the AWS::Serverless transform.
 var sections = []string{
 	"AWSTemplateFormatVersion", "Conditions", "Description", "Globals", "Hooks", "Mappings", "Metadata",
 	"Outputs", "Parameters", "Resources", "Rules", "Transform",
@@ -69,7 +69,7 @@ func (t *Template) addMacro(section string, field Field) {
 	t.Macros[section] = append(t.Macros[section], field)
 }
 
-// members reads a section whose members have names of their own.
+// members parses a section whose members have arbitrary names.
 func members[T any](p *parser, t *Template, section Field, read func(path string, member Field) T) map[string]T {
 	if section.Value.Kind == Intrinsic && IsMacroKey(section.Value.Func) {
 		t.addMacro(section.Key, Field{Key: section.Value.Func, KeyPos: section.Value.Pos, Value: section.Value.Arg})

@@ -2,9 +2,9 @@ package template
 
 import "strings"
 
-// Closest returns the candidate that name was probably meant to be, empty if
-// none is near enough. Among equally near ones the first by name wins, so the
-// answer does not depend on the order of the candidates.
+// Closest returns the candidate that name was probably meant to be, or "" if none is close enough.
+// Among equally close ones the alphabetically first wins, so that the order of the candidates does
+// not matter.
 func Closest(name string, candidates []string) string {
 	best, bestDistance := "", allowedDistance(name)+1
 	lower := strings.ToLower(name)
@@ -21,7 +21,7 @@ func Closest(name string, candidates []string) string {
 			distance = editDistance(lower, other, bestDistance)
 		}
 		if distance > 0 && distance >= len(name) {
-			// Nothing of the name is left.
+			// The edit would replace the whole name.
 			continue
 		}
 		if distance < bestDistance || distance == bestDistance && best != "" && candidate < best {
@@ -31,12 +31,11 @@ func Closest(name string, candidates []string) string {
 	return best
 }
 
-// allowedDistance is how many slips of the pen a name may hold and still be
-// recognised: one in three letters, four at most.
+// allowedDistance is the maximum number of typos: one for every three letters, at most four.
 func allowedDistance(name string) int { return min(max(len(name)/3, 1), 4) }
 
-// editDistance counts insertions, deletions, substitutions and swaps of
-// neighbours that turn a into b; it gives up above limit.
+// editDistance counts the insertions, deletions, substitutions and swaps of adjacent letters that
+// turn a into b; it stops above limit.
 func editDistance(a, b string, limit int) int {
 	previous2, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {

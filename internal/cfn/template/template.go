@@ -2,9 +2,9 @@ package template
 
 // Template is a parsed CloudFormation template.
 type Template struct {
-	// File is the name it was parsed under.
+	// File is the name that was passed to Parse.
 	File string
-	// FormatVersion is AWSTemplateFormatVersion, empty if it is not given.
+	// FormatVersion is AWSTemplateFormatVersion, empty if absent.
 	FormatVersion string
 	// Description is the template's description.
 	Description string
@@ -28,9 +28,8 @@ type Template struct {
 	Resources map[string]*Resource
 	// Outputs by name.
 	Outputs map[string]*Output
-	// Macros are the members of a section that CloudFormation replaces before
-	// it reads the section: Fn::Transform and Fn::ForEach, by section name.
-	// The key "" holds those at the top level.
+	// Macros are the members of a section that CloudFormation replaces before it reads the section:
+	// Fn::Transform and Fn::ForEach, by section name. The key "" contains those at the top level.
 	Macros map[string][]Field
 }
 
@@ -38,11 +37,11 @@ type Template struct {
 type Resource struct {
 	// LogicalID is the resource's name in the template.
 	LogicalID string
-	// Type is as in "AWS::SQS::Queue".
+	// Type is the type's name, such as "AWS::SQS::Queue".
 	Type string
 	// Properties is a Map, nil if absent.
 	Properties *Node
-	// DependsOn names the resources to be made first, sorted.
+	// DependsOn lists the resources to create first, sorted.
 	DependsOn []string
 	// Condition names the condition under which the resource exists.
 	Condition string
@@ -56,7 +55,7 @@ type Resource struct {
 	UpdatePolicy *Node
 	// Metadata is nil if absent.
 	Metadata *Node
-	// Pos is where the logical id stands.
+	// Pos is the position of the logical ID.
 	Pos Position
 }
 
@@ -64,29 +63,29 @@ type Resource struct {
 type Parameter struct {
 	// Name of the parameter.
 	Name string
-	// Type is as in "String" or "List<AWS::EC2::Subnet::Id>".
+	// Type is the type's name, such as "String" or "List<AWS::EC2::Subnet::Id>".
 	Type string
-	// Default is a scalar, nil if the parameter must be given.
+	// Default is a scalar, nil if the parameter is required.
 	Default *Node
-	// AllowedValues, if any, are the only ones accepted.
+	// AllowedValues, if any, are the only accepted values.
 	AllowedValues []string
-	// AllowedPattern is a regular expression the whole value must match.
+	// AllowedPattern is a regular expression that the whole value must match.
 	AllowedPattern string
-	// ConstraintDescription explains the constraints to whoever broke one.
+	// ConstraintDescription explains the constraints to a user who violates one.
 	ConstraintDescription string
 	// Description of the parameter.
 	Description string
-	// MinLength of a String, nil if any.
+	// MinLength of a String, nil if unlimited.
 	MinLength *int
-	// MaxLength of a String, nil if any.
+	// MaxLength of a String, nil if unlimited.
 	MaxLength *int
-	// MinValue of a Number, nil if any.
+	// MinValue of a Number, nil if unlimited.
 	MinValue *float64
-	// MaxValue of a Number, nil if any.
+	// MaxValue of a Number, nil if unlimited.
 	MaxValue *float64
-	// NoEcho hides the value from whoever describes the stack.
+	// NoEcho hides the value from users who describe the stack.
 	NoEcho bool
-	// Pos is where the name stands.
+	// Pos is the position of the name.
 	Pos Position
 }
 
@@ -98,10 +97,10 @@ type Output struct {
 	Description string
 	// Value of the output.
 	Value *Node
-	// ExportName is the name it is exported under, nil if it is not.
+	// ExportName is the name of its export, nil if it is not exported.
 	ExportName *Node
 	// Condition names the condition under which the output exists.
 	Condition string
-	// Pos is where the name stands.
+	// Pos is the position of the name.
 	Pos Position
 }

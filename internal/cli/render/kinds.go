@@ -30,7 +30,7 @@ func stackOf(known *kinds.Set, m manifest.Manifest, facts render.Facts) (*render
 	facts.References, facts.Siblings = map[string]map[string]any{}, map[string][]any{}
 	siblings := map[string]any{}
 	for _, reference := range references {
-		facts.References[reference.Name] = known.StandIn(reference, facts)
+		facts.References[reference.Name] = known.ExampleOutputs(reference, facts)
 		siblings[reference.Name] = facts.References[reference.Name]
 		facts.Siblings[reference.Name] = []any{siblings}
 	}

@@ -179,7 +179,7 @@ func (o *operator) drainStatus(cluster types.NamespacedName, group string) []v1a
 // expectMachines says whether machines of a target are, or are expected to be, going, so that lost news of them is looked for.
 func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 	if o.drains.Busy(target) {
-		return awsevents.InstancesGo
+		return awsevents.InstancesTerminating
 	}
 	ctx := context.Background() // It is read from memory.
 	clusters := &v1alpha1.ClusterList{}
@@ -194,11 +194,11 @@ func (o *operator) expectMachines(target awsapi.Target) awsevents.Expectation {
 		}
 		expectation = awsevents.InstancesStay
 		if isRolling(cluster.Status.Rollout) || !cluster.DeletionTimestamp.IsZero() {
-			return awsevents.InstancesGo
+			return awsevents.InstancesTerminating
 		}
 		groups, err := o.groupsOf(ctx, keyOf(cluster))
 		if err == nil && slices.ContainsFunc(groups, o.shrinks) {
-			return awsevents.InstancesGo
+			return awsevents.InstancesTerminating
 		}
 	}
 	return expectation

@@ -14,7 +14,7 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Definitions returns the built-in ModelDefinitions, in order of kind.
+// Definitions returns the built-in ModelDefinitions, sorted by kind.
 func Definitions() ([]*v1alpha1.ModelDefinition, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {

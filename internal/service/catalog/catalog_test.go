@@ -12,8 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// TestBuiltInKinds proves that the kinds have the names, fields and outputs that manifests and
-// scripts out there use.
+// TestBuiltInKinds tests that the kinds have the names, fields and outputs that existing manifests
+// and scripts use.
 func TestBuiltInKinds(t *testing.T) {
 	type kind struct{ ShortNames, Fields, Outputs []string }
 	want := map[string]kind{
@@ -63,7 +63,7 @@ func TestBuiltInKinds(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsExplained proves that kubectl explain has something to say of every field.
+// TestEveryFieldIsExplained tests that kubectl explain describes every field.
 func TestEveryFieldIsExplained(t *testing.T) {
 	var explained func(path string, s apiextensionsv1.JSONSchemaProps)
 	explained = func(path string, s apiextensionsv1.JSONSchemaProps) {

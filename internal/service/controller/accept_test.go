@@ -16,11 +16,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// notAccepted are the resource types of which no kind can be made, and why.
+// notAccepted lists the resource types that cannot become kinds, and why.
 var notAccepted = map[string]string{}
 
-// TestAPIServerAcceptsDerivedKinds asks a real API server, by a dry run, about the
-// CustomResourceDefinition of every resource type.
+// TestAPIServerAcceptsDerivedKinds applies the CustomResourceDefinition of every resource type to a
+// real API server, as a dry run.
 func TestAPIServerAcceptsDerivedKinds(t *testing.T) {
 	cluster := controlplanetest.Shared(t)
 	scheme := runtime.NewScheme()

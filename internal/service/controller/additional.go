@@ -15,10 +15,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// content is what a ConfigMap, Secret or Service holds.
+// content is the content of a ConfigMap, Secret or Service.
 type content struct {
 	kind string
-	// empty makes an empty object, fill puts the content into one, digest is of what it then holds.
+	// empty returns an empty object, fill sets its content, and digest is the content's digest.
 	empty  func() client.Object
 	fill   func(client.Object)
 	digest string
@@ -68,11 +68,11 @@ func serviceContent(want render.Service) content {
 	}
 }
 
-// ensureAdditional makes one ConfigMap, Secret or Service, or corrects it, and returns the name it
-// has: the wanted one, or the wanted one with a hash if that is somebody else's.
+// ensureAdditional creates or updates one ConfigMap, Secret or Service and returns its name: the
+// wanted one, or the wanted one with a hash if the wanted name belongs to another owner.
 func (k *kind) ensureAdditional(ctx context.Context, obj *v1alpha1.Object, name string, want content, list *madeList) (string, error) {
 	if slices.ContainsFunc(list.items, func(item madeItem) bool { return item.kind == want.kind && item.wanted == name }) {
-		return "", &invalidError{fmt.Errorf("two of kind %s would be named %s; give one of them another name", want.kind, name)}
+		return "", &invalidError{fmt.Errorf("two objects of kind %s would have the name %s; rename one of them", want.kind, name)}
 	}
 	got, err := k.placeAdditional(ctx, obj, name, want)
 	if err == nil {
@@ -106,7 +106,7 @@ func (k *kind) placeAdditional(ctx context.Context, obj *v1alpha1.Object, name s
 	return "", &takenError{kind: want.kind, name: name, other: second}
 }
 
-// maxNameOf is how long the name of such an object may be.
+// maxNameOf returns the maximum length of such an object's name.
 func maxNameOf(c content) int {
 	if c.kind == "Service" {
 		return 63
@@ -114,8 +114,8 @@ func maxNameOf(c content) int {
 	return 253
 }
 
-// takeOrCreate creates the object, or corrects the one that is there if it is this object's, and
-// reports whether it is. Somebody else's is left alone.
+// takeOrCreate creates the object, or updates an existing one that belongs to this owner, and
+// reports whether it belongs to it. It does not touch the objects of other owners.
 func (k *kind) takeOrCreate(ctx context.Context, obj *v1alpha1.Object, name string, want content) (bool, error) {
 	direct := k.service.direct
 	fresh := want.empty()
@@ -135,14 +135,14 @@ func (k *kind) takeOrCreate(ctx context.Context, obj *v1alpha1.Object, name stri
 		return false, nil
 	}
 	held, ok := existing.DeepCopyObject().(client.Object)
-	labelled := existing.GetLabels()[v1alpha1.KindLabel] == k.name // Without the label it is not watched.
+	labelled := existing.GetLabels()[v1alpha1.KindLabel] == k.name // without the label the object is not watched
 	if _, err := digestOnly(held); ok && err == nil && contentOf(held) == want.digest && labelled {
-		return true, nil // the cache was behind
+		return true, nil // the cache is outdated
 	}
 	k.mark(obj, existing)
 	want.fill(existing)
 	if err := direct.Update(ctx, existing, client.FieldOwner(fieldOwner)); err != nil {
-		return false, fmt.Errorf("correct %s %s: %w", want.kind, name, err)
+		return false, fmt.Errorf("update %s %s: %w", want.kind, name, err)
 	}
 	return true, nil
 }
@@ -154,7 +154,7 @@ func explainCreate(kind, name string, err error) error {
 	return fmt.Errorf("create %s %s: %w", kind, name, err)
 }
 
-// mark labels what is made for an object and makes the object its owner.
+// mark sets the labels and the owner reference of what is made for an object.
 func (k *kind) mark(obj *v1alpha1.Object, made client.Object) {
 	labels := made.GetLabels()
 	if labels == nil {
@@ -166,7 +166,7 @@ func (k *kind) mark(obj *v1alpha1.Object, made client.Object) {
 	made.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(obj, k.manager.gvk)})
 }
 
-// labelValue cuts a name to what a label may hold.
+// labelValue truncates a name to the length of a label value.
 func labelValue(name string) string {
 	const most = 63
 	if len(name) > most {
@@ -175,7 +175,7 @@ func labelValue(name string) string {
 	return strings.TrimRight(name, "-.")
 }
 
-// removeOwned deletes an object by name if it was made for the owner.
+// removeOwned deletes an object by name if the owner controls it.
 func (s *service) removeOwned(ctx context.Context, owner *v1alpha1.Object, name string, made client.Object) error {
 	err := s.direct.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, made)
 	if apierrors.IsNotFound(err) {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// review says how changes of the object's stack are approved; nil if they need no approval.
+// review returns how changes of the object's stack are approved; nil if they need no approval.
 func review(obj *v1alpha1.Object, desired *render.Desired) *stack.Review {
 	if !desired.Manual {
 		return nil
@@ -22,7 +22,7 @@ func review(obj *v1alpha1.Object, desired *render.Desired) *stack.Review {
 	return review
 }
 
-// showPending has the object's status say what waits for approval, and nothing if nothing does.
+// showPending sets the pending changes in the object's status.
 func showPending(obj *v1alpha1.Object, stackName string, result *stack.Result) {
 	shown := obj.Status.PendingChanges
 	switch {
@@ -45,7 +45,8 @@ func pendingFrom(stackName string, proposal *stack.Proposal) v1alpha1.PendingCha
 	return pending
 }
 
-// awaiting is the outcome while a change waits for approval: what would be done, and the command that has it done.
+// awaiting is the outcome while a change waits for approval: what would change, and the command
+// that approves it.
 func (k *kind) awaiting(obj *v1alpha1.Object, result *stack.Result) operatorkit.Outcome {
 	message, digest := result.Message, result.Record.Proposal
 	for i := range obj.Status.PendingChanges {

@@ -12,19 +12,20 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
-// TestApprovalOfAReplacedTable says in plain words what is lost, and asks for both consents: to the loss, and to the change.
+// TestApprovalOfAReplacedTable describes the data loss in plain words and requires both consents:
+// to the loss, and to the change.
 func TestApprovalOfAReplacedTable(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(strings.Replace(dynamoTable, "spec:\n", "spec:\n  updatePolicy: Manual\n", 1))
-	w.ready("DynamoDB", "dynamo-table") // Making it needs no approval.
+	w.ready("DynamoDB", "dynamo-table") // creating it needs no approval
 	before := w.deployed("DynamoDB", "dynamo-table")
 
 	w.change("DynamoDB", "dynamo-table", `{"spec":{"hashAttribute":{"name":"id"}}}`)
-	w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "RefusedByPolicy") // The policy speaks first.
+	w.condition("DynamoDB", "dynamo-table", "Stalled", "True", "RefusedByPolicy") // the policy is checked first
 	w.change("DynamoDB", "dynamo-table", `{"metadata":{"annotations":{"service-operator.aws/allow":"replace"}}}`)
 	held := w.condition("DynamoDB", "dynamo-table", "Synced", "False", "ApprovalNeeded")
 	pending := w.pending("DynamoDB", "dynamo-table")
-	loss := "REPLACES the table Table (dynamo-table): its items are lost, since KeySchema cannot be changed in place."
+	loss := "REPLACES the table Table (dynamo-table): its items are lost, because KeySchema cannot be changed in place."
 	if !strings.HasPrefix(pending.Summary, loss) || !strings.Contains(held.Message, loss) {
 		t.Errorf("summary %q, message %q: want %q", pending.Summary, held.Message, loss)
 	}
@@ -38,14 +39,14 @@ func TestApprovalOfAReplacedTable(t *testing.T) {
 	if after := w.deployed("DynamoDB", "dynamo-table"); after != before {
 		t.Errorf("AWS was changed before the approval:\n%s\nwas\n%s", after, before)
 	}
-	w.delete("DynamoDB", "dynamo-table") // Whoever deletes it means it.
+	w.delete("DynamoDB", "dynamo-table") // a deletion needs no approval
 	if stacks := w.stacks(); len(stacks) != 0 {
 		t.Errorf("stacks %v are left", stacks)
 	}
 }
 
-// TestApprovalOfAQueue carries out just what was approved: not what was edited since, and not by an operator that was killed in between
-// any differently.
+// TestApprovalOfAQueue executes exactly the approved change: not a later edit, and not something
+// else after the operator was killed.
 func TestApprovalOfAQueue(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {updatePolicy: Manual, delaySeconds: 1}}")
@@ -74,20 +75,20 @@ func TestApprovalOfAQueue(t *testing.T) {
 	w.ready("SQSQueue", "jobs")
 	w.delay("jobs", "3")
 	if made := calls(); made["UpdateStack"] != 0 || made["ExecuteChangeSet"] != 1 {
-		t.Errorf("calls %v, want that the change set is executed", made)
+		t.Errorf("calls %v, want ExecuteChangeSet", made)
 	}
 	if obj := w.object("SQSQueue", "jobs"); len(obj.Status.PendingChanges) != 0 {
-		t.Errorf("%+v is said to wait", obj.Status.PendingChanges)
+		t.Errorf("%+v are pending", obj.Status.PendingChanges)
 	}
 
 	w.change("SQSQueue", "jobs", `{"spec":{"delaySeconds":4}}`)
-	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalNeeded") // The approvals are used up.
+	w.condition("SQSQueue", "jobs", "Synced", "False", "ApprovalNeeded") // the approvals are for earlier changes
 	w.change("SQSQueue", "jobs", `{"spec":{"updatePolicy":"Automatic"}}`)
 	w.delay("jobs", "4")
 	w.ready("SQSQueue", "jobs")
 }
 
-// TestApprovalOfAUsersKind holds for what a ModelDefinition defines, and a stack that is left to itself keeps no change set.
+// TestApprovalOfAUsersKind tests a kind of a ModelDefinition; a retained stack keeps no change set.
 func TestApprovalOfAUsersKind(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: approvedtopics}, spec: {kind: ApprovedTopic, resourceType: 'AWS::SNS::Topic'}}")
@@ -102,7 +103,7 @@ func TestApprovalOfAUsersKind(t *testing.T) {
 	}
 	w.delete("ApprovedTopic", "news")
 	if sets := w.changeSets(name); len(sets) != 0 {
-		t.Errorf("the stack that is kept has change sets %q", sets)
+		t.Errorf("the retained stack has change sets %q", sets)
 	}
 }
 
@@ -123,7 +124,7 @@ func (w *suite) object(kind, name string) *v1alpha1.Object {
 	return typed
 }
 
-// pending returns the one change that waits.
+// pending returns the only change that waits.
 func (w *suite) pending(kind, name string) v1alpha1.PendingChange {
 	w.t.Helper()
 	obj := w.object(kind, name)
@@ -133,7 +134,7 @@ func (w *suite) pending(kind, name string) v1alpha1.PendingChange {
 	return obj.Status.PendingChanges[0]
 }
 
-// deployed tells all that an update of the object's stack would change.
+// deployed returns everything that an update of the object's stack would change.
 func (w *suite) deployed(kind, name string) string {
 	w.t.Helper()
 	stack := aws.String(w.object(kind, name).Status.StackName)

@@ -21,14 +21,14 @@ import (
 // lastApplied is kubectl's copy of the manifest.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// contentDigest is an annotation that stands, in the cache only, for the content of a ConfigMap,
+// contentDigest is an annotation that replaces, only in the cache, the content of a ConfigMap,
 // Secret or Service.
 const contentDigest = v1alpha1.Group + "/content"
 
-// common are the words of all objects in the caches.
-var common words
+// common interns the strings of all cached objects.
+var common interner
 
-// slim strips what nobody reads before an object is cached, and shares what others hold already.
+// slim strips unused data from an object before it is cached, and interns its strings.
 func slim(obj any) (any, error) {
 	if o, ok := obj.(client.Object); ok {
 		o.SetManagedFields(nil)
@@ -39,12 +39,12 @@ func slim(obj any) (any, error) {
 		}
 	}
 	if o, ok := obj.(*v1alpha1.Object); ok {
-		common.shareObject(o)
+		common.internObject(o)
 	}
 	return obj, nil
 }
 
-// digestOnly keeps, of an object made from outputs, whose it is and a digest of what is in it.
+// digestOnly keeps only the owner and a digest of the content of an object made from outputs.
 func digestOnly(obj any) (any, error) {
 	var meta *metav1.ObjectMeta
 	var digest string
@@ -65,11 +65,12 @@ func digestOnly(obj any) (any, error) {
 	}
 	meta.ManagedFields, meta.Labels = nil, nil
 	meta.Annotations = map[string]string{contentDigest: digest}
-	common.shareMeta(meta)
+	common.internMeta(meta)
 	return obj, nil
 }
 
-// dataDigest hashes the content of a ConfigMap. Binary counts entries that are not ours to make.
+// dataDigest hashes the content of a ConfigMap. Binary is the number of binary entries, which the
+// operator never creates.
 func dataDigest(data map[string]string, binary int) string {
 	return digestOf(map[string]any{"data": data, "binary": binary})
 }
@@ -94,13 +95,14 @@ func serviceDigest(s *corev1.Service) string {
 func digestOf(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Sprintf("unreadable: %v", err)
+		return fmt.Sprintf("not encodable: %v", err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
-// additionalCacheOptions select what was made from outputs, by label, and keep little of it.
+// additionalCacheOptions select the objects made from outputs, by label, and keep only their
+// digests.
 func additionalCacheOptions(namespaces []string) (cache.Options, error) {
 	made, err := labels.NewRequirement(v1alpha1.KindLabel, selection.Exists, nil)
 	if err != nil {

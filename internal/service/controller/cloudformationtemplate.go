@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// templateStep checks a CloudFormationTemplate and tells those that use it when it changed.
+// templateStep checks a CloudFormationTemplate and enqueues the objects that use it.
 type templateStep struct{ service *service }
 
 // Name returns the step's name.
@@ -19,7 +19,7 @@ func (s templateStep) Name() string { return "template" }
 
 // EnsureCreated checks the template.
 func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
-	s.wakeUsers(template)
+	s.enqueueUsers(template)
 	template.Status.ResourceStatus, template.Status.ResourceStatusReason = "FAILED", ""
 	template.Output = nil
 	if template.Data.Template == "" {
@@ -31,15 +31,15 @@ func (s templateStep) EnsureCreated(_ context.Context, template *v1alpha1.CloudF
 			return outcome
 		}
 		template.Status.ResourceStatusReason = err.Error()
-		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", err))
+		return operatorkit.Stall("InvalidTemplate", sentence("The template is invalid", err))
 	}
 	template.Status.ResourceStatus = "COMPLETE"
 	template.Output = &v1alpha1.CloudFormationTemplateOutput{URL: fmt.Sprintf(
 		"/apis/%s/namespaces/%s/cloudformationtemplates/%s", v1alpha1.GroupVersion, template.Namespace, template.Name)}
-	return operatorkit.Done().Explain("Valid", "The template is sound and can be used.")
+	return operatorkit.Done().Explain("Valid", "The template is valid.")
 }
 
-// check finds what is wrong with the template, without asking AWS.
+// check returns the template's problems, without calling AWS.
 func (s templateStep) check(template *v1alpha1.CloudFormationTemplate) error {
 	parsed, err := cfntemplate.Parse(templateFile(template), []byte(template.Data.Template))
 	if err != nil {
@@ -57,13 +57,14 @@ func (s templateStep) check(template *v1alpha1.CloudFormationTemplate) error {
 	return limits.CheckTemplate(parsed)
 }
 
-// EnsureDeleted lets the template go; those that use it say that it is missing.
+// EnsureDeleted does not block the deletion; the objects that use the template report that it is
+// missing.
 func (s templateStep) EnsureDeleted(_ context.Context, template *v1alpha1.CloudFormationTemplate) operatorkit.Outcome {
-	s.wakeUsers(template)
+	s.enqueueUsers(template)
 	return operatorkit.Done()
 }
 
-func (s templateStep) wakeUsers(template *v1alpha1.CloudFormationTemplate) {
+func (s templateStep) enqueueUsers(template *v1alpha1.CloudFormationTemplate) {
 	key := objectKey{Kind: templateKind, NamespacedName: client.ObjectKeyFromObject(template)}
-	s.service.wake(s.service.directory.dependents(key)...)
+	s.service.enqueue(s.service.directory.dependents(key)...)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// TestModelDefinitionAtRunTime proves that a kind comes and goes with its definition, without a
-// restart, and never goes while it has objects.
+// TestModelDefinitionAtRunTime tests that a kind is created and deleted with its definition,
+// without a restart, and not while it has objects.
 func TestModelDefinitionAtRunTime(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: streams}, spec: {kind: KinesisStream, shortNames: [stream], resourceType: 'AWS::Kinesis::Stream'}}")
@@ -52,8 +52,8 @@ func TestModelDefinitionAtRunTime(t *testing.T) {
 	}
 }
 
-// TestModelDefinitionWithTemplate proves that a user's own template, references and additional
-// resources work, and that a change of the definition reaches its objects.
+// TestModelDefinitionWithTemplate tests a user's own template, references and additional resources,
+// and that a change of the definition reaches its objects.
 func TestModelDefinitionWithTemplate(t *testing.T) {
 	w := newSuite(t, nil)
 	definition := `
@@ -81,7 +81,7 @@ spec:
 	w.apply(fmt.Sprintf(definition, "{{ .spec.days }}"))
 	w.condition("ModelDefinition", "mailboxes", "Ready", "True", "Served")
 	w.apply("{kind: Mailbox, metadata: {name: a}, spec: {days: 7}}")
-	// SQS wants at least 60 seconds: the schema of AWS says so before AWS does.
+	// SQS requires at least 60 seconds: AWS's schema reports that before AWS does.
 	c := w.condition("Mailbox", "a", "Stalled", "True", "")
 	if !strings.Contains(c.Message, "MessageRetentionPeriod") {
 		t.Errorf("the message is %q", c.Message)
@@ -96,7 +96,7 @@ spec:
 	w.delete("ModelDefinition", "mailboxes")
 }
 
-// TestBadModelDefinitions proves that a person is told what to correct.
+// TestBadModelDefinitions tests that the message says what to correct.
 func TestBadModelDefinitions(t *testing.T) {
 	w := newSuite(t, nil)
 	for _, c := range []struct{ reason, name, spec, want string }{
@@ -139,8 +139,8 @@ data:
       QueueARN: {Value: !GetAtt Queue.Arn}
 `
 
-// TestCloudFormationTemplate proves that an object may bring its own template, gets its parameters,
-// waits for a template that is missing, follows its changes and is not updated for ever.
+// TestCloudFormationTemplate tests that an object may use its own template, gets its parameters,
+// waits for a missing template, follows its changes and is not updated endlessly.
 func TestCloudFormationTemplate(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {delaySeconds: 4, cloudFormationTemplateName: queue-template}}")
@@ -165,8 +165,8 @@ func TestCloudFormationTemplate(t *testing.T) {
 	}
 }
 
-// TestBadTemplates proves that no stack is made from a template with a mistake, and that the mistake
-// is shown with its place.
+// TestBadTemplates tests that no stack is created from a template with a mistake, and that the
+// message contains the mistake's position.
 func TestBadTemplates(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::*"}})
 	for _, c := range []struct{ reason, name, resources, want string }{
@@ -189,7 +189,7 @@ data:
 			for _, kind := range []string{"CloudFormationTemplate", "SQSQueue"} {
 				condition := w.condition(kind, "bad-"+c.name, "Stalled", "True", "")
 				if !strings.Contains(condition.Message, "bad.yaml:1:") || !strings.Contains(condition.Message, c.want) {
-					t.Errorf("%s: the message is %q, want the place and %q", kind, condition.Message, c.want)
+					t.Errorf("%s: the message is %q, want the position and %q", kind, condition.Message, c.want)
 				}
 			}
 		})
@@ -205,9 +205,9 @@ data:
 	}
 }
 
-// TestModelDefinitionsKeepTheirKind proves that who came first keeps a kind: another definition of it,
-// a CustomResourceDefinition that was there before and a built-in kind are neither changed nor removed,
-// also not while an operator starts.
+// TestModelDefinitionsKeepTheirKind tests that the first definition keeps a kind: another
+// definition of it, an existing CustomResourceDefinition and a built-in kind are neither changed
+// nor deleted, also while an operator starts.
 func TestModelDefinitionsKeepTheirKind(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ModelDefinition, metadata: {name: zz-first}, spec: {kind: Shard, resourceType: 'AWS::Kinesis::Stream'}}")
@@ -234,7 +234,7 @@ func TestModelDefinitionsKeepTheirKind(t *testing.T) {
 	w.gone("ModelDefinition", "aa-second")
 	w.gone("ModelDefinition", "aa-builtin")
 	if w.crdUID("shards") != shards || w.crdUID("dynamodbs") != tables {
-		t.Error("a definition that did not have the kind took it away")
+		t.Error("a definition that did not own the kind removed it")
 	}
 	w.delete("ModelDefinition", "zz-first")
 
@@ -253,7 +253,7 @@ spec:
 	w.condition("ModelDefinition", "strangers", "Stalled", "True", "KindTaken")
 	w.delete("ModelDefinition", "strangers")
 	if w.crdUID("strangers") != stranger {
-		t.Error("a CustomResourceDefinition that was there before is gone")
+		t.Error("an existing CustomResourceDefinition was deleted")
 	}
 }
 
@@ -272,9 +272,10 @@ func (w *suite) crdUID(plural string) types.UID {
 	return crd.GetUID()
 }
 
-// TestModelDefinitionMadeAnew proves that a kind whose definition is deleted and applied again at once
-// is served: the old CustomResourceDefinition, which is on its way out, is not taken for the new one.
-func TestModelDefinitionMadeAnew(t *testing.T) {
+// TestModelDefinitionRecreated tests that a kind whose definition is deleted and immediately
+// applied again is served: the old CustomResourceDefinition, which is being deleted, must not be
+// used for the new one.
+func TestModelDefinitionRecreated(t *testing.T) {
 	w := newSuite(t, nil)
 	const definition = "{kind: ModelDefinition, metadata: {name: phoenixes}, spec: {kind: Phoenix, resourceType: 'AWS::SQS::Queue'}}"
 	for range 3 {
@@ -287,9 +288,9 @@ func TestModelDefinitionMadeAnew(t *testing.T) {
 	}
 }
 
-// TestTwoOfOneName proves that a definition that asks for two ConfigMaps of one name is told so: they
-// would overwrite each other for ever.
-func TestTwoOfOneName(t *testing.T) {
+// TestTwoAdditionalResourcesOfOneName tests that a definition with two ConfigMaps of one name is
+// refused: they would overwrite each other endlessly.
+func TestTwoAdditionalResourcesOfOneName(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
 kind: ModelDefinition

@@ -14,12 +14,12 @@ type objectKey struct {
 	types.NamespacedName
 }
 
-// directory knows which object owns a stack and which objects name which others.
+// directory maps stacks to their owners, and objects to the objects that they reference.
 type directory struct {
 	mu sync.Mutex
-	// stacks maps the names of stacks to their objects.
+	// stacks maps stack names to their objects.
 	stacks map[string]stackOwner
-	// names maps an object to those it names; namedBy is the reverse.
+	// names maps an object to the objects that it references; namedBy is the reverse.
 	names   map[objectKey][]objectKey
 	namedBy map[objectKey]map[objectKey]struct{}
 }
@@ -35,14 +35,14 @@ func newDirectory() *directory {
 	}
 }
 
-// own records whose stack it is.
+// own records the owner of a stack.
 func (d *directory) own(stackName string, key objectKey, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.stacks[stackName] = stackOwner{key: key, uid: uid}
 }
 
-// owner returns whose stack it is.
+// owner returns the owner of a stack.
 func (d *directory) owner(stackName string) (stackOwner, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,8 +50,7 @@ func (d *directory) owner(stackName string) (stackOwner, bool) {
 	return owner, ok
 }
 
-// refer records all objects that key names, in place of what was recorded before, and reports
-// whether that changed anything.
+// refer replaces the recorded references of key, and reports whether that changed anything.
 func (d *directory) refer(key objectKey, targets []objectKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +77,7 @@ func (d *directory) refer(key objectKey, targets []objectKey) bool {
 	return true
 }
 
-// dependents returns the objects that name the target, in order.
+// dependents returns the objects that reference the target, sorted.
 func (d *directory) dependents(target objectKey) []objectKey {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +89,8 @@ func (d *directory) dependents(target objectKey) []objectKey {
 	return keys
 }
 
-// siblings returns the objects of key's kind that name an object that key names too, without key.
+// siblings returns the other objects of key's kind that reference an object that key references
+// too.
 func (d *directory) siblings(key objectKey) []objectKey {
 	d.mu.Lock()
 	targets := slices.Clone(d.names[key])
@@ -106,7 +106,7 @@ func (d *directory) siblings(key objectKey) []objectKey {
 	return keys
 }
 
-// forget removes an object that is gone, unless another of its name has taken its place already.
+// forget removes a deleted object, unless a new object of its name already replaced it.
 func (d *directory) forget(key objectKey, stackName string, uid types.UID) {
 	d.mu.Lock()
 	owner, owned := d.stacks[stackName]

@@ -1,23 +1,26 @@
-// Package controller serves AWS services as custom resources.
+// Package controller reconciles AWS services as custom resources.
 //
-// One generic reconciler serves every modelled kind. Its pipeline is short:
+// One generic reconciler serves every modeled kind. Its pipeline has three steps:
 //
-//	references   the objects that the spec names are there and ready
-//	stack        the CloudFormation stack is as the spec wants it; its outputs are the object's
-//	additional   the ConfigMaps, Secrets and Services made from the outputs exist
+//	references   waits until the objects that the spec references are ready
+//	stack        converges the CloudFormation stack to the spec and copies its outputs
+//	additional   creates the ConfigMaps, Secrets and Services from the outputs
 //
 // [Setup] starts the kinds of the catalog, a controller of ModelDefinitions, which starts and stops
 // kinds as users define them, and a controller of CloudFormationTemplates.
 //
+// The controllers never write a spec, and never touch a stack, ConfigMap, Secret or Service that
+// belongs to another owner.
+//
 // # One Go type, many kinds
 //
-// All modelled kinds share the Go type v1alpha1.Object. A runtime.Scheme maps a Go type to one kind,
-// so every kind has a scheme, a cache and a client of its own, which start and end with the kind.
-// Caches hold neither managed fields nor kubectl's copy of the manifest, so that ten thousand idle
-// objects cost little.
+// All modeled kinds share the Go type v1alpha1.Object. A runtime.Scheme maps a Go type to one kind,
+// so every kind has its own scheme, cache and client, which start and stop with the kind. The
+// caches drop managed fields and kubectl's copy of the manifest, so that ten thousand idle objects
+// need little memory.
 //
-// # When nothing changed
+// # No-op reconciles
 //
-// A reconcile that finds the same inputs as the last one that ended well, and of whose stack no
-// event was heard since, renders nothing and asks AWS nothing.
+// A reconcile renders nothing and makes no AWS call if its inputs equal those of the last
+// successful one and no event about the stack has arrived since.
 package controller

@@ -27,7 +27,7 @@ spec:
   writeCapacityUnits: 5
 `
 
-// TestDynamoDB follows a table from its manifest to its end.
+// TestDynamoDB follows a table through its lifecycle.
 func TestDynamoDB(t *testing.T) {
 	w := newSuite(t, nil)
 	tables := dynamodb.NewFromConfig(w.awsConfig())
@@ -59,7 +59,7 @@ func TestDynamoDB(t *testing.T) {
 		},
 	})
 	if err != nil {
-		t.Fatalf("the table takes no item: %v", err)
+		t.Fatalf("the table accepts no item: %v", err)
 	}
 
 	w.change("DynamoDB", "dynamo-table", `{"spec":{"readCapacityUnits":7}}`)

@@ -26,16 +26,17 @@ import (
 	"github.com/aws-operator/aws-operator/internal/simulator/cloudformation/simulated"
 )
 
-// notMade are the resource types of which no stack can be made from the smallest spec, and why.
+// notMade lists the resource types for which no stack can be created from the smallest spec, and
+// why.
 var notMade = map[string]string{
-	"AWS::ARCZonalShift::ZonalAutoshiftConfiguration": "the test cannot make up its properties",
-	"AWS::MSK::Replicator":                            "the test cannot make up its properties",
-	"AWS::DynamoDB::Table":                            "the test makes up a key schema that is none",
-	"AWS::Events::Rule":                               "the test makes up an event pattern that is none",
+	"AWS::ARCZonalShift::ZonalAutoshiftConfiguration": "the test cannot generate its properties",
+	"AWS::MSK::Replicator":                            "the test cannot generate its properties",
+	"AWS::DynamoDB::Table":                            "the test generates an invalid key schema",
+	"AWS::Events::Rule":                               "the test generates an invalid event pattern",
 	"AWS::DynamoDB::GlobalTable":                      "the simulator does not replicate tables",
 	"AWS::IAM::InstanceProfile":                       "needs a role that exists",
-	"AWS::IAM::ManagedPolicy":                         "the test makes up a policy that is none",
-	"AWS::IAM::Role":                                  "the test makes up a policy that is none",
+	"AWS::IAM::ManagedPolicy":                         "the test generates an invalid policy",
+	"AWS::IAM::Role":                                  "the test generates an invalid policy",
 	"AWS::KMS::Alias":                                 "needs a key that exists",
 	"AWS::S3::BucketPolicy":                           "needs a bucket that exists",
 	"AWS::SNS::Subscription":                          "needs a topic that exists",
@@ -45,16 +46,16 @@ var notMade = map[string]string{
 	"AWS::AutoScaling::AutoScalingGroup":              "needs a launch template",
 	"AWS::AutoScaling::LifecycleHook":                 "needs a group that exists",
 	"AWS::AutoScaling::ScheduledAction":               "needs a group that exists",
-	"AWS::EC2::DHCPOptions":                           "EC2 wants one option at least",
+	"AWS::EC2::DHCPOptions":                           "EC2 requires at least one option",
 	"AWS::EC2::EIPAssociation":                        "needs an address that exists",
 	"AWS::EC2::EgressOnlyInternetGateway":             "needs a VPC that exists",
 	"AWS::EC2::Instance":                              "needs an image",
-	"AWS::EC2::KeyPair":                               "the simulator makes no keys, it imports them",
+	"AWS::EC2::KeyPair":                               "the simulator imports keys but does not create them",
 	"AWS::EC2::NatGateway":                            "needs a subnet that exists",
 	"AWS::EC2::NetworkInterface":                      "needs a subnet that exists",
 	"AWS::EC2::Route":                                 "needs a route table that exists",
 	"AWS::EC2::RouteTable":                            "needs a VPC that exists",
-	"AWS::EC2::SecurityGroup":                         "needs a VPC: accounts of the simulator have no default one",
+	"AWS::EC2::SecurityGroup":                         "needs a VPC: accounts of the simulator have no default VPC",
 	"AWS::EC2::SecurityGroupEgress":                   "needs a security group that exists",
 	"AWS::EC2::SecurityGroupIngress":                  "needs a security group that exists",
 	"AWS::EC2::Subnet":                                "needs a VPC that exists",
@@ -63,18 +64,18 @@ var notMade = map[string]string{
 	"AWS::EC2::VPCDHCPOptionsAssociation":             "needs a VPC that exists",
 	"AWS::EC2::VPCEndpoint":                           "needs a VPC that exists",
 	"AWS::EC2::VPCGatewayAttachment":                  "needs a VPC that exists",
-	"AWS::EC2::Volume":                                "the test makes up a zone that is none",
+	"AWS::EC2::Volume":                                "the test generates an invalid zone",
 	"AWS::EC2::VolumeAttachment":                      "needs a volume that exists",
 	"AWS::ElasticLoadBalancingV2::Listener":           "needs a load balancer that exists",
 	"AWS::ElasticLoadBalancingV2::LoadBalancer":       "needs subnets that exist",
-	"AWS::ElasticLoadBalancingV2::TargetGroup":        "the simulator has target groups of a protocol only",
+	"AWS::ElasticLoadBalancingV2::TargetGroup":        "the simulator requires a protocol",
 	"AWS::Route53::RecordSet":                         "needs a hosted zone that exists",
 	"AWS::Route53::RecordSetGroup":                    "needs a hosted zone that exists",
-	"AWS::ElastiCache::CacheCluster":                  "has one of two endpoints, by its engine: a definition has to name its outputs",
+	"AWS::ElastiCache::CacheCluster":                  "its engine determines the endpoint: a definition has to name its outputs",
 }
 
-// TestEveryTypeIsMadeAndDeleted derives a kind from every resource type, writes the smallest spec in
-// the kind's own words, checks it against the kind's schema, and makes and deletes its stack.
+// TestEveryTypeIsMadeAndDeleted derives a kind from every resource type, writes the smallest spec,
+// checks it against the kind's schema, and creates and deletes its stack.
 func TestEveryTypeIsMadeAndDeleted(t *testing.T) {
 	sim := simulator.New(simulator.Options{Region: region})
 	server := httptest.NewServer(sim.Handler())
@@ -137,11 +138,11 @@ func madeAndDeleted(t *testing.T, stacks *cloudformation.Client, registry *schem
 	if problems := append(desired.Template.Check(), registry.Validate(desired.Template)...); len(problems) > 0 {
 		return problems
 	}
-	desired.Name = strings.ReplaceAll(name, "::", "-") // one stack for each type, all at once
+	desired.Name = strings.ReplaceAll(name, "::", "-") // one stack for each type, all concurrently
 	return createAndDelete(t, stacks, desired)
 }
 
-// inFieldNames writes properties in the words of a derived kind.
+// inFieldNames converts properties to the field names of a derived kind.
 func inFieldNames(s *apiextensionsv1.JSONSchemaProps, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -210,7 +211,7 @@ func createAndDelete(t *testing.T, stacks *cloudformation.Client, desired *rende
 	return reaches(t, stacks, desired.Name, types.StackStatusDeleteComplete)
 }
 
-// reaches waits until a stack has a status; a stack that is no longer there is deleted.
+// reaches waits until a stack has a status; a stack that does not exist counts as deleted.
 func reaches(t *testing.T, stacks *cloudformation.Client, name string, want types.StackStatus) error {
 	t.Helper()
 	deadline := time.NewTimer(patience.Left(t))

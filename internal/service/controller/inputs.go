@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// inputs are all that an object's stack is made from.
+// inputs are everything that determines an object's stack.
 type inputs struct {
 	facts    render.Facts
 	override *render.Override
@@ -20,7 +20,7 @@ type inputs struct {
 
 // digest hashes the inputs, the object and the version of its model.
 func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, error) {
-	sum := fnv.New64a() // Writing to a hash never fails.
+	sum := fnv.New64a() // writing to a hash never fails
 	_, _ = fmt.Fprintf(sum, "%d|%s|%s|%s|", modelVersion, obj.Annotations[v1alpha1.AllowAnnotation], obj.Status.StackID, obj.Status.ResourceStatus)
 	_, _ = sum.Write(obj.Spec)
 	if in.override != nil {
@@ -36,25 +36,25 @@ func (in inputs) digest(obj *v1alpha1.Object, modelVersion uint64) (uint64, erro
 	return sum.Sum64(), nil
 }
 
-// record reads what the engine remembers of the object's stack.
+// record decodes the engine's record of the object's stack.
 func record(obj *v1alpha1.Object) (stack.Record, error) {
 	r := stack.Record{}
 	if len(obj.Status.Stack) > 0 {
 		if err := json.Unmarshal(obj.Status.Stack, &r); err != nil {
-			return r, fmt.Errorf("read what is known of the stack: %w", err)
+			return r, fmt.Errorf("decode the stack's record: %w", err)
 		}
 	}
 	r.StackID, r.Status, r.StatusReason = obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason
 	return r, nil
 }
 
-// setRecord writes what the engine remembers into the status.
+// setRecord writes the engine's record into the status.
 func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 	obj.Status.StackID, obj.Status.ResourceStatus, obj.Status.ResourceStatusReason = r.StackID, r.Status, r.StatusReason
 	r.StackID, r.Status, r.StatusReason = "", "", ""
 	data, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("write what is known of the stack: %w", err)
+		return fmt.Errorf("encode the stack's record: %w", err)
 	}
 	if string(data) == "{}" {
 		data = nil
@@ -63,7 +63,7 @@ func setRecord(obj *v1alpha1.Object, r stack.Record) error {
 	return nil
 }
 
-// allowed reads which dangerous changes the object's owner permits.
+// allowed parses the dangerous changes that the object's owner allows.
 func allowed(obj *v1alpha1.Object) policy.Allow {
 	var allow policy.Allow
 	for word := range strings.SplitSeq(obj.Annotations[v1alpha1.AllowAnnotation], ",") {
@@ -79,7 +79,7 @@ func allowed(obj *v1alpha1.Object) policy.Allow {
 	return allow
 }
 
-// adoptFrom reads what the object may take over.
+// adoptFrom parses what the object may adopt.
 func adoptFrom(obj *v1alpha1.Object) []string {
 	return stack.ParseAdoptFrom(obj.Annotations[stack.AdoptAnnotation])
 }

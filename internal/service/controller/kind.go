@@ -16,19 +16,19 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// kind is one modelled kind that is served.
+// kind is one modeled kind that is served.
 type kind struct {
 	name       string
 	service    *service
 	manager    *kindManager
 	reconciler *operatorkit.Reconciler[*v1alpha1.Object]
-	// ready remembers the inputs with which an object's stack was last found to be ready. As long as
-	// they are the same and no event told of the stack, there is nothing to render and nothing to
-	// ask AWS.
-	ready *memo[uint64]
-	// made remembers what was made from an object's outputs.
-	made *memo[*madeList]
-	// model is replaced when its definition changes; version counts that.
+	// ready caches the inputs with which an object's stack last became ready. While they are
+	// unchanged and no event about the stack arrives, there is nothing to render and nothing to
+	// call.
+	ready *uidCache[uint64]
+	// made caches what was created from an object's outputs.
+	made *uidCache[*madeList]
+	// model is replaced when the definition changes; version counts the replacements.
 	model   atomic.Pointer[model.Model]
 	version atomic.Uint64
 	// definition is the version of the ModelDefinition that is served; nil for built-in kinds.
@@ -38,29 +38,29 @@ type kind struct {
 	done chan struct{}
 }
 
-// definitionVersion is a version of a ModelDefinition.
+// definitionVersion identifies a version of a ModelDefinition.
 type definitionVersion struct {
 	uid        types.UID
 	generation int64
 }
 
-// serves reports whether the kind is served as this version of its definition says.
+// serves reports whether the kind serves this version of the definition.
 func (k *kind) serves(definition *v1alpha1.ModelDefinition) bool {
 	known := k.definition.Load()
 	return known != nil && *known == definitionVersion{uid: definition.UID, generation: definition.Generation}
 }
 
-// newKind makes what serves a kind, without starting it.
+// newKind creates a kind without starting it.
 func (s *service) newKind(m *model.Model) (*kind, error) {
 	manager, err := newKindManager(s.manager, m, s.options.WatchNamespaces)
 	if err != nil {
 		return nil, err
 	}
-	k := &kind{name: m.Kind, service: s, manager: manager, ready: newMemo[uint64](), made: newMemo[*madeList](), done: make(chan struct{})}
+	k := &kind{name: m.Kind, service: s, manager: manager, ready: newUIDCache[uint64](), made: newUIDCache[*madeList](), done: make(chan struct{})}
 	k.model.Store(m)
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.Object](manager.GetClient(), "output", "additionalResources")
 	if err != nil {
-		return nil, fmt.Errorf("make the writer of %s: %w", m.Kind, err)
+		return nil, fmt.Errorf("create the writer of %s: %w", m.Kind, err)
 	}
 	k.reconciler, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.Object]{
 		Client: manager.GetClient(),
@@ -79,7 +79,7 @@ func (s *service) newKind(m *model.Model) (*kind, error) {
 		BackgroundLimiter:       s.options.BackgroundLimiter,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the reconciler of %s: %w", m.Kind, err)
+		return nil, fmt.Errorf("create the reconciler of %s: %w", m.Kind, err)
 	}
 	return k, nil
 }
@@ -97,7 +97,7 @@ func (k *kind) run(ctx context.Context) error {
 	if err := k.manager.start(ctx, k.service.fail); err != nil {
 		return err
 	}
-	if err := k.know(ctx); err != nil {
+	if err := k.recordReferences(ctx); err != nil {
 		return err
 	}
 	if err := k.reconciler.Run(ctx, k.manager); err != nil && ctx.Err() == nil {
@@ -106,9 +106,9 @@ func (k *kind) run(ctx context.Context) error {
 	return nil
 }
 
-// know records what every object names before the first of them is looked at: what one shares with
-// others it would else take for its own alone, and take away from them.
-func (k *kind) know(ctx context.Context) error {
+// recordReferences records the references of every object before the first reconcile. Otherwise an
+// object would treat a shared resource as its own and remove the entries of the others.
+func (k *kind) recordReferences(ctx context.Context) error {
 	if len(k.model.Load().References) == 0 {
 		return nil
 	}
@@ -118,45 +118,45 @@ func (k *kind) know(ctx context.Context) error {
 	}
 	for i := range objects.Items {
 		obj := &objects.Items[i]
-		if targets, err := k.targets(obj); err == nil { // An object that is wrong in itself says so itself.
+		if targets, err := k.targets(obj); err == nil { // the reconcile of an invalid object reports the error
 			k.service.directory.refer(k.key(obj), targets)
 		}
 	}
 	return nil
 }
 
-// changes passes on what happens to an object to those that name it.
+// changes enqueues an object's dependents when the object changes.
 func (k *kind) changes() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { k.wakeDependents(obj) },
-		UpdateFunc: func(_, obj any) { k.wakeDependents(obj) },
+		AddFunc:    func(obj any) { k.enqueueDependents(obj) },
+		UpdateFunc: func(_, obj any) { k.enqueueDependents(obj) },
 		DeleteFunc: func(obj any) {
 			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = unknown.Obj
 			}
 			if o, ok := obj.(*v1alpha1.Object); ok {
-				k.gone(o)
+				k.onDelete(o)
 			}
 		},
 	}
 }
 
-func (k *kind) wakeDependents(obj any) {
+func (k *kind) enqueueDependents(obj any) {
 	if o, ok := obj.(*v1alpha1.Object); ok {
-		k.service.wake(k.service.directory.dependents(k.key(o))...)
+		k.service.enqueue(k.service.directory.dependents(k.key(o))...)
 	}
 }
 
-// gone forgets an object and tells those that named it or stood beside it.
-func (k *kind) gone(obj *v1alpha1.Object) {
+// onDelete removes a deleted object from the caches and enqueues its dependents and siblings.
+func (k *kind) onDelete(obj *v1alpha1.Object) {
 	key := k.key(obj)
-	k.service.wake(k.service.directory.dependents(key)...)
+	k.service.enqueue(k.service.directory.dependents(key)...)
 	siblings := k.service.directory.siblings(key)
 	k.ready.drop(obj.UID)
 	k.made.drop(obj.UID)
 	k.service.directory.forget(key, k.stackName(obj), obj.UID)
-	k.service.wake(siblings...)
-	k.service.wakeDefinition(k.name)
+	k.service.enqueue(siblings...)
+	k.service.enqueueDefinition(k.name)
 }
 
 func (k *kind) key(obj *v1alpha1.Object) objectKey {
@@ -167,11 +167,11 @@ func (k *kind) stackName(obj *v1alpha1.Object) string {
 	return render.StackName(k.service.options.ClusterName, k.name, obj.Namespace, obj.Name)
 }
 
-// replaceModel serves the kind by a new model from now on and looks at every object again.
+// replaceModel serves the kind with a new model and enqueues every object.
 func (k *kind) replaceModel(ctx context.Context, m *model.Model) error {
 	k.model.Store(m)
 	k.version.Add(1)
-	if err := k.know(ctx); err != nil {
+	if err := k.recordReferences(ctx); err != nil {
 		return err
 	}
 	var objects v1alpha1.ObjectList

@@ -49,7 +49,7 @@ func (w *suite) template(kind, name string) string {
 	return compact.String()
 }
 
-// TestSQSQueue follows a queue with a dead-letter queue from its manifest to its end.
+// TestSQSQueue follows a queue with a dead-letter queue through its lifecycle.
 func TestSQSQueue(t *testing.T) {
 	w := newSuite(t, nil)
 	queues := sqs.NewFromConfig(w.awsConfig())
@@ -90,7 +90,7 @@ spec: {delaySeconds: 0, visibilityTimeout: 30, usedeadletterQueue: true, content
 	}
 }
 
-// TestFIFOQueueName proves that a FIFO queue gets the ending that AWS demands.
+// TestFIFOQueueName tests that a FIFO queue gets the suffix that AWS requires.
 func TestFIFOQueueName(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: ordered}, spec: {fifoQueue: true, contentBasedDeduplication: true}}")
@@ -100,9 +100,9 @@ func TestFIFOQueueName(t *testing.T) {
 	}
 }
 
-// TestHashAttributeTypeIsHonoured proves that the key's type is the manifest's, also for an N without
-// quotes, and that the sort key may be left out.
-func TestHashAttributeTypeIsHonoured(t *testing.T) {
+// TestHashAttributeTypeIsHonored tests that the key's type is the manifest's, also for an unquoted
+// N, and that the sort key is optional.
+func TestHashAttributeTypeIsHonored(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
 kind: DynamoDB
@@ -116,7 +116,7 @@ spec: {hashAttribute: {name: id, type: N}}
 	}
 }
 
-// TestS3Bucket follows a bucket from its manifest to its end.
+// TestS3Bucket follows a bucket through its lifecycle.
 func TestS3Bucket(t *testing.T) {
 	w := newSuite(t, nil)
 	buckets := s3.NewFromConfig(w.awsConfig(), func(o *s3.Options) { o.UsePathStyle = true })
@@ -148,9 +148,9 @@ spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefi
 		t.Errorf("the Service is %+v", service.Spec)
 	}
 	if template := w.template("S3Bucket", "pictures"); strings.Contains(template, "Lifecycle") {
-		t.Errorf("there is a lifecycle rule that nobody asked for: %s", template)
+		t.Errorf("there is an unexpected lifecycle rule: %s", template)
 	}
-	// A bucket that is not empty is not deleted, and the object says so.
+	// A bucket that is not empty is not deleted, and the condition says so.
 	obj, err := w.get("S3Bucket", "pictures")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefi
 	if err := w.client.Delete(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the object says that its bucket is not empty", func() error {
+	w.eventually("the condition says that the bucket is not empty", func() error {
 		obj, err := w.get("S3Bucket", "pictures")
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ spec: {versioning: true, accessControl: Private, logging: {enabled: false, prefi
 	w.gone("S3Bucket", "pictures")
 }
 
-// TestECRRepository follows a repository from its manifest to its end.
+// TestECRRepository follows a repository through its lifecycle.
 func TestECRRepository(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: ECRRepository, metadata: {name: images}}")
@@ -199,8 +199,8 @@ func TestECRRepository(t *testing.T) {
 	w.delete("ECRRepository", "images")
 }
 
-// TestSNSToSQS proves that a subscription waits for the topic and the queue that it names and then
-// delivers, also when two topics deliver to one queue.
+// TestSNSToSQS tests that a subscription waits for its topic and its queue and then delivers, also
+// when two topics deliver to one queue.
 func TestSNSToSQS(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
@@ -213,7 +213,7 @@ spec: {topicName: one, protocol: sqs, endpoint: jobs}
 		t.Errorf("the message is %q", c.Message)
 	}
 	if stacks := w.stacks(); len(stacks) != 0 {
-		t.Errorf("there are stacks before the topic is: %v", stacks)
+		t.Errorf("there are stacks before the topic exists: %v", stacks)
 	}
 	w.apply(`
 {kind: SNSTopic, metadata: {name: one}, spec: {}}
@@ -241,7 +241,8 @@ spec: {topicName: one, protocol: sqs, endpoint: jobs}
 	}
 }
 
-// delivers publishes to a topic until a message arrives in the queue: its policy may be on its way.
+// delivers publishes to a topic until a message arrives in the queue: its policy may not be
+// effective yet.
 func (w *suite) delivers(topic, queueURL string) {
 	w.t.Helper()
 	obj, err := w.get("SNSTopic", topic)
@@ -268,7 +269,7 @@ func (w *suite) delivers(topic, queueURL string) {
 	})
 }
 
-// TestSubscriptionsByEmailAndHTTP proves that endpoints that are addresses need no queue.
+// TestSubscriptionsByEmailAndHTTP tests that endpoints that are addresses need no queue.
 func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
@@ -286,7 +287,7 @@ func TestSubscriptionsByEmailAndHTTP(t *testing.T) {
 	}
 }
 
-// TestElastiCache proves that comma-separated lists become lists and that ports are numbers.
+// TestElastiCache tests that comma-separated lists become lists and that ports are numbers.
 func TestElastiCache(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
@@ -321,7 +322,8 @@ spec:
 	}
 }
 
-// TestManifestsThatBreakTheSchema proves that the API server refuses what AWS would, and names the field.
+// TestManifestsThatBreakTheSchema tests that the API server rejects what AWS would, and names the
+// field.
 func TestManifestsThatBreakTheSchema(t *testing.T) {
 	w := newSuite(t, nil)
 	for _, c := range []struct{ reason, manifest, want string }{
@@ -330,9 +332,9 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 		{"a sort key without a type", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: S}, rangeAttribute: {name: b}}}", "spec.rangeAttribute"},
 		{"a number as text", "{kind: DynamoDB, metadata: {name: abc}, spec: {hashAttribute: {name: a, type: S}, readCapacityUnits: '5'}}", "spec.readCapacityUnits"},
 		{"a delay that SQS refuses", "{kind: SQSQueue, metadata: {name: a}, spec: {delaySeconds: 901}}", "spec.delaySeconds"},
-		{"a queue's name with dots", "{kind: SQSQueue, metadata: {name: a.b}, spec: {}}", "has no dots"},
+		{"a queue name with dots", "{kind: SQSQueue, metadata: {name: a.b}, spec: {}}", "has no dots"},
 		{"an unknown access control list", "{kind: S3Bucket, metadata: {name: abc}, spec: {accessControl: Public}}", "spec.accessControl"},
-		{"a web address that is none", "{kind: SNSSubscription, metadata: {name: a}, spec: {topicName: t, protocol: https, endpoint: example.com}}", "https://"},
+		{"an invalid URL", "{kind: SNSSubscription, metadata: {name: a}, spec: {topicName: t, protocol: https, endpoint: example.com}}", "https://"},
 		{"a redis cluster of two", "{kind: ElastiCache, metadata: {name: a}, spec: {engine: redis, cacheNodeType: cache.t4g.micro, numCacheNodes: 2}}", "exactly 1 node"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
@@ -344,8 +346,8 @@ func TestManifestsThatBreakTheSchema(t *testing.T) {
 	}
 }
 
-// TestOldManifestsApplyUnchanged applies manifests as the old operator's users have them, with the
-// sections that it used to write.
+// TestOldManifestsApplyUnchanged applies manifests of the old operator's users, with the sections
+// that it used to write.
 func TestOldManifestsApplyUnchanged(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
@@ -390,7 +392,7 @@ metadata: {name: aws-operator-codegen}
 	w.ready("SQSQueue", "example-sqs-queue-name")
 	w.ready("S3Bucket", "s3bucket.aws-operator.com")
 	w.ready("ECRRepository", "aws-operator-codegen")
-	// Applied once more, the manifest empties the output, and the operator fills it again.
+	// Applied again, the manifest empties the output, and the operator fills it again.
 	w.change("DynamoDB", "old-table", `{"output":{"tableARN":"","tableName":""}}`)
 	w.eventually("the output is filled again", func() error {
 		obj, err := w.get("DynamoDB", "old-table")
@@ -401,5 +403,5 @@ metadata: {name: aws-operator-codegen}
 	})
 }
 
-// slow makes every operation on a resource take a moment.
+// slow delays every operation on a resource.
 func slow(string, string) time.Duration { return 300 * time.Millisecond }

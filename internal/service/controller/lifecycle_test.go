@@ -40,11 +40,11 @@ func (w *suite) delay(name, seconds string) {
 	})
 }
 
-// TestEditWhileAnOperationRuns proves that an edit during creation is not lost.
+// TestEditWhileAnOperationRuns tests that an edit during the creation is not lost.
 func TestEditWhileAnOperationRuns(t *testing.T) {
 	w := newSuite(t, slow)
 	w.apply(queueJobs)
-	w.eventually("creation has begun", func() error {
+	w.eventually("the creation has started", func() error {
 		obj, err := w.get("SQSQueue", "jobs")
 		if err == nil && nested(obj, "status", "resourceStatus") != "CREATE_IN_PROGRESS" {
 			err = fmt.Errorf("the status is %v", nested(obj, "status"))
@@ -56,8 +56,8 @@ func TestEditWhileAnOperationRuns(t *testing.T) {
 	w.ready("SQSQueue", "jobs")
 }
 
-// TestEditWhileTheOperatorIsDown proves that an edit that nobody saw is not lost, and that a restart
-// with nothing to do asks AWS nothing.
+// TestEditWhileTheOperatorIsDown tests that an edit without a running operator is not lost, and
+// that a restart with nothing to do makes no AWS call.
 func TestEditWhileTheOperatorIsDown(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(queueJobs + "\n---\n" + dynamoTable)
@@ -74,8 +74,8 @@ func TestEditWhileTheOperatorIsDown(t *testing.T) {
 	}
 }
 
-// count counts the calls of CloudFormation from now on that are about objects' stacks: not the
-// sweeps, and not the operator's own stack.
+// count counts the CloudFormation calls for objects' stacks from now on, without sweeps and the
+// operator's own stack.
 func (w *suite) count() func() map[string]int {
 	var mu sync.Mutex
 	calls := map[string]int{}
@@ -94,7 +94,7 @@ func (w *suite) count() func() map[string]int {
 	}
 }
 
-// within reports whether there are at most as many calls of each operation as allowed.
+// within reports whether no operation has more calls than allowed.
 func within(calls, allowed map[string]int) bool {
 	for operation, n := range calls {
 		if n > allowed[operation] {
@@ -104,8 +104,8 @@ func within(calls, allowed map[string]int) bool {
 	return true
 }
 
-// TestIdleObjectsCostNothing proves that a reconcile without a change makes no call of AWS.
-func TestIdleObjectsCostNothing(t *testing.T) {
+// TestIdleObjectsMakeNoCalls tests that a reconcile without a change makes no AWS call.
+func TestIdleObjectsMakeNoCalls(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(queueJobs)
 	w.ready("SQSQueue", "jobs")
@@ -118,8 +118,8 @@ func TestIdleObjectsCostNothing(t *testing.T) {
 	}
 }
 
-// TestConfigMapsAreOwned proves that what is made from outputs is refreshed when somebody edits or
-// deletes it, and that it belongs to its object.
+// TestConfigMapsAreOwned tests that what is made from outputs is restored when another client edits
+// or deletes it, and that its object owns it.
 func TestConfigMapsAreOwned(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(queueJobs)
@@ -145,14 +145,15 @@ func TestConfigMapsAreOwned(t *testing.T) {
 		}
 		return err
 	}
-	w.eventually("the edited ConfigMap is as it should be", refreshed)
+	w.eventually("the edited ConfigMap is restored", refreshed)
 	if err := w.client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("the deleted ConfigMap is there again", refreshed)
+	w.eventually("the deleted ConfigMap is re-created", refreshed)
 }
 
-// loses takes a label off an object and waits until it is back, without which nobody would see edits.
+// loses removes a label from an object and waits until it is restored; without the label the object
+// is not watched.
 func (w *suite) loses(obj client.Object, label string) {
 	w.t.Helper()
 	if err := w.client.Patch(w.t.Context(), obj, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label))); err != nil {
@@ -166,7 +167,7 @@ func (w *suite) loses(obj client.Object, label string) {
 	})
 }
 
-// TestNamesThatCollide proves that a ConfigMap that is somebody else's is never touched.
+// TestNamesThatCollide tests that a ConfigMap of another owner is never touched.
 func TestNamesThatCollide(t *testing.T) {
 	w := newSuite(t, nil)
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "jobs"}, Data: map[string]string{"a": "b"}}
@@ -185,16 +186,16 @@ func TestNamesThatCollide(t *testing.T) {
 	}
 	w.delete("SQSQueue", "jobs")
 	if _, err := w.configMap("jobs"); err != nil {
-		t.Errorf("their ConfigMap is gone: %v", err)
+		t.Errorf("the other owner's ConfigMap was deleted: %v", err)
 	}
 	if _, err := w.configMap(fmt.Sprint(names[0])); !apierrors.IsNotFound(err) {
 		t.Errorf("our ConfigMap is left: %v", err)
 	}
 }
 
-// TestFailingStackIsTriedABoundedNumberOfTimes proves that rollbackCount bounds the attempts, that
-// they are visible, and that the first failed resource's own reason is shown.
-func TestFailingStackIsTriedABoundedNumberOfTimes(t *testing.T) {
+// TestFailingStackIsRetriedUpToItsLimit tests that rollbackCount limits the attempts, that the
+// attempts are visible, and that the message contains the first failed resource's reason.
+func TestFailingStackIsRetriedUpToItsLimit(t *testing.T) {
 	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{
 		Service: "cloudformation", Operation: "Create", ResourceType: "AWS::DynamoDB::Table", Code: "Conflict", Message: "A table named dynamo-table was deleted just now", Status: 400,
@@ -213,7 +214,7 @@ func TestFailingStackIsTriedABoundedNumberOfTimes(t *testing.T) {
 	w.ready("DynamoDB", "dynamo-table")
 }
 
-// TestDeniedActionIsNamed proves that a missing permission is said as such.
+// TestDeniedActionIsNamed tests that a missing permission is reported as such.
 func TestDeniedActionIsNamed(t *testing.T) {
 	w := newSuite(t, nil)
 	remove := w.sim.Faults().Add(fault.Rule{Service: "cloudformation", Operation: "CreateStack", Name: "test-*", Deny: true})
@@ -227,7 +228,7 @@ func TestDeniedActionIsNamed(t *testing.T) {
 	w.ready("SQSQueue", "jobs")
 }
 
-// TestRetainKeepsTheStack proves that the deletion policy is honoured.
+// TestRetainKeepsTheStack tests the deletion policy retain.
 func TestRetainKeepsTheStack(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {service-operator.aws/deletion-policy: retain}}, spec: {}}`)
@@ -236,7 +237,7 @@ func TestRetainKeepsTheStack(t *testing.T) {
 	if stacks := w.stacks(); len(stacks) != 1 {
 		t.Errorf("the stacks are %v, want the queue's", stacks)
 	}
-	// Made anew, the object takes its stack over.
+	// The re-created object adopts its stack.
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
 	w.ready("SQSQueue", "jobs")
 	w.delete("SQSQueue", "jobs")
@@ -245,8 +246,8 @@ func TestRetainKeepsTheStack(t *testing.T) {
 	}
 }
 
-// TestUnknownDeletionPolicyKeepsTheStack proves that nothing is deleted on a misunderstanding: retain may
-// be written as CloudFormation does, and what is not known is asked about.
+// TestUnknownDeletionPolicyKeepsTheStack tests that an ambiguous policy deletes nothing: retain may
+// be written as in CloudFormation, and an unknown value stalls the object.
 func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`
@@ -271,7 +272,8 @@ func TestUnknownDeletionPolicyKeepsTheStack(t *testing.T) {
 	}
 }
 
-// TestPausedObjectIsLeftAlone proves that the annotation stops all work, and taking it off resumes it.
+// TestPausedObjectIsLeftAlone tests that the annotation stops all work, and that removing it
+// resumes it.
 func TestPausedObjectIsLeftAlone(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(`{kind: SQSQueue, metadata: {name: jobs, annotations: {aws-operator/paused: "true"}}, spec: {}}`)
@@ -283,7 +285,7 @@ func TestPausedObjectIsLeftAlone(t *testing.T) {
 	w.ready("SQSQueue", "jobs")
 }
 
-// TestSpecIsTheUsers proves that the operator writes nothing into a spec.
+// TestSpecIsTheUsers tests that the operator never writes a spec.
 func TestSpecIsTheUsers(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply(dynamoTable)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// takeover is a template by which its author would have a role made that trusts an account of theirs.
+// takeover is a template that would create a role that trusts its author's account.
 const takeover = `
 kind: CloudFormationTemplate
 metadata: {name: takeover}
@@ -62,12 +62,12 @@ func TestTemplatesOfOtherNamespacesAreRefusedUnlessShared(t *testing.T) {
 	}
 }
 
-// An allowed type of a template gives no capability: those are the model's.
+// Allowing a type for templates grants no capability: the model defines the capabilities.
 func TestCapabilitiesAreTheModelsOnly(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::IAM::Role"}})
 	w.apply(takeover)
 	if got := w.condition("SQSQueue", "jobs", "Stalled", "True", ""); !strings.Contains(got.Message, "spec.capabilities") {
-		t.Errorf("the message is %q, want it to name where capabilities come from", got.Message)
+		t.Errorf("the message is %q, want the source of capabilities", got.Message)
 	}
 	if stacks := w.stacks(); len(stacks) != 0 {
 		t.Errorf("there are stacks: %v", stacks)
@@ -82,13 +82,13 @@ func TestDynamicReferencesInASpecAreRefused(t *testing.T) {
 {kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: news, protocol: email, endpoint: "{{resolve:secretsmanager:prod}}@example.com"}}
 `)
 	if got := w.condition("SNSSubscription", "mail", "Stalled", "True", "DynamicReferenceNotAllowed"); !strings.Contains(got.Message, "spec.endpoint") {
-		t.Errorf("the message is %q, want it to name the field", got.Message)
+		t.Errorf("the message is %q, want the field", got.Message)
 	}
 	w.change("SNSSubscription", "mail", `{"spec":{"endpoint":"someone@example.com"}}`)
 	w.ready("SNSSubscription", "mail")
 }
 
-// queueOfOthers makes a queue that no object made, with a policy, and returns its URL.
+// queueOfOthers creates a queue with a policy that belongs to no object, and returns its URL.
 func (w *suite) queueOfOthers(name, policy string) string {
 	w.t.Helper()
 	queue, err := sqs.NewFromConfig(w.awsConfig()).CreateQueue(w.t.Context(), &sqs.CreateQueueInput{
@@ -121,26 +121,26 @@ func subscribeARN(name, topic, queue, url string) string {
 `, name, topic, queue, url)
 }
 
-func TestTheQueueOfAnotherTenantIsLeftAlone(t *testing.T) {
+func TestQueueOfAnotherTenantIsNotTouched(t *testing.T) {
 	w := newSuite(t, nil)
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(subscribeARN("steal", "mine", "theirs", url))
 	if got := w.condition("SNSSubscription", "steal", "Stalled", "True", "ForeignResource"); !strings.Contains(got.Message, "--allow-foreign="+w.namespace+"=arn:aws:sqs:eu-west-1:123456789012:theirs") {
-		t.Errorf("the message is %q, want the remedy", got.Message)
+		t.Errorf("the message is %q, want what to do", got.Message)
 	}
 	if got := w.policyOf(url); got != theirPolicy {
 		t.Errorf("the policy is %s", got)
 	}
 }
 
-func TestTheOperatorsOwnQueueIsNeverForeign(t *testing.T) {
+func TestOperatorsOwnQueueIsNeverForeign(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:*"}}})
 	w.apply(subscribeARN("steal", "mine", "aws-operator-events-test", "https://sqs.eu-west-1.amazonaws.com/123456789012/aws-operator-events-test"))
 	w.condition("SNSSubscription", "steal", "Stalled", "True", "OperatorsOwn")
 }
 
-// The policy of a queue that an administrator granted is the same in the stacks of all subscriptions, and is the one of
-// the endpoint, whatever queueURL says.
+// Subscriptions to a queue that an administrator allowed have the same queue policy in all their
+// stacks, and it is the policy of the endpoint, whatever queueURL says.
 func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{Foreign: []grant.Grant{{Namespace: "*", Pattern: "arn:aws:sqs:eu-west-1:123456789012:shared"}}})
 	shared, theirs := w.queueOfOthers("shared", theirPolicy), w.queueOfOthers("theirs", theirPolicy)
@@ -161,12 +161,12 @@ func TestSubscriptionsToAGrantedQueueShareItsPolicy(t *testing.T) {
 		w.delivers(fmt.Sprintf("topic-%d", i), shared)
 	}
 	if got := w.policyOf(theirs); got != theirPolicy {
-		t.Errorf("queueURL had the policy of another queue changed to %s", got)
+		t.Errorf("queueURL changed the policy of another queue to %s", got)
 	}
 }
 
-// What an object claims to have made is not believed: its author chose the output.
-func TestAQueueThatAnOutputClaimsIsLeftAlone(t *testing.T) {
+// An output is no proof that an object made a resource: its author chose the output.
+func TestQueueClaimedByAnOutputIsNotTouched(t *testing.T) {
 	w := newLimitedSuite(t, nil, render.Limits{TemplateTypes: []string{"AWS::SQS::Queue"}})
 	url := w.queueOfOthers("theirs", theirPolicy)
 	w.apply(fmt.Sprintf(`

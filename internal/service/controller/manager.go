@@ -16,8 +16,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// kindManager is the manager as the controller of one kind sees it: with that kind's scheme, cache
-// and client.
+// kindManager is the manager for the controller of one kind, with that kind's scheme, cache and
+// client.
 type kindManager struct {
 	manager.Manager
 
@@ -28,14 +28,14 @@ type kindManager struct {
 	client client.Client
 }
 
-// newKindManager makes a kind's scheme, cache and client. The cache is not started.
+// newKindManager creates a kind's scheme, cache and client. The cache is not started.
 func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*kindManager, error) {
 	k := &kindManager{Manager: mgr, gvk: v1alpha1.GroupVersion.WithKind(m.Kind), scheme: runtime.NewScheme()}
 	if err := v1alpha1.AddObjectToScheme(k.scheme, m.Kind); err != nil {
-		return nil, fmt.Errorf("make the scheme of %s: %w", m.Kind, err)
+		return nil, fmt.Errorf("create the scheme of %s: %w", m.Kind, err)
 	}
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	// The list kind has no resource of its own; caches of several namespaces ask for it all the same.
+	// The list kind has no resource of its own, but caches of several namespaces look it up.
 	list := v1alpha1.GroupVersion.WithKind(m.Kind + "List")
 	mapper.AddSpecific(list, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
 	mapper.AddSpecific(k.gvk, v1alpha1.GroupVersion.WithResource(m.Plural), v1alpha1.GroupVersion.WithResource(m.Kind), meta.RESTScopeNamespace)
@@ -47,13 +47,13 @@ func newKindManager(mgr manager.Manager, m *model.Model, namespaces []string) (*
 		DefaultTransform: slim, DefaultNamespaces: inNamespaces(namespaces),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the cache of %s: %w", m.Kind, err)
+		return nil, fmt.Errorf("create the cache of %s: %w", m.Kind, err)
 	}
 	k.client, err = client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: k.scheme, Mapper: k.mapper, Cache: &client.CacheOptions{Reader: k.cache},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the client of %s: %w", m.Kind, err)
+		return nil, fmt.Errorf("create the client of %s: %w", m.Kind, err)
 	}
 	return k, nil
 }
@@ -67,11 +67,11 @@ func (k *kindManager) GetCache() cache.Cache { return k.cache }
 // GetClient returns the kind's client.
 func (k *kindManager) GetClient() client.Client { return k.client }
 
-// GetRESTMapper returns the mapper that knows the kind.
+// GetRESTMapper returns the kind's mapper.
 func (k *kindManager) GetRESTMapper() meta.RESTMapper { return k.mapper }
 
-// GetEventRecorder returns a recorder that says of which kind an object is, which the answer of the
-// API server does not.
+// GetEventRecorder returns a recorder that sets an object's kind, which is empty in objects read
+// from the API server.
 func (k *kindManager) GetEventRecorder(name string) events.EventRecorder {
 	return kindRecorder{EventRecorder: k.Manager.GetEventRecorder(name), gvk: k.gvk}
 }
@@ -92,7 +92,7 @@ func (r kindRecorder) Eventf(regarding, related runtime.Object, eventtype, reaso
 	r.EventRecorder.Eventf(regarding, related, eventtype, reason, action, note, args...)
 }
 
-// start runs the kind's cache until the context ends and waits until it has seen all objects.
+// start runs the kind's cache until the context ends, and waits until the cache has synced.
 func (k *kindManager) start(ctx context.Context, failed func(error)) error {
 	go func() {
 		if err := k.cache.Start(ctx); err != nil && ctx.Err() == nil {
@@ -100,7 +100,7 @@ func (k *kindManager) start(ctx context.Context, failed func(error)) error {
 		}
 	}()
 	if !k.cache.WaitForCacheSync(ctx) {
-		return fmt.Errorf("the cache of %s did not fill: %w", k.gvk.Kind, context.Cause(ctx))
+		return fmt.Errorf("the cache of %s did not sync: %w", k.gvk.Kind, context.Cause(ctx))
 	}
 	return nil
 }

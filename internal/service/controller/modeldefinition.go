@@ -18,21 +18,21 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// establishTimeout bounds the wait for the API server to serve a new kind, which takes it well
+// establishTimeout limits the wait until the API server serves a new kind, which usually takes well
 // under a second.
 const establishTimeout = 10 * time.Second
 
-// definitionStep makes the kind that a ModelDefinition defines.
+// definitionStep creates the kind that a ModelDefinition defines.
 type definitionStep struct{ service *service }
 
 // Name returns the step's name.
 func (s definitionStep) Name() string { return "kind" }
 
-// EnsureCreated compiles the definition, makes the CustomResourceDefinition and serves the kind.
+// EnsureCreated compiles the definition, applies the CustomResourceDefinition and serves the kind.
 func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
-		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition must be corrected", err))
+		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid", err))
 	}
 	if owner, message, err := s.taken(ctx, definition, m); err != nil {
 		return operatorkit.Fail(err)
@@ -47,7 +47,7 @@ func (s definitionStep) EnsureCreated(ctx context.Context, definition *v1alpha1.
 	defer cancel()
 	if err := operatorkit.EnsureCRDs(crdCtx, s.service.manager.GetConfig(), fieldOwner, definedCRD(m, definition)); err != nil {
 		if apierrors.IsInvalid(err) {
-			return operatorkit.Stall("InvalidModel", sentence("The API server does not accept the kind", err))
+			return operatorkit.Stall("InvalidModel", sentence("The API server rejects the kind", err))
 		}
 		return operatorkit.Fail(err)
 	}
@@ -75,7 +75,7 @@ func served(m *model.Model) operatorkit.Outcome {
 	return operatorkit.Done().Explain("Served", fmt.Sprintf("Objects of kind %s (%s.%s) are served.", m.Kind, m.Plural, v1alpha1.Group))
 }
 
-// taken says whether the kind or its plural is somebody else's.
+// taken reports whether the kind or its plural is in use already.
 func (s definitionStep) taken(ctx context.Context, definition *v1alpha1.ModelDefinition, m *model.Model) (reason, message string, err error) {
 	if m.Kind == templateKind || m.Kind == "ModelDefinition" || s.service.isBuiltIn(m.Kind) {
 		return "KindTaken", fmt.Sprintf("Kind %s is built in; choose another kind.", m.Kind), nil
@@ -91,13 +91,13 @@ func (s definitionStep) taken(ctx context.Context, definition *v1alpha1.ModelDef
 	case err != nil:
 		return "", "", fmt.Errorf("read CustomResourceDefinition %s: %w", m.CRD().Name, err)
 	case crd.Spec.Names.Kind != m.Kind:
-		return "PluralTaken", fmt.Sprintf("The plural %s is kind %s's; give another spec.plural.", m.Plural, crd.Spec.Names.Kind), nil
+		return "PluralTaken", fmt.Sprintf("The plural %s belongs to kind %s; set another spec.plural.", m.Plural, crd.Spec.Names.Kind), nil
 	}
 	return s.madeFor(ctx, definition, crd)
 }
 
-// madeFor says whether the CustomResourceDefinition is another ModelDefinition's, or nobody's that is
-// known here: who came first keeps the kind, also when the operator starts anew.
+// madeFor reports whether the CustomResourceDefinition belongs to another ModelDefinition, or to
+// none. The first definition keeps the kind, also when the operator restarts.
 func (s definitionStep) madeFor(
 	ctx context.Context, definition *v1alpha1.ModelDefinition, crd *apiextensionsv1.CustomResourceDefinition,
 ) (reason, message string, err error) {
@@ -107,31 +107,30 @@ func (s definitionStep) madeFor(
 		return "", "", nil
 	case "":
 		return "KindTaken", fmt.Sprintf(
-			"CustomResourceDefinition %s exists and was not made for a ModelDefinition; choose another kind, or delete it.", crd.Name), nil
+			"CustomResourceDefinition %s exists, but does not belong to a ModelDefinition; choose another kind, or delete it.", crd.Name), nil
 	}
 	other := &v1alpha1.ModelDefinition{}
 	err = s.service.manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: owner}, other)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", "", nil // It was left behind.
+		return "", "", nil // its definition no longer exists
 	case err != nil:
 		return "", "", fmt.Errorf("read ModelDefinition %s: %w", owner, err)
 	}
 	return "KindTaken", fmt.Sprintf("Kind %s is defined by ModelDefinition %s; choose another kind, or change that one.", crd.Spec.Names.Kind, owner), nil
 }
 
-// definedBy is the annotation of a CustomResourceDefinition that names the ModelDefinition it was
-// made for.
+// definedBy is the annotation of a CustomResourceDefinition that names its ModelDefinition.
 const definedBy = v1alpha1.Group + "/defined-by"
 
-// definedCRD is the model's CustomResourceDefinition, which says for whom it was made.
+// definedCRD returns the model's CustomResourceDefinition, annotated with its ModelDefinition.
 func definedCRD(m *model.Model, definition *v1alpha1.ModelDefinition) *apiextensionsv1.CustomResourceDefinition {
 	crd := m.CRD()
 	crd.Annotations = map[string]string{definedBy: definition.Name}
 	return crd
 }
 
-// EnsureDeleted withdraws the kind once it has no objects any more.
+// EnsureDeleted stops serving the kind once it has no objects.
 func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.ModelDefinition) operatorkit.Outcome {
 	m, err := model.Compile(definition.Name, &definition.Spec, s.service.options.Registry)
 	if err != nil {
@@ -157,8 +156,8 @@ func (s definitionStep) EnsureDeleted(ctx context.Context, definition *v1alpha1.
 	return s.removeWhenEmpty(ctx, m, definition, crd)
 }
 
-// deletedUncompiled lets a definition go that never could be served; a kind that an earlier, sound
-// version of it defined is served on.
+// deletedUncompiled does not block the deletion of a definition that never compiled. A kind that an
+// earlier, valid version of it defined stays served.
 func (s definitionStep) deletedUncompiled(ctx context.Context, definition *v1alpha1.ModelDefinition, err error) operatorkit.Outcome {
 	var crds apiextensionsv1.CustomResourceDefinitionList
 	if listErr := s.service.direct.List(ctx, &crds); listErr != nil {
@@ -167,7 +166,7 @@ func (s definitionStep) deletedUncompiled(ctx context.Context, definition *v1alp
 	if slices.ContainsFunc(crds.Items, func(crd apiextensionsv1.CustomResourceDefinition) bool {
 		return crd.Annotations[definedBy] == definition.Name
 	}) {
-		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition must be corrected before its kind can be removed", err))
+		return operatorkit.Stall("InvalidModel", sentence("The ModelDefinition is invalid, so that its kind cannot be deleted", err))
 	}
 	if _, ok := errors.AsType[cfntemplate.Problems](err); !ok {
 		return operatorkit.Fail(err)
@@ -175,8 +174,8 @@ func (s definitionStep) deletedUncompiled(ctx context.Context, definition *v1alp
 	return operatorkit.Done()
 }
 
-// removeWhenEmpty deletes the CustomResourceDefinition when no object is left: deleting it earlier
-// would delete the objects, and with them what they stand for in AWS.
+// removeWhenEmpty deletes the CustomResourceDefinition once no object is left. Deleting it earlier
+// would delete the objects, and with them their AWS resources.
 func (s definitionStep) removeWhenEmpty(
 	ctx context.Context, m *model.Model, definition *v1alpha1.ModelDefinition, crd *apiextensionsv1.CustomResourceDefinition,
 ) operatorkit.Outcome {
@@ -184,7 +183,7 @@ func (s definitionStep) removeWhenEmpty(
 		return outcome
 	}
 	s.service.withdraw(m.Kind)
-	// An object that came while the kind was still served may have a stack by now.
+	// An object that was created while the kind was still served may have a stack by now.
 	if outcome := s.empty(ctx, m); !outcome.IsDone() {
 		if again := s.serve(ctx, m, definition); !again.IsDone() {
 			return again
@@ -207,7 +206,7 @@ func (s definitionStep) empty(ctx context.Context, m *model.Model) operatorkit.O
 	if n := len(left.Items); n > 0 {
 		first := left.Items[0]
 		return operatorkit.Wait(time.Minute, "ObjectsExist", fmt.Sprintf(
-			"%d objects of kind %s still exist, %s/%s among them; delete them first, and this ModelDefinition goes by itself.",
+			"%d objects of kind %s still exist, among them %s/%s. This ModelDefinition is deleted after they are deleted.",
 			n, m.Kind, first.Namespace, first.Name))
 	}
 	return operatorkit.Done()

@@ -14,10 +14,10 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// fieldOwner is the operator's name in the managed fields of what it applies.
+// fieldOwner is the operator's field manager.
 const fieldOwner = "aws-operator"
 
-// Engine brings stacks to what is wanted; *stack.Engine does.
+// Engine converges stacks; *stack.Engine implements it.
 type Engine interface {
 	Ensure(ctx context.Context, target awsapi.Target, desired stack.Desired, record stack.Record) (stack.Result, error)
 	Delete(ctx context.Context, target awsapi.Target, name string, record stack.Record, options stack.DeleteOptions) (stack.Result, error)
@@ -25,46 +25,48 @@ type Engine interface {
 	PhysicalIDs(ctx context.Context, target awsapi.Target, name string) ([]string, error)
 }
 
-// Events tells of changes of stacks; *awsevents.Listener does.
+// Events reports changes of stacks; *awsevents.Listener implements it.
 type Events interface {
 	Subscribe(fn func(awsevents.Event))
 }
 
-// Options say how modelled kinds are served. Engine, Region, AccountID and ClusterName are required.
+// Options configure modeled kinds. Engine, Region, AccountID and ClusterName are required.
 type Options struct {
-	// Engine talks to CloudFormation.
+	// Engine manages the CloudFormation stacks.
 	Engine Engine
-	// Events, if not nil, tells when a stack changed; else stacks are looked at from time to time.
+	// Events, if not nil, reports changes of stacks; without it stacks are polled.
 	Events Events
-	// Target is where stacks are made; the zero value is the operator's own account and region.
+	// Target is the account and region of the stacks; the zero value is the operator's own.
 	Target awsapi.Target
-	// Region and AccountID are those of the target.
+	// Region and AccountID are the target's.
 	Region, AccountID string
-	// ClusterName is the first part of every stack's name; it tells operators of one account apart.
+	// ClusterName is the first part of every stack's name; it separates the operators of one
+	// account.
 	ClusterName string
 	// WatchNamespaces limits the operator to these namespaces; empty means all.
 	WatchNamespaces []string
-	// Limits bound what objects may have the operator do with its permissions; the zero value allows nothing beyond
-	// what models do.
+	// Limits restrict what objects may make the operator do with its permissions; the zero value
+	// allows nothing beyond what models do.
 	Limits render.Limits
 	// Registry holds the resource types; by default all of AWS's.
 	Registry *schema.Registry
-	// MaxConcurrentReconciles is how many objects of a kind are worked on at once; by default 8.
+	// MaxConcurrentReconciles is the number of objects of a kind that are reconciled concurrently;
+	// by default 8.
 	MaxConcurrentReconciles int
-	// BackgroundLimiter slows down what nobody waits for while people edit; by default one of its own.
+	// BackgroundLimiter delays background work while users edit; by default each service has its own.
 	BackgroundLimiter *operatorkit.BackgroundLimiter
-	// Metrics, if not nil, counts and times reconciles.
+	// Metrics, if not nil, counts and measures reconciles.
 	Metrics *operatorkit.Metrics
-	// Clock is by default the real one.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
 func (o *Options) complete() error {
 	switch {
 	case o.Engine == nil:
-		return errors.New("the controllers of modelled kinds need an Engine")
+		return errors.New("the controllers of modeled kinds need an Engine")
 	case o.Region == "" || o.AccountID == "" || o.ClusterName == "":
-		return errors.New("the controllers of modelled kinds need Region, AccountID and ClusterName")
+		return errors.New("the controllers of modeled kinds need Region, AccountID and ClusterName")
 	}
 	if o.Limits.OwnPrefix == "" {
 		o.Limits.OwnPrefix = awsevents.StackName("")

@@ -13,9 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAForgedStatusReachesNoOtherStack writes another stack into an object's status, and changes and deletes the object: the other
-// stack stays as it is, and the object says why it stalls.
-func TestAForgedStatusReachesNoOtherStack(t *testing.T) {
+// TestForgedStatusReachesNoOtherStack writes another stack into an object's status, and changes and
+// deletes the object: the other stack stays unchanged, and the condition says why the object
+// stalls.
+func TestForgedStatusReachesNoOtherStack(t *testing.T) {
 	w := newSuite(t, nil)
 	console := cloudformation.NewFromConfig(w.awsConfig())
 	out, err := console.CreateStack(t.Context(), &cloudformation.CreateStackInput{
@@ -56,7 +57,7 @@ func TestAForgedStatusReachesNoOtherStack(t *testing.T) {
 	status(fmt.Sprintf(`{"status":{"stackID":%q,"resourceStatus":"UPDATE_COMPLETE","stack":{"terminationProtection":true,"revision":99999999}}}`, id))
 	w.apply(fmt.Sprintf(manifest, 2))
 	refused("change")
-	w.eventually("an Event tells of it", func() error {
+	w.eventually("an Event reports it", func() error {
 		events := &corev1.EventList{}
 		if err := w.client.List(t.Context(), events, client.InNamespace(w.namespace)); err != nil {
 			return err

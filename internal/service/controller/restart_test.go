@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestRestartLeavesSharedPoliciesAlone proves that an operator that starts knows which subscriptions
-// share a queue before it looks at the first: the queue's policy is not narrowed and widened again,
-// with messages lost in between.
+// TestRestartLeavesSharedPoliciesAlone tests that a starting operator knows which subscriptions
+// share a queue before the first reconcile: otherwise it would narrow the queue's policy and widen
+// it again, and messages would be lost in between.
 func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
 	w := newSuite(t, nil)
 	w.apply("{kind: SQSQueue, metadata: {name: jobs}, spec: {}}")
@@ -38,17 +38,17 @@ func TestRestartLeavesSharedPoliciesAlone(t *testing.T) {
 	w.startOperator()
 	w.apply("{kind: SNSSubscription, metadata: {name: mail}, spec: {topicName: topic-0, protocol: email, endpoint: someone@example.com}}")
 	w.ready("SNSSubscription", "mail")
-	for i := range many { // Each was looked at since the start.
+	for i := range many { // each was reconciled since the start
 		name := fmt.Sprintf("sub-%d", i)
 		w.change("SNSSubscription", name, `{"metadata":{"annotations":{"aws-operator/paused":"true"}}}`)
 		w.condition("SNSSubscription", name, "Synced", "Unknown", "Paused")
 	}
 	if n := calls()["UpdateStack"]; n != 0 {
-		t.Errorf("the restart updated %d stacks that were as they should be", n)
+		t.Errorf("the restart updated %d stacks without need", n)
 	}
 }
 
-// namesTopics errs unless the policy in the stack of a subscription names so many topics.
+// namesTopics returns an error unless the policy in a subscription's stack names this many topics.
 func (w *suite) namesTopics(subscription string, many int) error {
 	template := w.template("SNSSubscription", subscription)
 	for i := range many {

@@ -24,7 +24,8 @@ type service struct {
 	options   Options
 	manager   manager.Manager
 	directory *directory
-	// additional is the cache, direct an uncached client, of what is made from outputs.
+	// additional is the cache of the objects made from outputs; direct is an uncached client for
+	// them.
 	additional cache.Cache
 	direct     client.Client
 
@@ -35,21 +36,21 @@ type service struct {
 
 	mu    sync.Mutex
 	kinds map[string]*kind
-	// definedBy says which ModelDefinition a user's kind is from.
+	// definedBy maps a user's kind to its ModelDefinition.
 	definedBy map[string]string
-	// run is the context of the kinds; nil until the operator leads.
-	run     context.Context //nolint:containedctx // kinds come and go while the operator leads; their life ends with it
+	// run is the context of the kinds; nil until the operator is the leader.
+	run     context.Context //nolint:containedctx // kinds start and stop while the operator leads; the context ends with the leadership
 	running sync.WaitGroup
 	failure chan error
 }
 
-// Start serves the built-in kinds, and what definitions add, until the context ends.
+// Start serves the built-in kinds, and those of definitions, until the context ends.
 func (s *service) Start(ctx context.Context) error {
 	s.mu.Lock()
 	s.run = ctx
 	s.mu.Unlock()
 	if !s.additional.WaitForCacheSync(ctx) {
-		return fmt.Errorf("the cache of additional resources did not fill: %w", context.Cause(ctx))
+		return fmt.Errorf("the cache of additional resources did not sync: %w", context.Cause(ctx))
 	}
 	for _, m := range s.builtIn {
 		if err := s.serve(ctx, m, ""); err != nil {
@@ -65,13 +66,13 @@ func (s *service) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection says that only the leader serves kinds.
+// NeedLeaderElection makes only the leader serve kinds.
 func (s *service) NeedLeaderElection() bool { return true }
 
-// errNotLeading says that kinds cannot be served yet.
+// errNotLeading means that kinds cannot be served yet.
 var errNotLeading = errors.New("the operator does not serve kinds yet")
 
-// serve starts a kind, or serves one that is started by the new model.
+// serve starts a kind, or replaces the model of one that is started.
 //
 //nolint:contextcheck // The kind outlives the reconcile that starts it.
 func (s *service) serve(ctx context.Context, m *model.Model, definition string) error {
@@ -101,7 +102,7 @@ func (s *service) serve(ctx context.Context, m *model.Model, definition string) 
 	return nil
 }
 
-// withdraw stops serving a kind and waits, for a moment, until it has ended.
+// withdraw stops serving a kind and waits up to 5 seconds until it has stopped.
 func (s *service) withdraw(kindName string) {
 	s.mu.Lock()
 	k, ok := s.kinds[kindName]
@@ -118,20 +119,19 @@ func (s *service) withdraw(kindName string) {
 	}
 }
 
-// served returns a kind that is served, nil if it is not.
+// served returns a kind that is served, or nil.
 func (s *service) served(kindName string) *kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kinds[kindName]
 }
 
-// isBuiltIn reports whether the kind is in the catalog, whether or not it is served yet.
+// isBuiltIn reports whether the kind is in the catalog, served or not.
 func (s *service) isBuiltIn(kindName string) bool {
 	return slices.ContainsFunc(s.builtIn, func(m *model.Model) bool { return m.Kind == kindName })
 }
 
-// definition returns the name of the ModelDefinition that a kind is served for; built-in kinds have
-// an empty one.
+// definition returns the name of the ModelDefinition of a kind, which is empty for built-in kinds.
 func (s *service) definition(kindName string) (name string, served bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *service) definition(kindName string) (name string, served bool) {
 	return name, served
 }
 
-// fail ends the operator: a kind that is not served any more must not go unnoticed.
+// fail stops the operator: a kind that is no longer served must not go unnoticed.
 func (s *service) fail(err error) {
 	select {
 	case s.failure <- err:
@@ -147,8 +147,8 @@ func (s *service) fail(err error) {
 	}
 }
 
-// wake looks at objects again soon.
-func (s *service) wake(keys ...objectKey) {
+// enqueue enqueues objects.
+func (s *service) enqueue(keys ...objectKey) {
 	for _, key := range keys {
 		if k := s.served(key.Kind); k != nil {
 			k.reconciler.Enqueue(key.NamespacedName)
@@ -156,14 +156,14 @@ func (s *service) wake(keys ...objectKey) {
 	}
 }
 
-// wakeDefinition looks at the definition of a kind again: its last object may be gone.
-func (s *service) wakeDefinition(kindName string) {
+// enqueueDefinition enqueues the definition of a kind, whose last object may be deleted.
+func (s *service) enqueueDefinition(kindName string) {
 	if name, ok := s.definition(kindName); ok && name != "" {
 		s.definitions.Enqueue(types.NamespacedName{Name: name})
 	}
 }
 
-// observe turns an event about a stack into a look at its object.
+// observe enqueues the owner of the stack of an event.
 func (s *service) observe(event awsevents.Event) {
 	if event.Stack == nil {
 		return

@@ -21,13 +21,13 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// crdTimeout bounds how long the API server may take to serve the built-in kinds.
+// crdTimeout limits the wait until the API server serves the built-in kinds.
 const crdTimeout = time.Minute
 
-// Setup makes sure that the CustomResourceDefinitions of the built-in kinds exist and gives the
-// manager what serves AWS services: the built-in kinds, ModelDefinitions and
-// CloudFormationTemplates. It adds the types it needs to the manager's scheme. Call it before the
-// manager starts, and let ctx live until then only.
+// Setup applies the CustomResourceDefinitions of the built-in kinds and adds the controllers of AWS
+// services to the manager: of the built-in kinds, ModelDefinitions and CloudFormationTemplates. It
+// registers the types that it needs in the manager's scheme. Call it before the manager starts; ctx
+// is used only until it returns.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
@@ -53,12 +53,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		options.Events.Subscribe(s.observe)
 	}
 	if err := mgr.Add(s); err != nil {
-		return fmt.Errorf("add modelled kinds to the manager: %w", err)
+		return fmt.Errorf("add modeled kinds to the manager: %w", err)
 	}
 	return nil
 }
 
-// ensureCRDs applies the definitions of all built-in kinds.
+// ensureCRDs applies the CustomResourceDefinitions of all built-in kinds.
 func ensureCRDs(ctx context.Context, mgr ctrl.Manager, models []*model.Model) error {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
@@ -70,12 +70,12 @@ func ensureCRDs(ctx context.Context, mgr ctrl.Manager, models []*model.Model) er
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
 	if err := operatorkit.EnsureCRDs(ctx, mgr.GetConfig(), fieldOwner, crds...); err != nil {
-		return fmt.Errorf("make the built-in kinds: %w", err)
+		return fmt.Errorf("apply the built-in kinds: %w", err)
 	}
 	return nil
 }
 
-// newService makes what all kinds share.
+// newService creates what all kinds share.
 func newService(ctx context.Context, mgr ctrl.Manager, options Options, models []*model.Model) (*service, error) {
 	s := &service{
 		options: options, manager: mgr, directory: newDirectory(), builtIn: models,
@@ -93,7 +93,7 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 	}
 	cacheOptions.HTTPClient, cacheOptions.Scheme, cacheOptions.Mapper = mgr.GetHTTPClient(), scheme, mgr.GetRESTMapper()
 	if s.additional, err = cache.New(mgr.GetConfig(), cacheOptions); err != nil {
-		return nil, fmt.Errorf("make the cache of additional resources: %w", err)
+		return nil, fmt.Errorf("create the cache of additional resources: %w", err)
 	}
 	if err := s.watchAdditional(ctx); err != nil {
 		return nil, err
@@ -103,12 +103,12 @@ func newService(ctx context.Context, mgr ctrl.Manager, options Options, models [
 	}
 	s.direct, err = client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, fmt.Errorf("create a client: %w", err)
 	}
 	return s, nil
 }
 
-// watchAdditional looks at an object again when something made for it was changed or deleted.
+// watchAdditional enqueues an object when something that was made for it changes or is deleted.
 func (s *service) watchAdditional(ctx context.Context) error {
 	for _, obj := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{}} {
 		informer, err := s.additional.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
@@ -118,10 +118,10 @@ func (s *service) watchAdditional(ctx context.Context) error {
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 			UpdateFunc: func(old, changed any) {
 				if contentOf(old) != contentOf(changed) {
-					s.wakeOwner(changed)
+					s.enqueueOwner(changed)
 				}
 			},
-			DeleteFunc: s.wakeOwner,
+			DeleteFunc: s.enqueueOwner,
 		})
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", obj, err)
@@ -130,7 +130,7 @@ func (s *service) watchAdditional(ctx context.Context) error {
 	return nil
 }
 
-// contentOf returns the digest of what an object in the cache holds.
+// contentOf returns the content digest of a cached object.
 func contentOf(obj any) string {
 	made, ok := obj.(client.Object)
 	if !ok {
@@ -139,8 +139,8 @@ func contentOf(obj any) string {
 	return made.GetAnnotations()[contentDigest]
 }
 
-// wakeOwner looks again at the object for which something was made.
-func (s *service) wakeOwner(obj any) {
+// enqueueOwner enqueues the object for which something was made.
+func (s *service) enqueueOwner(obj any) {
 	if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = unknown.Obj
 	}
@@ -149,7 +149,7 @@ func (s *service) wakeOwner(obj any) {
 		return
 	}
 	if owner := metav1.GetControllerOf(made); owner != nil && owner.APIVersion == v1alpha1.GroupVersion.String() {
-		s.wake(objectKey{Kind: owner.Kind, NamespacedName: types.NamespacedName{Namespace: made.GetNamespace(), Name: owner.Name}})
+		s.enqueue(objectKey{Kind: owner.Kind, NamespacedName: types.NamespacedName{Namespace: made.GetNamespace(), Name: owner.Name}})
 	}
 }
 
@@ -162,14 +162,14 @@ func (s *service) addControllers() error {
 		Metrics:   s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
 	})
 	if err != nil {
-		return fmt.Errorf("make the controller of ModelDefinitions: %w", err)
+		return fmt.Errorf("create the controller of ModelDefinitions: %w", err)
 	}
 	if err := s.definitions.SetupWithManager(s.manager); err != nil {
 		return fmt.Errorf("add the controller of ModelDefinitions: %w", err)
 	}
 	writer, err := operatorkit.NewFieldsWriter[*v1alpha1.CloudFormationTemplate](s.manager.GetClient(), "output")
 	if err != nil {
-		return fmt.Errorf("make the writer of CloudFormationTemplates: %w", err)
+		return fmt.Errorf("create the writer of CloudFormationTemplates: %w", err)
 	}
 	s.templates, err = operatorkit.NewReconciler(operatorkit.Options[*v1alpha1.CloudFormationTemplate]{
 		Client: s.manager.GetClient(), Finalizer: v1alpha1.Finalizer, PausedAnnotation: v1alpha1.PausedAnnotation,
@@ -177,7 +177,7 @@ func (s *service) addControllers() error {
 		Metrics: s.options.Metrics, Clock: s.options.Clock, MaxConcurrentReconciles: 4,
 	})
 	if err != nil {
-		return fmt.Errorf("make the controller of CloudFormationTemplates: %w", err)
+		return fmt.Errorf("create the controller of CloudFormationTemplates: %w", err)
 	}
 	if err := s.templates.SetupWithManager(s.manager); err != nil {
 		return fmt.Errorf("add the controller of CloudFormationTemplates: %w", err)

@@ -13,13 +13,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// additionalStep makes the ConfigMaps, Secrets and Services from the outputs.
+// additionalStep creates the ConfigMaps, Secrets and Services from the outputs.
 type additionalStep struct{ kind *kind }
 
 // Name returns the step's name.
 func (s additionalStep) Name() string { return "additional" }
 
-// EnsureCreated makes what is missing, corrects what was changed, removes what is no longer wanted.
+// EnsureCreated creates what is missing, updates what was changed, and deletes what is no longer
+// wanted.
 func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	in, _, err := s.kind.inputs(ctx, obj)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s additionalStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	return operatorkit.Done()
 }
 
-// make ensures all that the model asks for and returns the names it got.
+// make ensures everything that the model asks for and returns the names.
 func (s additionalStep) make(
 	ctx context.Context, obj *v1alpha1.Object, in inputs, list *madeList,
 ) (*v1alpha1.AdditionalResources, error) {
@@ -98,7 +99,7 @@ func (s additionalStep) ensureData(
 	return names, nil
 }
 
-// EnsureDeleted removes all that was made, so that it is gone even where nobody collects garbage.
+// EnsureDeleted deletes everything that was created, also where garbage collection is disabled.
 func (s additionalStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	s.kind.made.drop(obj.UID)
 	if err := s.remove(ctx, obj, &v1alpha1.AdditionalResources{}); err != nil {
@@ -107,7 +108,7 @@ func (s additionalStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object)
 	return operatorkit.Done()
 }
 
-// remove deletes what was made before and is not wanted any more.
+// remove deletes what was created before and is no longer wanted.
 func (s additionalStep) remove(ctx context.Context, obj *v1alpha1.Object, wanted *v1alpha1.AdditionalResources) error {
 	had := obj.AdditionalResources
 	if had == nil {
@@ -133,29 +134,29 @@ func (s additionalStep) remove(ctx context.Context, obj *v1alpha1.Object, wanted
 	return nil
 }
 
-// invalidError is an error in the model's texts.
+// invalidError is an error in the model's expressions.
 type invalidError struct{ error }
 
-// Unwrap returns the error in the texts.
+// Unwrap returns the wrapped error.
 func (e *invalidError) Unwrap() error { return e.error }
 
-// takenError says that neither of the names that something may have is free.
+// takenError means that both possible names are in use.
 type takenError struct{ kind, name, other string }
 
-// Error says which names are taken.
+// Error names the objects with these names.
 func (e *takenError) Error() string {
-	return fmt.Sprintf("%s %s and %s exist already and are not this object's; rename or delete one of them", e.kind, e.name, e.other)
+	return fmt.Sprintf("%s %s and %s already exist and do not belong to this object; rename or delete one of them", e.kind, e.name, e.other)
 }
 
 func additionalOutcome(err error) operatorkit.Outcome {
 	switch e := err.(type) { //nolint:errorlint // both are made in this file and never wrapped
 	case *invalidError:
-		return operatorkit.Stall("InvalidAdditionalResources", sentence("What the ModelDefinition says of additional resources must be corrected", e.error))
+		return operatorkit.Stall("InvalidAdditionalResources", sentence("The additional resources of the ModelDefinition are invalid", e.error))
 	case *takenError:
 		return operatorkit.Stall("NameTaken", e.Error()+".")
 	}
 	if apierrors.IsForbidden(err) {
-		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a right that it needs", err))
+		return operatorkit.Fail(err).Explain("Forbidden", sentence("The operator lacks a permission in Kubernetes", err))
 	}
 	return operatorkit.Fail(err)
 }

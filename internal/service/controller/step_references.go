@@ -19,16 +19,16 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// templateKind is the kind of the templates that users put in place of a kind's own.
+// templateKind is the kind of the templates that users set instead of a kind's own.
 const templateKind = "CloudFormationTemplate"
 
-// referencesStep waits for the objects that the spec names.
+// referencesStep waits for the objects that the spec references.
 type referencesStep struct{ kind *kind }
 
 // Name returns the step's name.
 func (s referencesStep) Name() string { return "references" }
 
-// EnsureCreated finds the named objects and says in a condition whether all are ready.
+// EnsureCreated finds the referenced objects and reports in a condition whether all are ready.
 func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	targets, err := k.targets(obj)
@@ -37,10 +37,10 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 		return outcome
 	}
 	if err != nil {
-		return operatorkit.Stall("InvalidReference", sentence("The references of the spec cannot be read", err))
+		return operatorkit.Stall("InvalidReference", sentence("The references in the spec are invalid", err))
 	}
 	if k.service.directory.refer(k.key(obj), targets) {
-		k.service.wake(k.service.directory.siblings(k.key(obj))...)
+		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
 	if len(targets) == 0 {
 		operatorkit.RemoveCondition(obj, v1alpha1.ConditionReferencesResolved)
@@ -55,14 +55,14 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	}
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue,
-		Reason: "Resolved", Message: "Every object that the spec names is ready.",
+		Reason: "Resolved", Message: "All referenced objects are ready.",
 	}
 	if missing != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, missing.reason, missing.message
 	}
 	if was := operatorkit.FindCondition(obj, condition.Type); missing == nil && was != nil && was.Status != metav1.ConditionTrue {
-		// Those that share an object with this one have left it out so far.
-		k.service.wake(k.service.directory.siblings(k.key(obj))...)
+		// The siblings have ignored this object until now.
+		k.service.enqueue(k.service.directory.siblings(k.key(obj))...)
 	}
 	condition.LastTransitionTime = metav1.NewTime(k.service.options.Clock.Now())
 	operatorkit.SetCondition(obj, condition)
@@ -72,12 +72,12 @@ func (s referencesStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object)
 	return operatorkit.Done()
 }
 
-// EnsureDeleted has nothing to remove: named objects are not this one's.
+// EnsureDeleted has nothing to delete: referenced objects belong to others.
 func (s referencesStep) EnsureDeleted(context.Context, *v1alpha1.Object) operatorkit.Outcome {
 	return operatorkit.Done()
 }
 
-// refused is the outcome for an object that asks for more than its author may have the operator do.
+// refused is the outcome for an object that exceeds the limits of the operator.
 func refused(err error) (operatorkit.Outcome, bool) {
 	refusal, ok := errors.AsType[*render.RefusedError](err)
 	if !ok {
@@ -86,14 +86,14 @@ func refused(err error) (operatorkit.Outcome, bool) {
 	return operatorkit.Stall(refusal.Reason, refusal.Message), true
 }
 
-// missing says which named object is not there or not ready.
+// missing describes a referenced object that does not exist or is not ready.
 type missing struct {
 	reason, message string
-	// after is when to look again; zero for what tells by itself.
+	// after is when to requeue; zero if an event will enqueue the object.
 	after time.Duration
 }
 
-// targets lists all objects that an object names, its template among them.
+// targets lists all objects that an object references, including its template.
 func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
@@ -120,12 +120,13 @@ func (k *kind) targets(obj *v1alpha1.Object) ([]objectKey, error) {
 	return targets, nil
 }
 
-// foreignKey stands for an AWS resource that no object of the namespace made, so that all that name it know of each other.
+// foreignKey is the key of an AWS resource that no object of the namespace made, so that all
+// objects that reference it are siblings.
 func foreignKey(f render.Foreign) objectKey {
 	return objectKey{NamespacedName: types.NamespacedName{Name: f.ARN}}
 }
 
-// templateOf returns the CloudFormationTemplate that an object names, if it names one.
+// templateOf returns the CloudFormationTemplate that an object references, if any.
 func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 	if !strings.Contains(string(obj.Spec), "cloudFormationTemplateName") {
 		return types.NamespacedName{}, nil
@@ -142,8 +143,8 @@ func templateOf(obj *v1alpha1.Object) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// inputs gathers all that the object's stack is made from. Missing, if not nil, says what is not
-// there yet.
+// inputs collects everything that determines the object's stack. Missing, if not nil, describes
+// what does not exist yet.
 func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missing, error) {
 	options := k.service.options
 	in := inputs{facts: render.Facts{
@@ -170,7 +171,7 @@ func (k *kind) inputs(ctx context.Context, obj *v1alpha1.Object) (inputs, *missi
 	return in, lack, err
 }
 
-// resolve reads the outputs of the objects that references name.
+// resolve reads the outputs of the referenced objects.
 func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string]map[string]any, *missing, error) {
 	if len(references) == 0 {
 		return nil, nil, nil
@@ -186,7 +187,7 @@ func (k *kind) resolve(ctx context.Context, obj *v1alpha1.Object, references []r
 	return facts, nil, nil
 }
 
-// find returns another object once it is ready or has been, and has outputs.
+// find returns another object that has outputs and is or was ready.
 func (s *service) find(ctx context.Context, kindName string, key types.NamespacedName) (*v1alpha1.Object, *missing, error) {
 	other := s.served(kindName)
 	if other == nil {
@@ -204,14 +205,15 @@ func (s *service) find(ctx context.Context, kindName string, key types.Namespace
 	case len(target.Output) == 0 || meta.FindStatusCondition(target.Status.Conditions, v1alpha1.ConditionReady) == nil:
 		return nil, &missing{"ReferenceNotReady", fmt.Sprintf("Waiting for %s %s to become ready.", kindName, key.Name), 0}, nil
 	case outputDigest(target.Output) != target.Status.OutputDigest:
-		// Somebody else's output, or half of what the operator is writing.
-		return nil, &missing{"ReferenceChanging", fmt.Sprintf("Waiting for the output of %s %s to be what AWS gave.", kindName, key.Name), time.Second}, nil
+		// Another client changed the output, or the operator is still writing it.
+		return nil, &missing{"ReferenceChanging", fmt.Sprintf("Waiting for the output of %s %s to match its stack.", kindName, key.Name), time.Second}, nil
 	}
 	return target, nil, nil
 }
 
-// siblings gathers, for each reference, the references of all objects of the kind that name the
-// same object. Those whose references are not ready yet are left out: they tell when they are.
+// siblings collects, for each reference, the references of all objects of the kind that reference
+// the same object. It omits objects whose references are not ready; they enqueue their siblings
+// when they are.
 func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []render.Reference) (map[string][]any, *missing, error) {
 	siblings := map[string][]any{}
 	for _, r := range references {
@@ -232,8 +234,9 @@ func (k *kind) siblings(ctx context.Context, obj *v1alpha1.Object, references []
 	return siblings, nil, nil
 }
 
-// foreignSiblings adds, for each AWS resource that the object names and no object of its namespace made, the references
-// of all objects of the kind that name the same resource and may do so, in any namespace.
+// foreignSiblings adds, for each AWS resource that the object references and no object of its
+// namespace made, the references of all objects of the kind, in any namespace, that may reference
+// the same resource and do.
 func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblings map[string][]any) (*missing, error) {
 	m, limits := k.model.Load(), &k.service.options.Limits
 	foreign, err := render.ForeignResources(m, obj, limits)
@@ -260,13 +263,13 @@ func (k *kind) foreignSiblings(ctx context.Context, obj *v1alpha1.Object, siblin
 	return nil, nil
 }
 
-// sibling returns the references of one object that names the same object by the same reference.
+// sibling returns the references of one object that references the same object in the same way.
 func (k *kind) sibling(ctx context.Context, key objectKey, r render.Reference) (any, *missing, error) {
 	return k.siblingWhere(ctx, key, func(_ *v1alpha1.Object, theirs []render.Reference) bool { return slices.Contains(theirs, r) })
 }
 
-// siblingWhere returns the references of one object if it is a sibling, nil if it is none. What is missing for a moment
-// only is to be waited for, and not to be left out.
+// siblingWhere returns the references of one object if it is a sibling, or nil. If something is
+// missing only temporarily, the caller must wait and not omit the sibling.
 func (k *kind) siblingWhere(
 	ctx context.Context, key objectKey, is func(other *v1alpha1.Object, theirs []render.Reference) bool,
 ) (any, *missing, error) {
@@ -279,7 +282,7 @@ func (k *kind) siblingWhere(
 	}
 	references, err := render.References(k.model.Load(), other)
 	if err != nil {
-		return nil, nil, nil //nolint:nilerr // a sibling that is wrong in itself says so itself
+		return nil, nil, nil //nolint:nilerr // the sibling's own reconcile reports its error
 	}
 	if !is(other, references) {
 		return nil, nil, nil
@@ -300,7 +303,7 @@ func (k *kind) siblingWhere(
 	return facts, nil, nil
 }
 
-// override reads the template that the object names in place of its kind's own.
+// override reads the template that the object sets instead of its kind's own.
 func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Override, *missing, error) {
 	key, err := templateOf(obj)
 	if err != nil || key.Name == "" {
@@ -322,7 +325,7 @@ func (k *kind) override(ctx context.Context, obj *v1alpha1.Object) (*render.Over
 	return &render.Override{File: templateFile(template), Template: template.Data.Template}, nil, nil
 }
 
-// templateFile is what messages call a template.
+// templateFile is the name of a template in messages.
 func templateFile(template *v1alpha1.CloudFormationTemplate) string {
 	if template.Data.Key != "" {
 		return template.Data.Key
@@ -330,7 +333,7 @@ func templateFile(template *v1alpha1.CloudFormationTemplate) string {
 	return template.Name
 }
 
-// sentence puts an error behind a beginning.
+// sentence prefixes an error with a beginning.
 func sentence(beginning string, err error) string {
 	if problems, ok := errors.AsType[template.Problems](err); ok {
 		return beginning + ": " + problems.Sentence()

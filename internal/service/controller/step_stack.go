@@ -14,17 +14,17 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// stackStep keeps the object's stack as the spec wants it and takes its outputs over.
+// stackStep converges the object's stack to the spec and copies its outputs.
 type stackStep struct{ kind *kind }
 
 // Name returns the step's name.
 func (s stackStep) Name() string { return "stack" }
 
-// EnsureCreated brings the stack one step nearer to what the spec says.
+// EnsureCreated converges the stack towards the spec by at most one operation.
 func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	k.service.directory.own(k.stackName(obj), k.key(obj), obj.UID)
-	version := k.version.Load() // Before the model: a model that is replaced meanwhile is then looked at again.
+	version := k.version.Load() // before the model, so that a reconcile follows a model that is replaced meanwhile
 	in, lack, err := k.inputs(ctx, obj)
 	if err != nil {
 		return operatorkit.Fail(err)
@@ -58,18 +58,18 @@ func (s stackStep) EnsureCreated(ctx context.Context, obj *v1alpha1.Object) oper
 	return outcome
 }
 
-// invalid says what is wrong with a template.
+// invalid reports the problems of a template.
 func invalid(err error) operatorkit.Outcome {
 	if outcome, ok := refused(err); ok {
 		return outcome
 	}
 	if problems, ok := errors.AsType[cfntemplate.Problems](err); ok {
-		return operatorkit.Stall("InvalidTemplate", sentence("The template must be corrected", problems))
+		return operatorkit.Stall("InvalidTemplate", sentence("The template is invalid", problems))
 	}
 	return operatorkit.Stall("InvalidTemplate", sentence("The template cannot be rendered", err))
 }
 
-// ensure asks the engine and takes over what it says.
+// ensure calls the engine and copies its result into the object.
 func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *render.Desired, refresh bool) operatorkit.Outcome {
 	k := s.kind
 	known, err := record(obj)
@@ -100,14 +100,14 @@ func (s stackStep) ensure(ctx context.Context, obj *v1alpha1.Object, desired *re
 	return outcome(result, err)
 }
 
-// EnsureDeleted deletes the stack unless the object says to keep it.
+// EnsureDeleted deletes the stack unless the object's deletion policy is to retain it.
 func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	switch policy := obj.Annotations[v1alpha1.DeletionPolicyAnnotation]; strings.ToLower(strings.TrimSpace(policy)) {
 	case "", "delete":
 	case v1alpha1.DeletionPolicyRetain:
 		return s.leave(ctx, obj)
-	default: // Whoever wrote it wanted something; deleting cannot be undone.
+	default: // deleting cannot be undone, so an unknown policy must not delete
 		return operatorkit.Stall("UnknownDeletionPolicy", fmt.Sprintf(
 			"The annotation %s is %q; set it to retain or delete.", v1alpha1.DeletionPolicyAnnotation, policy))
 	}
@@ -128,7 +128,8 @@ func (s stackStep) EnsureDeleted(ctx context.Context, obj *v1alpha1.Object) oper
 	return outcome(result, err)
 }
 
-// leave keeps the stack, without the change that may wait for approval: nobody would ever ask for it.
+// leave retains the stack, but withdraws a change that waits for approval, because it could never
+// be approved.
 func (s stackStep) leave(ctx context.Context, obj *v1alpha1.Object) operatorkit.Outcome {
 	k := s.kind
 	known, err := record(obj)
@@ -147,7 +148,7 @@ func (s stackStep) leave(ctx context.Context, obj *v1alpha1.Object) operatorkit.
 	return operatorkit.Done()
 }
 
-// outcome says in the kit's words what the engine found.
+// outcome converts the engine's result.
 func outcome(result stack.Result, err error) operatorkit.Outcome {
 	if err != nil {
 		return operatorkit.Fail(err).Explain(result.Reason, result.Message)
@@ -161,9 +162,9 @@ func outcome(result stack.Result, err error) operatorkit.Outcome {
 		return operatorkit.Stall(result.Reason, result.Message)
 	case stack.InProgress:
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message)
-	case stack.Waiting: // Something went wrong, and is tried again.
+	case stack.Waiting: // an operation failed and is retried
 		return operatorkit.Wait(result.RequeueAfter, result.Reason, result.Message).Degraded()
 	default:
-		return operatorkit.Wait(time.Minute, "Unknown", "The stack is in a state that is not known; it is looked at again in a minute.")
+		return operatorkit.Wait(time.Minute, "Unknown", "The state of the stack is unknown; the operator checks it again in a minute.")
 	}
 }

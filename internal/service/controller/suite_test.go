@@ -51,7 +51,7 @@ const (
 	clusterName = "test"
 )
 
-// suite is a namespace of a real API server, AWS on loopback and an operator between them.
+// suite is a namespace of a real API server, a simulated AWS and an operator.
 type suite struct {
 	t         *testing.T
 	cluster   *controlplane.ControlPlane
@@ -63,13 +63,13 @@ type suite struct {
 	stop      func()
 }
 
-// newSuite starts an operator with a simulator of its own in a new namespace. Latency may be nil.
+// newSuite starts an operator with its own simulator in a new namespace. Latency may be nil.
 func newSuite(t *testing.T, latency func(resourceType, operation string) time.Duration) *suite {
 	t.Helper()
 	return newLimitedSuite(t, latency, render.Limits{})
 }
 
-// newLimitedSuite is newWorld with an operator that allows objects what the limits say.
+// newLimitedSuite is newSuite with an operator that has limits.
 func newLimitedSuite(t *testing.T, latency func(resourceType, operation string) time.Duration, limits render.Limits) *suite {
 	t.Helper()
 	w := &suite{t: t, cluster: controlplanetest.Shared(t), limits: limits}
@@ -103,7 +103,7 @@ func (w *suite) startOperator() {
 		stopped = true
 		cancel()
 		if err := <-done; err != nil {
-			w.t.Errorf("the operator ended badly: %v", err)
+			w.t.Errorf("the operator failed: %v", err)
 		}
 	}
 	w.t.Cleanup(w.stop)
@@ -143,7 +143,7 @@ func (w *suite) operator(ctx context.Context) (ctrl.Manager, error) {
 	return mgr, mgr.Add(events)
 }
 
-// apply creates the objects of a YAML document, or replaces what they specify.
+// apply applies the objects of a YAML document.
 func (w *suite) apply(manifests string) {
 	w.t.Helper()
 	if err := w.tryApply(manifests); err != nil {
@@ -198,7 +198,7 @@ func (w *suite) get(kind, name string) (*unstructured.Unstructured, error) {
 	return obj, w.client.Get(w.t.Context(), key, obj)
 }
 
-// eventually waits until check has nothing to complain about.
+// eventually waits until check returns no error.
 func (w *suite) eventually(what string, check func() error) {
 	w.t.Helper()
 	patience.Until(w.t, what, check)
@@ -259,7 +259,7 @@ func (w *suite) change(kind, name, mergePatch string) {
 	}
 }
 
-// delete deletes an object and waits until it is gone.
+// delete deletes an object and waits until it no longer exists.
 func (w *suite) delete(kind, name string) {
 	w.t.Helper()
 	obj, err := w.get(kind, name)
@@ -274,7 +274,7 @@ func (w *suite) delete(kind, name string) {
 
 func (w *suite) gone(kind, name string) {
 	w.t.Helper()
-	w.eventually(fmt.Sprintf("%s %s is gone", kind, name), func() error {
+	w.eventually(fmt.Sprintf("%s %s is deleted", kind, name), func() error {
 		obj, err := w.get(kind, name)
 		if apierrors.IsNotFound(err) {
 			return nil

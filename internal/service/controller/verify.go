@@ -10,9 +10,10 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// verifyReferences finds out whether the resources that the object has changed or read by its references are in the
-// stacks of the objects that it names. An output alone proves nothing: it is a text that the other object's author may
-// have chosen, by a template or by an edit of the object while the operator leaves it alone.
+// verifyReferences checks that the resources that the object changes or reads through its
+// references are in the stacks of the referenced objects. An output alone proves nothing: the other
+// object's author may have chosen it, by a template or by editing the object while the operator did
+// not reconcile it.
 func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts render.Facts) operatorkit.Outcome {
 	references, err := render.References(k.model.Load(), obj)
 	if err != nil {
@@ -30,7 +31,7 @@ func (k *kind) verifyReferences(ctx context.Context, obj *v1alpha1.Object, facts
 		}
 		if id == "" || !slices.Contains(ids, id) {
 			return operatorkit.Stall("ReferenceNotOwned", fmt.Sprintf(
-				"The output %s of %s %s is %q, which is no resource of its stack %s; correct the template of %[2]s %[3]s, so that the output is a Ref to a resource in it.",
+				"The output %s of %s %s is %q, which is not a resource of its stack %s. Correct the template of %[2]s %[3]s so that the output is a Ref to a resource.",
 				r.PhysicalID, r.Kind, r.ObjectName, id, name))
 		}
 	}

@@ -1,5 +1,5 @@
-// Package kinds knows what stacks of services are made by without an operator: the built-in kinds, those that ModelDefinitions
-// define, and the templates that objects may name in place of their kind's.
+// Package kinds renders the stacks of services without an operator. It knows the built-in kinds,
+// the kinds of ModelDefinitions, and the templates that objects may use instead of their kind's.
 package kinds
 
 import (
@@ -21,13 +21,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// Set are kinds and templates.
+// Set is a set of kinds and templates.
 type Set struct {
 	models    map[string]*model.Model
 	templates map[types.NamespacedName]*render.Override
 }
 
-// BuiltIn returns the built-in kinds. It errs when they are broken, which a test rules out.
+// BuiltIn returns the built-in kinds. It returns an error if they are invalid, which a test rules
+// out.
 func BuiltIn() (*Set, error) {
 	models, err := catalog.Models(schema.Default())
 	if err != nil {
@@ -40,7 +41,7 @@ func BuiltIn() (*Set, error) {
 	return s, nil
 }
 
-// Define adds the kind of a ModelDefinition, or a CloudFormationTemplate. Other objects it passes over.
+// Define adds the kind of a ModelDefinition, or a CloudFormationTemplate. It ignores other objects.
 func (s *Set) Define(object client.Object) error {
 	switch o := object.(type) {
 	case *v1alpha1.ModelDefinition:
@@ -59,7 +60,7 @@ func named(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}
 }
 
-// Model returns a kind. It errs where there is none of the name.
+// Model returns a kind, or an error if none has the name.
 func (s *Set) Model(kind string) (*model.Model, error) {
 	if found := s.models[kind]; found != nil {
 		return found, nil
@@ -67,7 +68,7 @@ func (s *Set) Model(kind string) (*model.Model, error) {
 	return nil, fmt.Errorf("there is no kind %s; give its ModelDefinition with another -f", kind)
 }
 
-// Models returns all kinds, by name.
+// Models returns all kinds, sorted by name.
 func (s *Set) Models() []*model.Model {
 	all := make([]*model.Model, 0, len(s.models))
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
@@ -76,8 +77,8 @@ func (s *Set) Models() []*model.Model {
 	return all
 }
 
-// Stack renders the stack of an object, by the template that it names in place of its kind's if it names one, and makes the operator's
-// checks. The error is cfntemplate.Problems where the template is at fault.
+// Stack renders the stack of an object, with the object's own template if it references one, and
+// runs the operator's checks. The error is cfntemplate.Problems if the template is invalid.
 func (s *Set) Stack(m *model.Model, object *v1alpha1.Object, facts render.Facts) (*render.Desired, error) {
 	override, err := s.override(object)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Set) Stack(m *model.Model, object *v1alpha1.Object, facts render.Facts)
 	return stack, nil
 }
 
-// override returns the template that the object names in place of its kind's, nil when it names none.
+// override returns the template that the object uses instead of its kind's, or nil.
 func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 	spec, err := render.Spec(object)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 	}
 	name, _ := spec["cloudFormationTemplateName"].(string)
 	if name == "" {
-		return nil, nil //nolint:nilnil // none is a valid answer
+		return nil, nil //nolint:nilnil // the object references no template
 	}
 	namespace, _ := spec["cloudFormationTemplateNamespace"].(string)
 	key := named(cmp.Or(namespace, object.Namespace), name)
@@ -113,15 +114,15 @@ func (s *Set) override(object *v1alpha1.Object) (*render.Override, error) {
 	return found, nil
 }
 
-// StandIn is what an object that another one names could have as outputs, in the right form.
-func (s *Set) StandIn(reference render.Reference, facts render.Facts) map[string]any {
+// ExampleOutputs returns plausible outputs for a referenced object that does not exist yet.
+func (s *Set) ExampleOutputs(reference render.Reference, facts render.Facts) map[string]any {
 	values := map[string]any{"name": reference.ObjectName}
 	referenced, ok := s.models[reference.Kind]
 	if !ok {
 		return values
 	}
 	arnPartition, suffix := partition.Of(facts.Region)
-	service := strings.ToLower(reference.Kind[:min(3, len(reference.Kind))]) // SNSTopic is sns, SQSQueue sqs.
+	service := strings.ToLower(reference.Kind[:min(3, len(reference.Kind))]) // SNSTopic becomes sns, SQSQueue sqs
 	for _, output := range referenced.Outputs {
 		switch {
 		case strings.HasSuffix(output.Name, "ARN"):

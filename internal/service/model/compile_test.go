@@ -11,13 +11,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// TestBadDefinitions are definitions that a person must correct, with what the person is told.
+// TestBadDefinitions tests the messages for invalid definitions.
 func TestBadDefinitions(t *testing.T) {
 	for _, c := range []struct{ reason, spec, want string }{
 		{"nothing to make a stack from", "{kind: Thing}", "give resourceType, template, or both"},
 		{"an unknown type is corrected", "{kind: Thing, resourceType: 'AWS::SQS::Qeue'}", "did you mean AWS::SQS::Queue?"},
 		{"an unknown output is corrected", "{kind: Thing, resourceType: 'AWS::SQS::Queue', outputs: [{name: queueUrll}]}", "did you mean queueUrl?"},
-		{"a schema that no API server takes", "{kind: Thing, template: 'Resources: {}', schema: {type: object, properties: {a: {}}}}", "spec.schema"},
+		{"a schema that API servers reject", "{kind: Thing, template: 'Resources: {}', schema: {type: object, properties: {a: {}}}}", "spec.schema"},
 		{"a field that every kind has", "{kind: Thing, template: 'Resources: {}', schema: {type: object, properties: {rollbackCount: {type: integer}}}}", "rollbackCount is a field that every kind has"},
 		{"a template that is no template", "{kind: Thing, template: 'a: {{ if }}'}", "thing.spec.template:1"},
 		{"a text that is no template", "{kind: Thing, template: 'Resources: {}', additionalResources: {configMaps: [{data: {a: '{{ nope }}'}}]}}", "spec.additionalResources.configMaps[0].data.a:1"},
@@ -35,7 +35,7 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// TestDerivedStream shows what a definition with only a resource type becomes.
+// TestDerivedStream tests the kind of a definition with only a resource type.
 func TestDerivedStream(t *testing.T) {
 	m, err := model.Compile("streams", &v1alpha1.ModelDefinitionSpec{Kind: "KinesisStream", ResourceType: "AWS::Kinesis::Stream"}, schema.Default())
 	if err != nil {
@@ -70,7 +70,7 @@ Outputs:
 	}
 }
 
-// TestNameProperty shows which property gets the object's name.
+// TestNameProperty tests which property gets the object's name.
 func TestNameProperty(t *testing.T) {
 	for resourceType, want := range map[string]string{
 		"AWS::SQS::Queue":          `"QueueName": "x"`,
@@ -79,7 +79,7 @@ func TestNameProperty(t *testing.T) {
 		"AWS::S3::BucketPolicy":    `Properties: {}`, // Bucket names another resource
 		"AWS::SNS::Subscription":   `Properties: {}`, // has no name
 		"AWS::KMS::Key":            `Properties: {}`, // has no name
-		"AWS::ElastiCache::User":   `Properties: {}`, // its identifier must be given
+		"AWS::ElastiCache::User":   `Properties: {}`, // its identifier is required
 		"AWS::Logs::LogGroup":      `"LogGroupName": "x"`,
 		"AWS::SSM::Parameter":      `"Name": "x"`,
 		"AWS::EC2::SecurityGroup":  `Properties: {}`, // GroupName repeats only part of the type
@@ -91,7 +91,7 @@ func TestNameProperty(t *testing.T) {
 		"AWS::ECR::Repository":     `"RepositoryName": "x"`,
 		"AWS::Kinesis::Stream":     `"Name": "x"`,
 		"AWS::EC2::VPC":            `Properties: {}`,
-		"AWS::Route53::HostedZone": `"Name": "x"`, // zones are named by DNS names, as objects may be
+		"AWS::Route53::HostedZone": `"Name": "x"`, // zones have DNS names, as objects may have
 	} {
 		m, err := model.Compile("m", &v1alpha1.ModelDefinitionSpec{Kind: "Thing", ResourceType: resourceType}, schema.Default())
 		if err != nil {

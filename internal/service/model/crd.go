@@ -40,29 +40,29 @@ func (m *Model) CRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// columns are what kubectl get shows of every modelled kind.
+// columns are the columns of kubectl get for every modeled kind.
 func columns() []apiextensionsv1.CustomResourceColumnDefinition {
 	condition := func(kind string) string { return fmt.Sprintf(`.status.conditions[?(@.type==%q)].status`, kind) }
 	return []apiextensionsv1.CustomResourceColumnDefinition{
-		{Name: "READY", Type: "string", JSONPath: condition(v1alpha1.ConditionReady), Description: "Whether the resource is as the spec says."},
-		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Description: "Whether AWS has what the spec says."},
+		{Name: "READY", Type: "string", JSONPath: condition(v1alpha1.ConditionReady), Description: "Whether the resource is ready."},
+		{Name: "SYNCED", Type: "string", JSONPath: condition(v1alpha1.ConditionSynced), Description: "Whether AWS matches the spec."},
 		{Name: "STATUS", Type: "string", JSONPath: ".status.resourceStatus", Description: "CloudFormation's status of the stack."},
 		{Name: "STACK", Type: "string", JSONPath: ".status.stackName", Priority: 1, Description: "The name of the stack."},
 		{Name: "AGE", Type: "date", JSONPath: ".metadata.creationTimestamp"},
 	}
 }
 
-// rootSchema wraps the spec's schema with what every modelled kind shares.
+// rootSchema wraps the spec's schema with the fields that every modeled kind has.
 func (m *Model) rootSchema() *apiextensionsv1.JSONSchemaProps {
 	description := m.Description
 	if description == "" && m.ResourceType != "" {
-		description = fmt.Sprintf("%s is an %s, made and kept by a CloudFormation stack.", m.Kind, m.ResourceType)
+		description = fmt.Sprintf("%s is an %s, managed by a CloudFormation stack.", m.Kind, m.ResourceType)
 	}
 	return &apiextensionsv1.JSONSchemaProps{
 		Type:        "object",
 		Description: description,
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"apiVersion":          {Type: "string", Description: "The version of the API that the object is written in."},
+			"apiVersion":          {Type: "string", Description: "The API version of the object."},
 			"kind":                {Type: "string", Description: "The kind of the object."},
 			"metadata":            {Type: "object"},
 			"spec":                *m.specSchema(),
@@ -84,7 +84,7 @@ func (m *Model) rootValidations() apiextensionsv1.ValidationRules {
 	return rules
 }
 
-// rootRequired demands a spec where the spec has required fields.
+// rootRequired requires a spec if the spec has required fields.
 func (m *Model) rootRequired() []string {
 	if len(m.Schema.Required) > 0 {
 		return []string{"spec"}
@@ -92,11 +92,11 @@ func (m *Model) rootRequired() []string {
 	return nil
 }
 
-// specSchema adds the fields that every kind shares.
+// specSchema adds the fields that every kind has.
 func (m *Model) specSchema() *apiextensionsv1.JSONSchemaProps {
 	spec := m.Schema.DeepCopy()
 	if spec.Description == "" {
-		spec.Description = "What the resource should be."
+		spec.Description = "The desired state of the resource."
 	}
 	spec.Nullable = spec.Nullable || len(spec.Required) == 0
 	if spec.Properties == nil {
@@ -116,33 +116,34 @@ func sharedSchemas() map[string]apiextensionsv1.JSONSchemaProps {
 	return map[string]apiextensionsv1.JSONSchemaProps{
 		"rollbackCount": {
 			Type: "integer", Format: "int32", Minimum: &zero, Maximum: &most,
-			Description: "How often a stack that fails is tried before the operator stops and waits for a change; 3 times when 0 or not set.",
+			Description: "The maximum number of attempts to create a stack. When they are used up, the operator waits for a change of the object. 0, or unset, means 3.",
 		},
 		"cloudFormationTemplateName": {
 			Type: "string", MaxLength: &length,
-			Description: "The name of a CloudFormationTemplate to use in place of the kind's own template.",
+			Description: "The name of a CloudFormationTemplate to use instead of the kind's own template.",
 		},
 		"cloudFormationTemplateNamespace": {
 			Type: "string", MaxLength: &namespaceLength,
-			Description: "The namespace of that CloudFormationTemplate; the object's own when empty.",
+			Description: "The namespace of that CloudFormationTemplate; the object's own if empty.",
 		},
-		// Without a default: that would be written into objects that others keep elsewhere, such as in Git.
+		// No default: the API server would write it into objects that users manage elsewhere, such
+		// as in Git.
 		"updatePolicy": {
 			Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"Automatic"`)}, {Raw: []byte(`"Manual"`)}},
-			Description: "Automatic, or empty, carries changes out. With Manual, a change of a stack that is in place waits until the annotation aws-operator/approve has the digest in status.pendingChanges.",
+			Description: "Automatic, the default, applies changes. With Manual, a change of an existing stack waits until the annotation aws-operator/approve contains its digest from status.pendingChanges.",
 		},
 	}
 }
 
 func (m *Model) outputSchema() *apiextensionsv1.JSONSchemaProps {
 	out := &apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true, Description: "What AWS gave back, once the stack is complete. The operator writes it.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "The outputs of the stack, once it is complete. Written by the operator.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{},
 	}
 	for _, o := range m.Outputs {
 		props := apiextensionsv1.JSONSchemaProps{Type: "string", Description: o.Description}
 		if o.Number {
-			// A text is let through too: older manifests carry empty outputs.
+			// Strings are accepted too: older manifests contain empty outputs.
 			props = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: truePointer(), Description: o.Description}
 			if o.Integer {
 				props = apiextensionsv1.JSONSchemaProps{XIntOrString: true, Description: o.Description}
@@ -165,15 +166,16 @@ func additionalSchema() apiextensionsv1.JSONSchemaProps {
 		}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true, Description: "What the operator made from the outputs, in the object's namespace. The operator writes it.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "The objects that the operator created from the outputs, in the object's namespace. Written by the operator.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"configMaps": names("ConfigMaps"), "services": names("Services"), "secrets": names("Secrets"),
 		},
 	}
 }
 
-// atomic says that a map has one owner. What only the operator writes needs no owner noted for each
-// of its fields: those notes would be longer than the fields, and cost the API server at every write.
+// atomic makes a map have one owner. Only the operator writes these maps, so they need no managed
+// fields for each of their fields: those would be larger than the fields, and cost the API server
+// time on every write.
 func atomic() *string {
 	kind := "atomic"
 	return &kind
@@ -184,15 +186,15 @@ func statusSchema() apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "string", Description: description}
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "object", XMapType: atomic(), Nullable: true, Description: "What the operator last saw.",
+		Type: "object", XMapType: atomic(), Nullable: true, Description: "The last observed state.",
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"resourceStatus":       text("The status of the stack in CloudFormation's own word."),
-			"resourceStatusReason": text("Why the stack is in that status."),
+			"resourceStatus":       text("The status of the stack in CloudFormation."),
+			"resourceStatusReason": text("The reason of that status."),
 			"stackID":              text("The ARN of the stack."),
 			"stackName":            text("The name of the stack."),
 			"outputDigest":         text("A short hash of the output as the operator wrote it."),
-			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status speaks of."},
-			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "What the operator remembers of the stack. Its form is the operator's own."},
+			"observedGeneration":   {Type: "integer", Format: "int64", Description: "The generation that this status is for."},
+			"stack":                {Type: "object", XPreserveUnknownFields: truePointer(), Description: "The operator's record of the stack. Its format is internal."},
 			"conditions":           conditionsSchema(),
 			"pendingChanges":       pendingSchema(),
 		},
@@ -211,20 +213,20 @@ func pendingSchema() apiextensionsv1.JSONSchemaProps {
 	change := apiextensionsv1.JSONSchemaProps{
 		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"resource":    text("The resource's logical ID."),
-			"type":        text("Its CloudFormation type."),
-			"physicalID":  text("Its name in AWS, if it has one."),
-			"action":      text("CloudFormation's word: Add, Modify, Remove, Import or Dynamic."),
-			"replacement": text("True, False or Conditional, of a modification."),
-			"properties":  list("The paths of the properties that change.", apiextensionsv1.JSONSchemaProps{Type: "string"}),
-			"warning":     text("What would be lost, in plain words, if anything."),
+			"type":        text("The resource's CloudFormation type."),
+			"physicalID":  text("The resource's name in AWS, if any."),
+			"action":      text("CloudFormation's action: Add, Modify, Remove, Import or Dynamic."),
+			"replacement": text("Whether a modification replaces the resource: True, False or Conditional."),
+			"properties":  list("The paths of the changed properties.", apiextensionsv1.JSONSchemaProps{Type: "string"}),
+			"warning":     text("The data loss that the change causes, if any."),
 		},
 	}
 	return list("Changes that wait for approval.", apiextensionsv1.JSONSchemaProps{
 		Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"stack":   text("The name of the stack."),
-			"digest":  text("It names exactly this change: the annotation aws-operator/approve with it carries it out."),
-			"summary": text("What would be done, losses first."),
-			"changes": list("What CloudFormation would do, by resource.", change),
+			"digest":  text("The digest of exactly this change. To approve the change, set the annotation aws-operator/approve to it."),
+			"summary": text("A summary of the change, data loss first."),
+			"changes": list("The changes of the resources.", change),
 		},
 	})
 }
@@ -235,25 +237,25 @@ func conditionsSchema() apiextensionsv1.JSONSchemaProps {
 		Type: "object", Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
 		Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"type":               {Type: "string", Description: "Ready, Synced, Stalled, Reconciling or ReferencesResolved."},
-			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}, Description: "Whether it is so."},
-			"reason":             {Type: "string", Description: "Why, in one word for programs."},
-			"message":            {Type: "string", Description: "Why, in a sentence for people."},
+			"status":             {Type: "string", Enum: []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}, Description: "Whether the condition holds."},
+			"reason":             {Type: "string", Description: "The reason of the status, in CamelCase."},
+			"message":            {Type: "string", Description: "The reason of the status, as a sentence, and what to do about it."},
 			"lastTransitionTime": {Type: "string", Format: "date-time", Description: "When the status last changed."},
-			"observedGeneration": {Type: "integer", Format: "int64", Description: "The generation that the condition speaks of."},
+			"observedGeneration": {Type: "integer", Format: "int64", Description: "The generation that the condition is for."},
 		},
 	}
 	return apiextensionsv1.JSONSchemaProps{
-		Type: "array", Description: "How far the object is, and what a person can do about it.",
+		Type: "array", Description: "The conditions of the object.",
 		XListType: &listType, XListMapKeys: []string{"type"},
 		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &condition},
 	}
 }
 
-// checkStructural finds out now what the API server would say of the schema.
+// checkStructural validates the schema as the API server would.
 func (m *Model) checkStructural() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Schema.Properties)) {
 		if slices.Contains(sharedFields, name) {
-			return problem(m.Name, "spec.schema", name+" is a field that every kind has; leave it out")
+			return problem(m.Name, "spec.schema", name+" is a field that every kind has; remove it")
 		}
 	}
 	internal := &apiextensions.JSONSchemaProps{}

@@ -12,29 +12,29 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// maxNodes bounds the size of a derived schema. A CustomResourceDefinition must fit into one etcd
-// value (1.5 MB), and every schema costs the API server memory; schemas that grow beyond it by
-// inlining definitions are cut at a smaller depth, and free-form below.
+// maxNodes limits the size of a derived schema. A CustomResourceDefinition must fit into one etcd
+// value (1.5 MB), and every schema costs the API server memory. Schemas that exceed the limit by
+// inlining definitions are cut at a smaller depth, and are free-form below.
 const maxNodes = 4000
 
-// field is one property of a resource type as the spec of a derived kind spells it.
+// field is one property of a resource type in the spec of a derived kind.
 type field struct {
 	// property is CloudFormation's name.
 	property string
-	// shape is the property's value.
+	// shape is the shape of the property's value.
 	shape *shape
 }
 
-// shape says how a value of a derived spec becomes a value of a template: objects with known
-// properties have their fields renamed, everything else is passed on.
+// shape converts a value of a derived spec to a value of a template: it renames the fields of
+// objects with known properties, and copies everything else.
 type shape struct {
-	// fields of an object, by their name in the spec; nil for anything else.
+	// fields of an object, by their name in the spec; nil for other values.
 	fields map[string]field
-	// items of a list, or the values of a map.
+	// items of a list, or values of a map.
 	items *shape
 }
 
-// deriver turns the schema of one resource type into a structural schema.
+// deriver converts the schema of one resource type to a structural schema.
 type deriver struct {
 	resource *schema.Type
 	readOnly map[string]bool
@@ -42,7 +42,8 @@ type deriver struct {
 	nodes    int
 }
 
-// derive returns the schema of the spec of a resource type, and how its fields become properties.
+// derive returns the schema of the spec of a resource type, and the conversion of its fields to
+// properties.
 func derive(resource *schema.Type) (*apiextensionsv1.JSONSchemaProps, *shape, error) {
 	readOnly := map[string]bool{}
 	for _, path := range resource.ReadOnly {
@@ -99,7 +100,7 @@ func (d *deriver) value(p *schema.Property, path string, seen []string) (*apiext
 	}
 }
 
-// object derives the schema of an object: with known properties, a map, or free-form.
+// object derives the schema of an object: one with known properties, a map, or a free-form object.
 func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiextensionsv1.JSONSchemaProps, *shape) {
 	properties, required := d.properties(p)
 	if len(properties) == 0 {
@@ -131,7 +132,7 @@ func (d *deriver) object(p *schema.Property, path string, seen []string) (*apiex
 	return out, s
 }
 
-// mapObject derives a map of like values where the schema says so, else a free-form object.
+// mapObject derives a map of uniform values if the schema defines one, else a free-form object.
 func (d *deriver) mapObject(p *schema.Property, path string, seen []string) (*apiextensionsv1.JSONSchemaProps, *shape) {
 	values := p.AdditionalProperties
 	if values == nil && len(p.PatternProperties) == 1 {
@@ -149,8 +150,8 @@ func (d *deriver) mapObject(p *schema.Property, path string, seen []string) (*ap
 	}, listShape(childShape)
 }
 
-// properties collects an object's own properties and those of its combinations. Which alternative
-// of a combination applies is left to CloudFormation: a structural schema cannot say it.
+// properties collects an object's own properties and those of its combinations. CloudFormation
+// checks which alternative of a combination applies: a structural schema cannot express it.
 func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, []string) {
 	all := maps.Clone(p.Properties)
 	if all == nil {
@@ -178,8 +179,8 @@ func (d *deriver) properties(p *schema.Property) (map[string]*schema.Property, [
 	return all, required
 }
 
-// describe says what kubectl explain shows of a derived field. AWS's schemas come without
-// descriptions; what they do say of a property is worth telling.
+// describe returns the description of a derived field for kubectl explain. AWS's schemas contain no
+// descriptions, but other facts about a property.
 func (d *deriver) describe(property, path string) string {
 	text := property + " of " + d.resource.Name + "."
 	segments := strings.Split(strings.ReplaceAll(path, "/*", ""), "/")
@@ -190,13 +191,14 @@ func (d *deriver) describe(property, path string) string {
 		text += " Changing it replaces the resource."
 	}
 	if slices.Contains(d.resource.WriteOnly, path) {
-		text += " AWS does not give it back."
+		text += " AWS does not return it."
 	}
 	return text
 }
 
-// fieldNames gives every property its field name; properties that would share one keep their own, as those of
-// a spec do that would share one with a field of every spec (AWS::Batch::ComputeEnvironment's UpdatePolicy).
+// fieldNames returns the field name of every property. Properties whose field names would collide
+// keep their own names. So do properties of a spec that would collide with a field that every spec
+// has (AWS::Batch::ComputeEnvironment's UpdatePolicy).
 func fieldNames(properties map[string]*schema.Property, ofSpec bool) map[string]string {
 	count := map[string]int{}
 	if ofSpec {
@@ -217,7 +219,7 @@ func fieldNames(properties map[string]*schema.Property, ofSpec bool) map[string]
 	return names
 }
 
-// valueType returns the one type that a structural schema can give the property; empty for none.
+// valueType returns the only type that a structural schema can express for the property, or "".
 func valueType(p *schema.Property) string {
 	switch {
 	case len(p.Types) == 1:
@@ -254,8 +256,8 @@ func combinedType(p *schema.Property) string {
 	return found
 }
 
-// scalar derives the schema of a text, number or boolean with the limits that an API server can
-// check. Patterns that Go cannot read are AWS's to check.
+// scalar derives the schema of a string, number or boolean with the limits that an API server can
+// check. AWS checks patterns that Go cannot parse.
 func scalar(p *schema.Property, kind string) *apiextensionsv1.JSONSchemaProps {
 	out := &apiextensionsv1.JSONSchemaProps{Type: kind}
 	switch kind {
@@ -276,7 +278,7 @@ func scalar(p *schema.Property, kind string) *apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// bound drops a limit of whole numbers that is none: what a float64 cannot hold exactly.
+// bound drops a limit of integers that a float64 cannot represent exactly.
 func bound(limit *float64) *float64 {
 	const exact = 1 << 53
 	if limit == nil || *limit > exact || *limit < -exact {
@@ -289,7 +291,7 @@ func allStrings(values []any) bool {
 	return !slices.ContainsFunc(values, func(value any) bool { _, ok := value.(string); return !ok })
 }
 
-// enum returns the values once each, as JSON.
+// enum returns the distinct values as JSON.
 func enum(values []any) []apiextensionsv1.JSON {
 	var out []apiextensionsv1.JSON
 	seen := map[string]bool{}
@@ -319,8 +321,8 @@ func listShape(items *shape) *shape {
 	return &shape{items: items}
 }
 
-// properties turns a derived spec into CloudFormation's spelling. What the shape does not know is
-// passed on as it is.
+// properties converts a derived spec to CloudFormation's names. It copies what the shape does not
+// know.
 func (s *shape) properties(value any) any {
 	if s == nil {
 		return value

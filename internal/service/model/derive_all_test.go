@@ -10,11 +10,11 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// kindFor is the kind that the tests give a resource type: AWS::SQS::Queue is AWSSQSQueue.
+// kindFor is the kind of a resource type in tests: AWS::SQS::Queue becomes AWSSQSQueue.
 func kindFor(resourceType string) string { return strings.ReplaceAll(resourceType, "::", "") }
 
-// TestEveryResourceTypeIsAKind compiles a definition with nothing but a resource type for all of
-// AWS's types: each gets a structural schema that fits into one object of the API server.
+// TestEveryResourceTypeIsAKind compiles a definition with only a resource type for all of AWS's
+// types: each gets a structural schema that fits into one object of the API server.
 func TestEveryResourceTypeIsAKind(t *testing.T) {
 	registry := schema.Default()
 	names := registry.Names()
@@ -34,7 +34,7 @@ func TestEveryResourceTypeIsAKind(t *testing.T) {
 			largest, largestName = len(data), name
 		}
 		if len(data) > 1_000_000 {
-			t.Errorf("%s: the CustomResourceDefinition has %d bytes, more than etcd likes", name, len(data))
+			t.Errorf("%s: the CustomResourceDefinition has %d bytes, more than etcd accepts", name, len(data))
 		}
 	}
 	t.Logf("%d of %d types are kinds; the largest is %s with %d bytes", len(names)-failed, len(names), largestName, largest)

@@ -11,19 +11,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// resourceID is the logical ID of the one resource of a derived template.
+// resourceID is the logical ID of the only resource of a derived template.
 const resourceID = "Resource"
 
-// derived is what a resource type gives a definition that does not say more.
+// derived is the template and outputs that a definition gets from its resource type.
 type derived struct {
 	template string
 	outputs  []v1alpha1.ModelOutput
 }
 
-// deriveTemplate returns a template with one resource, which gets all properties that the spec
-// gives, and the outputs: how Ref identifies the resource, and the attributes that AWS sets.
+// deriveTemplate returns a template with one resource, which gets all properties in the spec, and
+// the outputs: Ref as the resource's identifier, and the attributes that AWS sets.
 //
-// A property that names the resource and need not be given gets the object's name, as in every
+// If an optional property names the resource, its default is the object's name, as in every
 // built-in kind.
 func deriveTemplate(resource *schema.Type, outputs []v1alpha1.ModelOutput) derived {
 	var b strings.Builder
@@ -55,7 +55,7 @@ func wants(outputs []v1alpha1.ModelOutput, out v1alpha1.ModelOutput) bool {
 	return slices.ContainsFunc(outputs, func(o v1alpha1.ModelOutput) bool { return outputSource(o) == out.From })
 }
 
-// derivedOutput is an output and the expression that gives it.
+// derivedOutput is an output and the expression of its value.
 type derivedOutput struct {
 	v1alpha1.ModelOutput
 
@@ -66,8 +66,8 @@ type derivedOutput struct {
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html.
 const maxOutputs = 200
 
-// deriveOutputs lists the outputs of a derived kind. What identifies the resource is Ref, unless it
-// is an attribute: for some older types Ref is not what the schema calls the identifier.
+// deriveOutputs lists the outputs of a derived kind. The identifier is Ref, unless it is an
+// attribute: for some older types Ref differs from the schema's identifier.
 func deriveOutputs(resource *schema.Type) []derivedOutput {
 	identifier := "id"
 	if len(resource.PrimaryIdentifier) == 1 && !strings.Contains(resource.PrimaryIdentifier[0], "/") {
@@ -78,7 +78,7 @@ func deriveOutputs(resource *schema.Type) []derivedOutput {
 		out = append(out, derivedOutput{
 			ModelOutput: v1alpha1.ModelOutput{
 				Name: identifier, From: PascalName(identifier), Type: v1alpha1.OutputString,
-				Description: "What identifies the resource (CloudFormation's Ref of " + resource.Name + ").",
+				Description: "The identifier of the resource (CloudFormation's Ref of " + resource.Name + ").",
 			},
 			value: fmt.Sprintf("{Ref: %s}", resourceID),
 		})
@@ -107,9 +107,9 @@ func deriveOutputs(resource *schema.Type) []derivedOutput {
 }
 
 // readOnlyAttribute returns the name by which Fn::GetAtt reads a read-only property and its type,
-// or nothing if it cannot be an output: only single values and lists of texts can. A property
-// inside an object that users set is left out, because AWS often has it only when they do, and an
-// output that cannot be read fails the stack.
+// or nothing if it cannot be an output: only scalars and lists of strings can. It omits properties
+// inside objects that users set, because AWS often sets them only if the user does, and an output
+// that cannot be read fails the stack.
 func readOnlyAttribute(resource *schema.Type, path string) (attribute, kind string) {
 	segments := strings.Split(path, "/")
 	if slices.Contains(segments, "*") || len(segments) > 1 && !parentReadOnly(resource, segments[:len(segments)-1]) {
@@ -161,7 +161,7 @@ func parentReadOnly(resource *schema.Type, segments []string) bool {
 	return true
 }
 
-// outputName spells a path as one field: Endpoint/Address is endpointAddress.
+// outputName converts a path to a field name: Endpoint/Address becomes endpointAddress.
 func outputName(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -188,9 +188,9 @@ func outputType(kind string) v1alpha1.OutputType {
 	}
 }
 
-// nameProperty returns the property that holds the resource's name when it is the object's to
-// give: a text that need not be set, which identifies the resource, repeats its type's name
-// (QueueName of AWS::SQS::Queue) or is called Name and cannot change.
+// nameProperty returns the property with the resource's name if the object may set it: an optional
+// string that identifies the resource, repeats its type's name (QueueName of AWS::SQS::Queue), or
+// is called Name and is immutable.
 func nameProperty(resource *schema.Type) string {
 	short := resource.Name[strings.LastIndex(resource.Name, ":")+1:]
 	for _, name := range slices.Sorted(maps.Keys(resource.Root.Properties)) {

@@ -17,13 +17,13 @@ import (
 // Text is a compiled Go template.
 type Text struct {
 	source string
-	// literal says that the source has nothing to compute.
+	// literal means that the source contains nothing to compute.
 	literal bool
 	tmpl    *template.Template
 }
 
-// ParseText compiles a template whose result is plain text: the name of an object, a value in a
-// ConfigMap. Name is used in messages.
+// ParseText compiles a template whose result is plain text: the name of an object, or a value in a
+// ConfigMap. Name is for messages.
 func ParseText(name, source string) (*Text, error) {
 	t := &Text{source: source, literal: !strings.Contains(source, "{{")}
 	if t.literal {
@@ -40,9 +40,9 @@ func ParseText(name, source string) (*Text, error) {
 	return t, nil
 }
 
-// ParseStackTemplate compiles the template of a stack. Every interpolation is quoted as YAML, so
-// it must stand where a whole YAML value may stand. Properties, which may be nil, backs the
-// template function of that name.
+// ParseStackTemplate compiles the template of a stack. Every interpolation is quoted as YAML, so it
+// must be in the place of a whole YAML value. Properties, which may be nil, implements the template
+// function of that name.
 func ParseStackTemplate(name, source string, properties func(spec any) (map[string]any, error)) (*Text, error) {
 	tmpl, err := template.New(name).Funcs(functions(properties)).Option("missingkey=default").Parse(source)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *Text) Execute(data map[string]any) (string, error) {
 	return out.String(), nil
 }
 
-// appendFunction pipes every value that a template prints through the function.
+// appendFunction pipes every printed value through the function.
 func appendFunction(node parse.Node, function string) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -96,7 +96,7 @@ func appendFunction(node parse.Node, function string) {
 	}
 }
 
-// functions are what templates may call beyond text/template's own.
+// functions are the template functions besides those of text/template.
 func functions(properties func(any) (map[string]any, error)) template.FuncMap {
 	if properties == nil {
 		properties = func(any) (map[string]any, error) {
@@ -133,7 +133,7 @@ func defaultTo(fallback, value any) any {
 	return value
 }
 
-// collect returns the values at a dotted path of every element of a list, each once.
+// collect returns the distinct values at a dotted path of the elements of a list.
 func collect(path string, list any) []any {
 	items, _ := list.([]any)
 	values := []any{}
@@ -145,13 +145,13 @@ func collect(path string, list any) []any {
 	return values
 }
 
-// positive reports whether a value is a number above zero.
+// positive reports whether a value is a number greater than zero.
 func positive(value any) bool {
 	number, err := strconv.ParseFloat(asText(value), 64)
 	return err == nil && number > 0
 }
 
-// get returns the value at a dotted path, nil where there is none.
+// get returns the value at a dotted path, or nil.
 func get(path string, from any) any {
 	for part := range strings.SplitSeq(path, ".") {
 		m, ok := from.(map[string]any)
@@ -163,7 +163,7 @@ func get(path string, from any) any {
 	return from
 }
 
-// split cuts a comma-separated text into its parts, without blanks and empty parts.
+// split splits a comma-separated string, and drops blanks and empty parts.
 func split(s any) []any {
 	parts := []any{}
 	for part := range strings.SplitSeq(asText(s), ",") {
@@ -174,7 +174,7 @@ func split(s any) []any {
 	return parts
 }
 
-// join puts the elements of a list together.
+// join concatenates the elements of a list.
 func join(separator string, list any) string {
 	items, ok := list.([]any)
 	if !ok {
@@ -187,7 +187,7 @@ func join(separator string, list any) string {
 	return strings.Join(texts, separator)
 }
 
-// asText writes a value as plain text; what is not set is empty.
+// asText formats a value as plain text; an unset value is empty.
 func asText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -209,8 +209,8 @@ func asText(value any) string {
 	}
 }
 
-// syntaxProblem turns text/template's errors ("template: NAME:LINE:COLUMN: …") into a problem with
-// a position and, where a function is not known, a suggestion.
+// syntaxProblem converts text/template's errors ("template: NAME:LINE:COLUMN: …") to a problem with
+// a position and, for an unknown function, a suggestion.
 func syntaxProblem(name string, err error) error {
 	message := strings.TrimPrefix(err.Error(), "template: ")
 	position := cfntemplate.Position{File: name}
@@ -229,7 +229,7 @@ func syntaxProblem(name string, err error) error {
 		position.Column = 1
 	}
 	message = strings.TrimSpace(message)
-	// "executing "name" at <.spec.x>: error calling quoteYAML: why" says why in its last part.
+	// The reason is the last part of "executing "name" at <.spec.x>: error calling quoteYAML: why".
 	message = strings.TrimPrefix(message, fmt.Sprintf("executing %q at ", name))
 	message = strings.ReplaceAll(message, "error calling quoteYAML: ", "")
 	problem := cfntemplate.Problem{Pos: position, Message: message}

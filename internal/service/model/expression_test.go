@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// TestUserTextIsNeverStructure puts any text where a template interpolates a value: what comes out
-// is that text there, and nothing else in the document changes.
+// TestUserTextIsNeverStructure interpolates arbitrary text as a value of a template: the document
+// contains exactly that text there, and nothing else changes.
 func TestUserTextIsNeverStructure(t *testing.T) {
 	template, err := model.ParseStackTemplate("m", "before: 1\nvalue: {{ .v }}\nlist: [{{ .v }}, {{ .v }}]\nafter: 2\n", nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func TestUserTextIsNeverStructure(t *testing.T) {
 	})
 }
 
-// TestMisplacedInterpolation puts a hostile text inside quotes and plain scalars, where a template's
-// author should not have put it: it may come out garbled or be refused, but adds no key.
+// TestMisplacedInterpolation interpolates hostile text inside quotes and plain scalars, where a
+// template must not: the result may be garbled or an error, but adds no key.
 func TestMisplacedInterpolation(t *testing.T) {
 	hostile := "\"'\nevil: true\n#, evil: {x: y}]"
 	for _, source := range []string{"a: 'x{{ .v }}'\n", "a: \"x{{ .v }}\"\n", "a: x{{ .v }}\n", "a: [x{{ .v }}y]\n", "a: {b: x{{ .v }}}\n", "a: |\n  x {{ .v }}\n"} {
@@ -84,6 +84,6 @@ func TestUnsetValueIsAProblem(t *testing.T) {
 	}
 	_, err = template.Execute(map[string]any{"spec": map[string]any{}})
 	if err == nil || !strings.Contains(err.Error(), "m:2:") || !strings.Contains(err.Error(), "not set") {
-		t.Errorf("the error is %v, want the line and that the value is not set", err)
+		t.Errorf("the error is %v, want the line and the unset value", err)
 	}
 }

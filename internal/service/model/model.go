@@ -17,17 +17,17 @@ import (
 
 // Model is a compiled ModelDefinition.
 type Model struct {
-	// Name is the ModelDefinition's name; messages about the template name it.
+	// Name is the ModelDefinition's name, for messages about the template.
 	Name string
-	// Kind, Plural and ShortNames are what the kind is called.
+	// Kind, Plural and ShortNames are the names of the kind.
 	Kind, Plural string
-	// ShortNames are what people may type instead of the plural.
+	// ShortNames are the short names for kubectl.
 	ShortNames []string
-	// Description is what kubectl explain says of the kind.
+	// Description is the kind's description for kubectl explain.
 	Description string
-	// ResourceType is the CloudFormation type that the kind stands for, empty for several.
+	// ResourceType is the CloudFormation type of the kind, empty for several.
 	ResourceType string
-	// Schema is the structural schema of the spec, without the fields that every kind shares.
+	// Schema is the structural schema of the spec, without the fields that every kind has.
 	Schema *apiextensionsv1.JSONSchemaProps
 	// Validations are rules for the object as a whole.
 	Validations []v1alpha1.ModelValidation
@@ -35,19 +35,20 @@ type Model struct {
 	Template *Text
 	// Outputs are the fields of an object's output.
 	Outputs []Output
-	// Parameters are further parameters for templates that users put in place of the kind's own.
+	// Parameters are additional parameters for templates that users set instead of the kind's own.
 	Parameters map[string]*Text
-	// References are the objects that must be ready first.
+	// References are the objects that must be ready before the stack is created.
 	References []Reference
-	// ConfigMaps, Secrets and Services are made from the outputs.
+	// ConfigMaps and Secrets are created from the outputs.
 	ConfigMaps, Secrets []Data
-	// Services are made from the outputs.
+	// Services are created from the outputs.
 	Services []Service
 	// Capabilities are the IAM capabilities to acknowledge.
 	Capabilities []string
-	// DynamicReferences are the fields of the spec, as paths with dots, that may hold dynamic references.
+	// DynamicReferences are the fields of the spec, as dotted paths, that may contain dynamic
+	// references.
 	DynamicReferences []string
-	// Foreign are values that name AWS resources that the namespace did not make.
+	// Foreign are values that name AWS resources that the namespace did not create.
 	Foreign []Foreign
 }
 
@@ -55,50 +56,51 @@ type Model struct {
 type Output struct {
 	// Name is the field, From the template's output.
 	Name, From string
-	// Description is what kubectl explain says of it.
+	// Description is the field's description for kubectl explain.
 	Description string
-	// Number says that the value is written without quotes.
+	// Number means that the value is written without quotes.
 	Number bool
-	// Integer says that it is a whole number.
+	// Integer means that the value is an integer.
 	Integer bool
 }
 
-// Reference names another object.
+// Reference is a reference to another object.
 type Reference struct {
-	// Name is what templates call it, Kind its kind.
+	// Name is its name in templates, Kind its kind.
 	Name, Kind string
-	// ObjectName gives its name, or nothing when there is no such reference.
+	// ObjectName renders the object's name, or nothing if there is no such reference.
 	ObjectName *Text
-	// PhysicalID is its output that must be the physical ID of a resource in its stack, empty for none.
+	// PhysicalID is the output that must be the physical ID of a resource in the object's stack, or
+	// empty.
 	PhysicalID string
 }
 
-// Foreign names an AWS resource that the object's namespace did not make.
+// Foreign names an AWS resource that the object's namespace did not create.
 type Foreign struct {
-	// Name is what templates call those that share it, Field the field that messages name.
+	// Name is the name of its sharers in templates, Field the field in messages.
 	Name, Field string
-	// ARN gives its ARN, or nothing when no resource is named.
+	// ARN renders the resource's ARN, or nothing if no resource is named.
 	ARN *Text
 }
 
-// Data makes a ConfigMap or Secret.
+// Data describes a ConfigMap or Secret.
 type Data struct {
-	// Name gives its name.
+	// Name renders the name.
 	Name *Text
-	// Values are keys and their values.
+	// Values renders the values, by key.
 	Values map[string]*Text
 }
 
-// Service makes a Service of type ExternalName.
+// Service describes a Service of type ExternalName.
 type Service struct {
-	// ID is how texts name it, may be empty.
+	// ID is the Service's name in expressions; may be empty.
 	ID string
-	// Name gives its name, ExternalName what it stands for, Port a number or nothing.
+	// Name renders the name, ExternalName the DNS name, and Port a number or nothing.
 	Name, ExternalName, Port *Text
 }
 
-// Compile checks a definition and completes it from the registry of resource types. The error is
-// cfntemplate.Problems where something in the definition has to be corrected.
+// Compile validates a definition and completes it from the registry of resource types. The error is
+// cfntemplate.Problems if the definition is invalid.
 func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.Registry) (*Model, error) {
 	m := &Model{
 		Name: name, Kind: spec.Kind, Plural: spec.Plural, ShortNames: spec.ShortNames,
@@ -131,10 +133,10 @@ func Compile(name string, spec *v1alpha1.ModelDefinitionSpec, registry *schema.R
 	return m, nil
 }
 
-// resourceType looks the type up; nil when the definition names none.
+// resourceType returns the definition's type, or nil if it names none.
 func resourceType(name, typeName string, registry *schema.Registry) (*schema.Type, error) {
 	if typeName == "" {
-		return nil, nil //nolint:nilnil // no type is a valid answer: the definition gives a template
+		return nil, nil //nolint:nilnil // the definition has a template instead
 	}
 	resource, ok := registry.Type(typeName)
 	if !ok {
@@ -145,7 +147,7 @@ func resourceType(name, typeName string, registry *schema.Registry) (*schema.Typ
 	return resource, nil
 }
 
-// compileSchema takes the definition's schema or derives it.
+// compileSchema uses the definition's schema or derives one.
 func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type) (*shape, error) {
 	var fields *shape
 	if resource != nil {
@@ -161,7 +163,7 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 	if len(spec.Schema) > 0 {
 		given := &apiextensionsv1.JSONSchemaProps{}
 		if err := json.Unmarshal(spec.Schema, given); err != nil {
-			return nil, problem(m.Name, "spec.schema", "the schema cannot be read: "+err.Error())
+			return nil, problem(m.Name, "spec.schema", "the schema cannot be decoded: "+err.Error())
 		}
 		if given.Type == "" {
 			given.Type = "object"
@@ -174,7 +176,7 @@ func (m *Model) compileSchema(spec *v1alpha1.ModelDefinitionSpec, resource *sche
 	return fields, nil
 }
 
-// compileTemplate takes the definition's template and outputs or derives them.
+// compileTemplate uses the definition's template and outputs or derives them.
 func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *schema.Type, fields *shape) error {
 	text, outputs := spec.Template, spec.Outputs
 	if text == "" {
@@ -213,10 +215,10 @@ func (m *Model) compileTemplate(spec *v1alpha1.ModelDefinitionSpec, resource *sc
 	return nil
 }
 
-// sharedFields are the fields of every spec that are not properties of the resource.
+// sharedFields are the spec fields that are not properties of the resource.
 var sharedFields = []string{"rollbackCount", "cloudFormationTemplateName", "cloudFormationTemplateNamespace", "updatePolicy"}
 
-// propertiesOf turns a derived spec into properties, without the fields that every kind shares.
+// propertiesOf converts a derived spec to properties, without the fields that every kind has.
 func (s *shape) propertiesOf(spec map[string]any) map[string]any {
 	own := maps.Clone(spec)
 	for _, name := range sharedFields {
@@ -231,7 +233,7 @@ func (s *shape) propertiesOf(spec map[string]any) map[string]any {
 	return properties
 }
 
-// outputSource returns the template's output that gives an output.
+// outputSource returns the template's output for an output.
 func outputSource(o v1alpha1.ModelOutput) string {
 	if o.From != "" {
 		return o.From
@@ -239,7 +241,7 @@ func outputSource(o v1alpha1.ModelOutput) string {
 	return PascalName(o.Name)
 }
 
-// missingOutputs returns the first wanted output that nothing gives.
+// missingOutputs returns the first wanted output that is not given.
 func missingOutputs(wanted, given []v1alpha1.ModelOutput) string {
 	for _, o := range wanted {
 		if !slices.ContainsFunc(given, func(g v1alpha1.ModelOutput) bool { return g.From == outputSource(o) }) {
@@ -257,7 +259,7 @@ func outputNames(outputs []derivedOutput) []string {
 	return names
 }
 
-// text compiles a text template at a field of the definition.
+// text compiles a text template in a field of the definition.
 func (m *Model) text(path, source string) (*Text, error) {
 	return ParseText(m.Name+"."+path, source)
 }
@@ -334,7 +336,7 @@ func (m *Model) compileData(field string, data []v1alpha1.ModelData) ([]Data, er
 	return out, nil
 }
 
-// orName is the object's own name where a definition gives none.
+// orName defaults to the object's name if a definition gives none.
 func orName(name string) string {
 	if name == "" {
 		return "{{ .name }}"
@@ -342,12 +344,12 @@ func orName(name string) string {
 	return name
 }
 
-// problem is one thing to correct in a definition.
+// problem is one problem of a definition.
 func problem(name, path, message string) cfntemplate.Problems {
 	return cfntemplate.Problems{{Pos: cfntemplate.Position{File: name}, Path: path, Message: path + ": " + message}}
 }
 
-// flatten gathers the problems of joined errors.
+// flatten collects the problems of joined errors.
 func flatten(err error) error {
 	var all cfntemplate.Problems
 	var joined interface{ Unwrap() []error }

@@ -5,24 +5,24 @@ import (
 	"unicode"
 )
 
-// FieldName returns the Kubernetes spelling of a CloudFormation property name: the leading run of
-// capitals in lower case, up to the capital that begins a word. QueueName is queueName,
-// DBInstanceClass is dbInstanceClass, ARN is arn, S3BucketName is s3BucketName.
+// FieldName returns the Kubernetes name of a CloudFormation property: it lower-cases the leading
+// run of capitals, up to the capital that begins a word. QueueName becomes queueName,
+// DBInstanceClass dbInstanceClass, ARN arn, and S3BucketName s3BucketName.
 func FieldName(property string) string {
 	runes := []rune(property)
 	end := 0
 	for end < len(runes) && (unicode.IsUpper(runes[end]) || end > 0 && unicode.IsDigit(runes[end])) {
 		end++
 	}
-	// The last capital of a run of several begins the next word, unless the run is all there is.
+	// The last capital of a run begins the next word, unless the run is the whole name.
 	if end > 1 && end < len(runes) && unicode.IsLower(runes[end]) && unicode.IsUpper(runes[end-1]) {
 		end--
 	}
 	return strings.ToLower(string(runes[:end])) + string(runes[end:])
 }
 
-// PascalName returns a field name as CloudFormation spells parameters and outputs: with a capital
-// first letter.
+// PascalName returns a field name with a capital first letter, as CloudFormation writes parameters
+// and outputs.
 func PascalName(field string) string {
 	if field == "" {
 		return ""

@@ -1,6 +1,6 @@
 package model
 
-// nearest returns the candidate that is spelled most like a word, or nothing when none is close.
+// nearest returns the candidate with the spelling closest to a word, or "" if none is close.
 func nearest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/2+1
 	for _, candidate := range candidates {
@@ -11,7 +11,7 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance counts the letters to insert, remove or change to get from a to b.
+// distance returns the edit distance of a and b.
 func distance(a, b string) int {
 	previous := make([]int, len(b)+1)
 	for j := range previous {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// errUnset says that a template put in a value that the object does not have.
+// errUnset means that a template interpolates a value that the object does not have.
 var errUnset = errors.New("the value is not set; guard the interpolation with {{ if }} or {{ with }}")
 
-// quoteYAML writes a value as YAML that stands on one line and holds nothing but the value: a
-// quoted scalar, a number, a boolean, or a flow collection of these. In strings every character
-// but letters, digits and a few harmless signs is escaped, so that even an interpolation in the
-// wrong place cannot add structure.
+// quoteYAML formats a value as YAML on one line that contains nothing but the value: a quoted
+// scalar, a number, a boolean, or a flow collection of these. In strings it escapes every character
+// except letters, digits and a few harmless signs, so that even an interpolation in the wrong place
+// cannot add structure.
 func quoteYAML(value any) (string, error) {
 	var b strings.Builder
 	if err := writeYAML(&b, value); err != nil {
@@ -87,7 +87,7 @@ func writeMap(b *strings.Builder, m map[string]any) error {
 	return nil
 }
 
-// writeString writes a double-quoted YAML scalar. YAML 1.2, section 5.7, gives the escapes.
+// writeString writes a double-quoted YAML scalar. YAML 1.2, section 5.7, defines the escapes.
 func writeString(b *strings.Builder, s string) {
 	b.WriteByte('"')
 	for _, r := range s {

@@ -11,27 +11,27 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// Data is a ConfigMap or Secret that an object asks for.
+// Data is a ConfigMap or Secret for an object.
 type Data struct {
-	// Name is the name that it should have.
+	// Name is the wanted name.
 	Name string
-	// Values are its keys and values.
+	// Values are the keys and values.
 	Values map[string]string
 }
 
-// Service is a Service of type ExternalName that an object asks for.
+// Service is a Service of type ExternalName for an object.
 type Service struct {
-	// ID is what the texts of ConfigMaps and Secrets call it, may be empty.
+	// ID is the Service's name in the expressions of ConfigMaps and Secrets; may be empty.
 	ID string
-	// Name is the name that it should have.
+	// Name is the wanted name.
 	Name string
-	// ExternalName is the DNS name that it stands for.
+	// ExternalName is the DNS name that the Service points to.
 	ExternalName string
 	// Port is 0 for none.
 	Port int32
 }
 
-// Services returns the Services that an object with outputs asks for.
+// Services returns the Services for an object with outputs.
 func Services(m *model.Model, obj *v1alpha1.Object, facts Facts) ([]Service, error) {
 	if len(m.Services) == 0 {
 		return nil, nil
@@ -70,20 +70,20 @@ func renderService(s model.Service, data map[string]any) (Service, error) {
 	if portText = strings.TrimSpace(portText); portText != "" {
 		port, err := strconv.ParseInt(portText, 10, 32)
 		if err != nil || port < 1 || port > 65535 {
-			return Service{}, fmt.Errorf("the port of Service %s is %q, which is no port", service.Name, portText)
+			return Service{}, fmt.Errorf("the port of Service %s is %q, which is not a port number", service.Name, portText)
 		}
 		service.Port = int32(port)
 	}
 	return service, nil
 }
 
-// ConfigMaps returns the ConfigMaps that an object with outputs asks for. Services gives the names
-// of the Services made, by their ID.
+// ConfigMaps returns the ConfigMaps for an object with outputs. Services are the names of the
+// created Services, by ID.
 func ConfigMaps(m *model.Model, obj *v1alpha1.Object, facts Facts, services map[string]string) ([]Data, error) {
 	return renderData(m, m.ConfigMaps, obj, facts, services)
 }
 
-// Secrets returns the Secrets that an object with outputs asks for.
+// Secrets returns the Secrets for an object with outputs.
 func Secrets(m *model.Model, obj *v1alpha1.Object, facts Facts, services map[string]string) ([]Data, error) {
 	return renderData(m, m.Secrets, obj, facts, services)
 }
@@ -113,7 +113,7 @@ func renderData(m *model.Model, wanted []model.Data, obj *v1alpha1.Object, facts
 	return out, nil
 }
 
-// outputScope is what templates see once there are outputs.
+// outputScope is the data of templates once there are outputs.
 func outputScope(m *model.Model, obj *v1alpha1.Object, facts Facts, services map[string]string) (map[string]any, error) {
 	spec, err := Spec(obj)
 	if err != nil {

@@ -1,19 +1,19 @@
-// Package render turns an object of a modelled kind into what it asks for: the stack, and the
-// ConfigMaps, Secrets and Services made from the stack's outputs.
+// Package render renders an object of a modeled kind: its stack, and the ConfigMaps, Secrets and
+// Services from the stack's outputs.
 //
-// [Stack] combines the object's spec with [Facts], which is all that the operator knows beside it.
-// The same object and facts give the same bytes: nothing that changes by itself (a resource
-// version, a digest, the time) is put into a template, a parameter or a tag, because CloudFormation
-// hands tags on to every resource and each change would touch them all.
+// [Stack] combines the object's spec with [Facts], which is everything else that the operator
+// knows. The same object and facts render to the same bytes. Templates, parameters and tags never
+// contain a value that changes without an edit (a resource version, a digest, the time):
+// CloudFormation propagates tags to every resource, so each change would update all of them.
 //
-// # Templates of users
+// # User templates
 //
-// An object may name a CloudFormationTemplate to be used in place of its kind's own. That template
-// is plain CloudFormation; it is told about the object by parameters, each only if it declares it:
+// An object may reference a CloudFormationTemplate to use instead of its kind's own. That template
+// is plain CloudFormation. It receives the object's data in the parameters that it declares:
 // Namespace, ResourceName, ClusterName, ResourceVersion, every field of the spec in PascalCase
-// (hashAttribute.name is HashAttributeName), and the kind's own further parameters.
+// (hashAttribute.name is HashAttributeName), and the kind's own additional parameters.
 // ResourceVersion is a short hash of the spec: Kubernetes' resource version changes with every
-// write of a status, and a parameter that did would update the stack for ever.
+// write of the status, and would update the stack endlessly.
 //
-// The package is pure.
+// The package is pure: it makes no calls.
 package render

@@ -11,23 +11,24 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// Facts are what the operator knows beside the object.
+// Facts are what the operator knows besides the object.
 type Facts struct {
-	// Region and AccountID are where the stack is made.
+	// Region and AccountID are those of the stack.
 	Region, AccountID string
-	// ClusterName tells operators of one account apart.
+	// ClusterName separates the operators of one account.
 	ClusterName string
-	// References holds, by the model's name for it, each object that this one names: its name and
-	// its outputs.
+	// References contains each referenced object, by the reference's name in the model: its name
+	// and its outputs.
 	References map[string]map[string]any
-	// Siblings holds, by the model's name for a reference, the references of every object of the
-	// same kind that names the same object there, this one included, in order of name.
+	// Siblings contains, by the reference's name in the model, the references of every object of
+	// the same kind that references the same object, including this one, sorted by name.
 	Siblings map[string][]any
-	// Limits bound what the object may have the operator do; nil where a person acts with their own credentials.
+	// Limits restrict what the object may make the operator do; nil where users act with their own
+	// credentials.
 	Limits *Limits
 }
 
-// Spec decodes an object's spec. Whole numbers are int64.
+// Spec decodes an object's spec. Integers are int64.
 func Spec(obj *v1alpha1.Object) (map[string]any, error) {
 	spec := map[string]any{}
 	if len(obj.Spec) == 0 || string(obj.Spec) == "null" {
@@ -39,7 +40,7 @@ func Spec(obj *v1alpha1.Object) (map[string]any, error) {
 	return spec, nil
 }
 
-// scope is what templates see.
+// scope is the data of templates.
 func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) map[string]any {
 	name, dnsSuffix := partition.Of(facts.Region)
 	references := map[string]any{}
@@ -58,24 +59,25 @@ func scope(obj *v1alpha1.Object, kind string, spec map[string]any, facts Facts) 
 	}
 }
 
-// Reference is an object that another one names.
+// Reference is an object that another one references.
 type Reference struct {
-	// Name is what the model calls it.
+	// Name is the reference's name in the model.
 	Name string
-	// Kind and ObjectName say which object it is; it is in the namespace of the one that names it.
+	// Kind and ObjectName identify the object, which is in the namespace of the referencing object.
 	Kind, ObjectName string
-	// PhysicalID is the output that must be the physical ID of a resource in its stack, empty for none.
+	// PhysicalID is the output that must be the physical ID of a resource in the object's stack, or
+	// empty.
 	PhysicalID string
 }
 
-// Foreign is an AWS resource that an object names and that its namespace did not make.
+// Foreign is an AWS resource that an object references and that its namespace did not create.
 type Foreign struct {
-	// Name is what the model calls it, ARN the resource.
+	// Name is the reference's name in the model, ARN the resource.
 	Name, ARN string
 }
 
-// ForeignResources lists the AWS resources that an object names and its namespace did not make. The error is a
-// *RefusedError if the object may not name one of them.
+// ForeignResources lists the AWS resources that an object references and its namespace did not
+// create. The error is a *RefusedError if the object may not reference one of them.
 func ForeignResources(m *model.Model, obj *v1alpha1.Object, limits *Limits) ([]Foreign, error) {
 	if len(m.Foreign) == 0 {
 		return nil, nil
@@ -87,7 +89,7 @@ func ForeignResources(m *model.Model, obj *v1alpha1.Object, limits *Limits) ([]F
 	return limits.foreign(m, obj.Namespace, scope(obj, m.Kind, spec, Facts{}))
 }
 
-// References lists the objects that an object names.
+// References lists the objects that an object references.
 func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 	if len(m.References) == 0 {
 		return nil, nil
@@ -110,7 +112,7 @@ func References(m *model.Model, obj *v1alpha1.Object) ([]Reference, error) {
 	return references, nil
 }
 
-// ReferenceFacts is what templates see of an object that another one names.
+// ReferenceFacts is the data of a referenced object for templates.
 func ReferenceFacts(obj *v1alpha1.Object) map[string]any {
 	facts := map[string]any{"name": obj.Name}
 	for name, value := range obj.Output {

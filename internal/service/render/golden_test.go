@@ -48,8 +48,8 @@ func builtIn(t *testing.T, kind string) *model.Model {
 	return nil
 }
 
-// TestBuiltInKinds renders every manifest of testdata: what is in the golden file is what AWS gets,
-// nothing that the manifest does not ask for.
+// TestBuiltInKinds renders every manifest of testdata. The golden file is what AWS receives, and
+// contains only what the manifest asks for.
 func TestBuiltInKinds(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestBuiltInKinds(t *testing.T) {
 	}
 }
 
-// renderAll writes all that an object asks for into one document.
+// renderAll writes everything for an object into one document.
 func renderAll(t *testing.T, obj *v1alpha1.Object) []byte {
 	t.Helper()
 	m := builtIn(t, obj.Kind)
@@ -91,10 +91,10 @@ func renderAll(t *testing.T, obj *v1alpha1.Object) []byte {
 		t.Fatal(err)
 	}
 	if problems := desired.Template.Check(); len(problems) > 0 {
-		t.Errorf("the template is unsound: %v", problems)
+		t.Errorf("the template is invalid: %v", problems)
 	}
 	if problems := schema.Default().Validate(desired.Template); len(problems) > 0 {
-		t.Errorf("the template breaks the schema: %v", problems)
+		t.Errorf("the template violates the schema: %v", problems)
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# stack %s\n%s", desired.Name, desired.Template.YAML())
@@ -134,6 +134,6 @@ func compare(t *testing.T, golden string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("run the test with -update if this is meant (-want +got):\n%s", diff)
+		t.Errorf("run the test with -update to accept (-want +got):\n%s", diff)
 	}
 }

@@ -12,29 +12,34 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// Limits bound what an object may have the operator do with its permissions in AWS: the author of an object has none of
-// their own. The zero value allows nothing beyond what models do. Where a person acts with their own credentials there
-// are no limits.
+// Limits restrict what an object may make the operator do with its permissions in AWS, because the
+// author of an object has none. The zero value allows nothing beyond what models do. Users who act
+// with their own credentials have no limits.
 type Limits struct {
-	// TemplateTypes are the resource types that templates of users may have, each a name or a beginning with * at the
-	// end. Empty refuses every such template.
+	// TemplateTypes are the resource types that user templates may contain, each a name or a prefix
+	// followed by *. Empty refuses every user template.
 	TemplateTypes []string
-	// TemplateNamespaces are the namespaces whose templates objects of all namespaces may use. Others use their own only.
+	// TemplateNamespaces are the namespaces whose templates all objects may use. Other templates
+	// may be used only in their own namespace.
 	TemplateNamespaces []string
-	// Foreign are the resources that were not made in a namespace and that its objects may name.
+	// Foreign are the resources that objects of a namespace may reference although it did not
+	// create them.
 	Foreign []grant.Grant
-	// OwnPrefix begins the names of the operator's own resources, which no grant includes.
+	// OwnPrefix is the prefix of the names of the operator's own resources, which no grant
+	// includes.
 	OwnPrefix string
 }
 
-// guarded begin types that no general pattern allows. They make permissions, run what the author brings, or read what is not in the
-// template: a pattern must begin with at least as much.
+// guarded are prefixes of types that no general pattern allows, because they grant permissions, run
+// the author's code, or read what is not in the template. A pattern must contain at least the whole
+// prefix.
 var guarded = []string{"AWS::IAM::", "AWS::CloudFormation::", "AWS::SSM::Parameter::", "Custom::"}
 
-// attached end types that act on resources of others, named by ARN or URL; only their own name allows them.
+// attached are suffixes of types that change resources of others, named by ARN or URL; only their
+// exact name allows them.
 var attached = []string{"Policy", "Permission", "::MODULE", "AWS::SNS::Subscription"}
 
-// allowsType reports whether a type of a user's template is allowed.
+// allowsType reports whether user templates may contain a type.
 func (l *Limits) allowsType(name string) bool {
 	return slices.ContainsFunc(l.TemplateTypes, func(pattern string) bool {
 		if pattern == name {
@@ -49,39 +54,40 @@ func (l *Limits) allowsType(name string) bool {
 	})
 }
 
-// allowsNamespace reports whether objects of a namespace may use templates of another.
+// allowsNamespace reports whether objects of a namespace may use templates of another namespace.
 func (l *Limits) allowsNamespace(namespace, templates string) bool {
 	return namespace == templates || slices.Contains(l.TemplateNamespaces, templates)
 }
 
-// RefusedError says that an object asks for more than its author may have the operator do.
+// RefusedError means that an object exceeds the limits.
 type RefusedError struct {
-	// Reason is one CamelCase word for a condition.
+	// Reason is a CamelCase word for a condition.
 	Reason string
-	// Message is a sentence that names the field or resource and the remedy.
+	// Message is a sentence that names the field or resource and what to do.
 	Message string
 }
 
 // Error returns the message.
 func (e *RefusedError) Error() string { return e.Message }
 
-// AllowsTemplates returns a *RefusedError unless objects of a namespace may use templates of users from another, or the same, one.
-// No limits allow everything.
+// AllowsTemplates returns a *RefusedError unless objects of a namespace may use the user templates
+// of a namespace. Nil limits allow everything.
 func (l *Limits) AllowsTemplates(namespace, templates string) error {
 	switch {
 	case l == nil:
 		return nil
 	case len(l.TemplateTypes) == 0:
-		return &RefusedError{"UserTemplatesOff", "The operator makes no stacks from CloudFormationTemplates: " +
-			"they act with its permissions. An administrator allows resource types by --user-templates-allowed-types; or leave out spec.cloudFormationTemplateName."}
+		return &RefusedError{"UserTemplatesOff", "The operator does not create stacks from CloudFormationTemplates, " +
+			"because they act with its permissions. Remove spec.cloudFormationTemplateName, or have an administrator allow resource types by --user-templates-allowed-types."}
 	case !l.allowsNamespace(namespace, templates):
 		return &RefusedError{"TemplateNotShared", fmt.Sprintf("Objects of namespace %s may not use the CloudFormationTemplates of namespace %s; "+
-			"use one of your own namespace, or have an administrator add %[2]s to --user-templates-namespaces.", namespace, templates)}
+			"use one of their own namespace, or have an administrator add %[2]s to --user-templates-namespaces.", namespace, templates)}
 	}
 	return nil
 }
 
-// CheckTemplate returns a *RefusedError unless a user's template has only what is allowed. No limits allow everything.
+// CheckTemplate returns a *RefusedError if a user template contains what is not allowed. Nil limits
+// allow everything.
 func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 	if l == nil {
 		return nil
@@ -106,29 +112,29 @@ func (l *Limits) CheckTemplate(t *cfntemplate.Template) error {
 	}
 	for _, name := range t.Transforms {
 		if !slices.Contains(l.TemplateTypes, name) {
-			refuse(cfntemplate.Position{}, "transform %s is not allowed, since it makes resources that the template does not show; remove it, "+
+			refuse(cfntemplate.Position{}, "transform %s is not allowed, because it creates resources that are not in the template; remove it, "+
 				"or have an administrator add %[1]s to --user-templates-allowed-types", name)
 		}
 	}
 	for section := range t.Macros {
-		refuse(cfntemplate.Position{}, "a macro in section %q is not allowed, since it makes resources that the template does not show; write them out", section)
+		refuse(cfntemplate.Position{}, "a macro in section %q is not allowed, because it creates resources that are not in the template; write them out", section)
 	}
 	refuseFunctions(t, refuse)
 	refused = append(refused, dynamic.Pieces(t)...)
 	if len(refused) == 0 {
 		return nil
 	}
-	return &RefusedError{"TemplateNotAllowed", "The operator makes no stack from this template: " + refused.Sentence()}
+	return &RefusedError{"TemplateNotAllowed", "The operator does not create a stack from this template: " + refused.Sentence()}
 }
 
-// refuseFunctions refuses the functions that read other stacks or put in what the template does not show.
+// refuseFunctions refuses functions that read other stacks or insert what is not in the template.
 func refuseFunctions(t *cfntemplate.Template, refuse func(pos cfntemplate.Position, format string, args ...any)) {
 	t.Node().Walk(func(n *cfntemplate.Node) bool {
 		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::ImportValue" {
-			refuse(n.Pos, "Fn::ImportValue reads outputs of stacks that are not this object's; write the value into the spec")
+			refuse(n.Pos, "Fn::ImportValue reads outputs of stacks of other owners; write the value into the spec")
 		}
 		if n.Kind == cfntemplate.Intrinsic && n.Func == "Fn::Transform" || n.Kind == cfntemplate.Map && slices.ContainsFunc(n.Fields, isTransform) {
-			refuse(n.Pos, "Fn::Transform is not allowed, since it puts in what the template does not show; write it out")
+			refuse(n.Pos, "Fn::Transform is not allowed, because it inserts what is not in the template; write it out")
 		}
 		return true
 	})
@@ -136,7 +142,8 @@ func refuseFunctions(t *cfntemplate.Template, refuse func(pos cfntemplate.Positi
 
 func isTransform(f cfntemplate.Field) bool { return f.Key == "Fn::Transform" }
 
-// checkSpec returns a *RefusedError if a value of the spec is, or may become, a dynamic reference of CloudFormation.
+// checkSpec returns a *RefusedError if a value of the spec is, or may become, a dynamic reference
+// of CloudFormation.
 func (l *Limits) checkSpec(m *model.Model, spec map[string]any) error {
 	if l == nil {
 		return nil
@@ -150,13 +157,14 @@ func (l *Limits) checkSpec(m *model.Model, spec map[string]any) error {
 		return nil
 	}
 	if f := found[0]; f.Function != "" {
-		return &RefusedError{"FunctionNotAllowed", fmt.Sprintf("%s calls a function of CloudFormation, which a spec may not; write the value itself.", f.Field)}
+		return &RefusedError{"FunctionNotAllowed", fmt.Sprintf("%s calls a function of CloudFormation, which is not allowed in a spec; write the value itself.", f.Field)}
 	}
 	return &RefusedError{"DynamicReferenceNotAllowed", fmt.Sprintf("%s holds a dynamic reference ({{resolve:…}}), or a piece of one, "+
-		"which would read secrets with the operator's permissions; write the value itself. An administrator allows a field by dynamicReferences of its ModelDefinition.", found[0].Field)}
+		"which would read secrets with the operator's permissions; write the value itself, or have an administrator add the field to dynamicReferences of the ModelDefinition.", found[0].Field)}
 }
 
-// checkRendered returns a *RefusedError if what a model's template made of a spec has a dynamic reference that the model does not write.
+// checkRendered returns a *RefusedError if the rendered template has a dynamic reference that the
+// model does not contain.
 func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 	if l == nil || len(m.DynamicReferences) > 0 || dynamic.In(m.Template.Source()) {
 		return nil
@@ -170,10 +178,11 @@ func (l *Limits) checkRendered(m *model.Model, desired *Desired) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &RefusedError{"DynamicReferenceNotAllowed", "The spec becomes a template that would read secrets with the operator's permissions: " + problems.Sentence()}
+	return &RefusedError{"DynamicReferenceNotAllowed", "The spec renders to a template that would read secrets with the operator's permissions: " + problems.Sentence()}
 }
 
-// foreign returns the AWS resources that an object names and its namespace did not make, or a *RefusedError.
+// foreign returns the AWS resources that an object references and its namespace did not create, or
+// a *RefusedError.
 func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) ([]Foreign, error) {
 	var found []Foreign
 	for _, f := range m.Foreign {
@@ -187,9 +196,9 @@ func (l *Limits) foreign(m *model.Model, namespace string, data map[string]any) 
 		switch name := arn[strings.LastIndex(arn, ":")+1:]; {
 		case l == nil:
 		case l.OwnPrefix != "" && strings.HasPrefix(name, l.OwnPrefix):
-			return nil, &RefusedError{"OperatorsOwn", fmt.Sprintf("%s names %s, which is the operator's own; name another resource.", f.Field, arn)}
+			return nil, &RefusedError{"OperatorsOwn", fmt.Sprintf("%s names %s, which belongs to the operator; name another resource.", f.Field, arn)}
 		case !grant.Allows(l.Foreign, namespace, arn):
-			return nil, &RefusedError{"ForeignResource", fmt.Sprintf("%s names %s, which no object of namespace %s made; name an object of the namespace, "+
+			return nil, &RefusedError{"ForeignResource", fmt.Sprintf("%s names %s, which no object of namespace %s created; name an object of the namespace, "+
 				"or have an administrator start the operator with --allow-foreign=%[3]s=%[2]s.", f.Field, arn, namespace)}
 		}
 		found = append(found, Foreign{Name: f.Name, ARN: arn})

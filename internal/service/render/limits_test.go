@@ -22,19 +22,19 @@ func TestTemplatesOfUsersHaveOnlyWhatIsAllowed(t *testing.T) {
 	}{
 		{"what a pattern allows", "Resources: {Q: {Type: AWS::SQS::Queue}}", queues, ""},
 		{"an exact name", "Resources: {Q: {Type: AWS::SQS::Queue}}", []string{"AWS::SQS::Queue"}, ""},
-		{"a name is no beginning", "Resources: {Q: {Type: AWS::SQS::QueueInlinePolicy}}", []string{"AWS::SQS::Queue"}, "resource Q is of type AWS::SQS::QueueInlinePolicy"},
+		{"a name is not a prefix", "Resources: {Q: {Type: AWS::SQS::QueueInlinePolicy}}", []string{"AWS::SQS::Queue"}, "resource Q is of type AWS::SQS::QueueInlinePolicy"},
 		{"another service", "Resources: {T: {Type: AWS::DynamoDB::Table}}", queues, "resource T is of type AWS::DynamoDB::Table"},
 		{"roles, even with everything", "Resources: {R: {Type: AWS::IAM::Role}}", []string{"*", "AWS::*"}, "AWS::IAM::Role"},
-		{"roles, if they are named", "Resources: {R: {Type: AWS::IAM::Role}}", []string{"AWS::IAM::Role"}, ""},
-		{"nested stacks make what is not seen", "Resources: {S: {Type: AWS::CloudFormation::Stack}}", []string{"*"}, "AWS::CloudFormation::Stack"},
+		{"roles by their exact name", "Resources: {R: {Type: AWS::IAM::Role}}", []string{"AWS::IAM::Role"}, ""},
+		{"nested stacks create resources that are not in the template", "Resources: {S: {Type: AWS::CloudFormation::Stack}}", []string{"*"}, "AWS::CloudFormation::Stack"},
 		{"custom resources run functions", "Resources: {C: {Type: Custom::Thing}}", []string{"*"}, "Custom::Thing"},
-		{"custom resources by their other name", "Resources: {C: {Type: AWS::CloudFormation::CustomResource}}", []string{"*"}, "AWS::CloudFormation::CustomResource"},
-		{"modules hold any resource", "Resources: {M: {Type: Our::SQS::Thing::MODULE}}", []string{"*"}, "Our::SQS::Thing::MODULE"},
+		{"custom resources by their alias", "Resources: {C: {Type: AWS::CloudFormation::CustomResource}}", []string{"*"}, "AWS::CloudFormation::CustomResource"},
+		{"modules may contain any resource", "Resources: {M: {Type: Our::SQS::Thing::MODULE}}", []string{"*"}, "Our::SQS::Thing::MODULE"},
 		{"policies of queues of others", "Resources: {P: {Type: AWS::SQS::QueuePolicy}}", queues, "AWS::SQS::QueuePolicy"},
-		{"policies of queues, if they are named", "Resources: {P: {Type: AWS::SQS::QueuePolicy}}", []string{"AWS::SQS::QueuePolicy"}, ""},
+		{"policies of queues by their exact name", "Resources: {P: {Type: AWS::SQS::QueuePolicy}}", []string{"AWS::SQS::QueuePolicy"}, ""},
 		{"subscriptions to topics of others", "Resources: {S: {Type: AWS::SNS::Subscription}}", queues, "AWS::SNS::Subscription"},
 		{"transforms", "{Transform: AWS::Serverless-2016-10-31, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"*"}, "transform AWS::Serverless-2016-10-31"},
-		{"transforms, if they are named", "{Transform: AWS::LanguageExtensions, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"AWS::LanguageExtensions", "AWS::SQS::*"}, ""},
+		{"transforms by their exact name", "{Transform: AWS::LanguageExtensions, Resources: {Q: {Type: AWS::SQS::Queue}}}", []string{"AWS::LanguageExtensions", "AWS::SQS::*"}, ""},
 		{"macros in a property", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {Fn::Transform: {Name: AWS::Include, Parameters: {Location: s3://x/y}}}}}", queues, "Fn::Transform"},
 		{"macros beside properties", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: a, Fn::Transform: {Name: X}}}}", queues, "Fn::Transform"},
 		{"macros of a section", "Resources: {Q: {Type: AWS::SQS::Queue}, Fn::Transform: {Name: X}}", queues, "a macro in section"},
@@ -61,7 +61,7 @@ func TestTemplatesOfUsersHaveOnlyWhatIsAllowed(t *testing.T) {
 				t.Errorf("it gives %v, want %q", err, c.want)
 			}
 			if err := (*render.Limits)(nil).CheckTemplate(parsed); err != nil {
-				t.Errorf("for a person with credentials it gives %v", err)
+				t.Errorf("without limits it returns %v", err)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestDynamicReferencesComeFromModelsOnly(t *testing.T) {
 		{"in a key", "Tags: {{ .spec.tags }}", `{"tags":{"{{resolve:ssm:/prod}}":"v"}}`, nil, "dynamic reference"},
 		{"in two fields", `QueueName: {{ printf "%s%s" .spec.a .spec.b }}`, `{"a":"{{res","b":"olve:ssm:/prod}}"}`, nil, "spec.a"},
 		{"that the model's brace completes", `QueueName: {{ printf "{%s}" .spec.a }}`, `{"a":"{resolve:ssm:/prod}"}`, nil, "spec.a"},
-		{"that a function of the model uncovers", `QueueName: {{ replace "_" "" .spec.a }}`, `{"a":"{_{_resolve:ssm:/prod}}"}`, nil, "The spec becomes a template"},
+		{"that a function of the model uncovers", `QueueName: {{ replace "_" "" .spec.a }}`, `{"a":"{_{_resolve:ssm:/prod}}"}`, nil, "The spec renders to a template"},
 		{"by a function of CloudFormation", "QueueName: {{ .spec.a }}", `{"a":{"Fn::Join":["",["{","{resolve:ssm:/prod}}"]]}}`, nil, "spec.a.Fn::Join calls a function"},
 		{"where the model says so", "QueueName: {{ .spec.a }}", `{"a":"{{resolve:ssm:/prod}}"}`, []string{"a"}, ""},
 		{"where it says so of another field", "QueueName: {{ .spec.a }}", `{"a":"{{resolve:ssm:/prod}}"}`, []string{"b"}, "spec.a"},

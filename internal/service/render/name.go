@@ -10,9 +10,9 @@ import (
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_CreateStack.html.
 const maxStackName = 128
 
-// StackName returns the name of an object's stack: <cluster>-<kind>-<name>-<namespace>. A short
-// hash is added exactly when the plain name could be another object's too (a namespace with a
-// hyphen), has characters that CloudFormation refuses, or is too long.
+// StackName returns the name of an object's stack: <cluster>-<kind>-<name>-<namespace>. It adds a
+// short hash only if the plain name could also be another object's (a namespace with a hyphen),
+// contains characters that CloudFormation rejects, or is too long.
 func StackName(cluster, kind, namespace, name string) string {
 	plain := strings.Join([]string{cluster, strings.ToLower(kind), name, namespace}, "-")
 	clean := strings.Map(stackNameCharacter, plain)
@@ -25,7 +25,7 @@ func StackName(cluster, kind, namespace, name string) string {
 	return WithHash(clean, maxStackName, cluster, kind, namespace, name)
 }
 
-// stackNameCharacter keeps what a stack's name may hold and replaces the rest.
+// stackNameCharacter keeps the characters that a stack's name may contain and replaces the others.
 func stackNameCharacter(r rune) rune {
 	if isLetter(r) || r >= '0' && r <= '9' || r == '-' {
 		return r
@@ -35,7 +35,7 @@ func stackNameCharacter(r rune) rune {
 
 func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// WithHash appends a short hash of the parts to a name and cuts the name so that both fit.
+// WithHash appends a short hash of the parts to a name and truncates the name to the limit.
 func WithHash(name string, limit int, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	hash := hex.EncodeToString(sum[:4])
@@ -48,8 +48,8 @@ func WithHash(name string, limit int, parts ...string) string {
 // maxServiceName is the limit of a DNS label.
 const maxServiceName = 63
 
-// ServiceName returns a name that a Service may have, for an object or a name that may hold more:
-// Services are DNS labels, objects are DNS names.
+// ServiceName converts the name of an object to a name for a Service: Services have DNS labels,
+// objects may have longer DNS names.
 func ServiceName(name string) string {
 	clean := strings.ReplaceAll(name, ".", "-")
 	if clean != "" && !isLetter(rune(clean[0])) {

@@ -16,8 +16,8 @@ func TestStackName(t *testing.T) {
 		{"the plain name is unambiguous", "aws-operator", "default", "my-queue", `aws-operator-sqsqueue-my-queue-default`},
 		{"a namespace with a hyphen could be part of the name", "c", "team-a", "t", `c-sqsqueue-t-team-a` + hash},
 		{"dots are refused by CloudFormation", "c", "default", "a.b", `c-sqsqueue-a-b-default` + hash},
-		{"a cluster's name may begin with a digit", "1", "default", "a", `s-1-sqsqueue-a-default` + hash},
-		{"too long is cut", "c", "default", strings.Repeat("x", 120), `c-sqsqueue-x{108}` + hash},
+		{"a cluster name may begin with a digit", "1", "default", "a", `s-1-sqsqueue-a-default` + hash},
+		{"a long name is truncated", "c", "default", strings.Repeat("x", 120), `c-sqsqueue-x{108}` + hash},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			if got := render.StackName(c.cluster, "SQSQueue", c.namespace, c.name); !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
@@ -27,9 +27,9 @@ func TestStackName(t *testing.T) {
 	}
 }
 
-// TestStackNamesAreValidAndApart draws pairs of objects: their stacks' names are what CloudFormation
-// takes, and differ.
-func TestStackNamesAreValidAndApart(t *testing.T) {
+// TestStackNamesAreValidAndDistinct draws pairs of objects: CloudFormation accepts the names of
+// their stacks, and the names differ.
+func TestStackNamesAreValidAndDistinct(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`)
 	name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,80}[a-z0-9])?`)
 	namespace := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,60}[a-z0-9])?`)
@@ -51,7 +51,7 @@ func TestServiceName(t *testing.T) {
 	for _, name := range []string{"a", "my-bucket", "my.bucket", "1st", strings.Repeat("x", 100), strings.Repeat("x.", 40) + "y"} {
 		got := render.ServiceName(name)
 		if !label.MatchString(got) {
-			t.Errorf("ServiceName(%q) is %q, which is no DNS label", name, got)
+			t.Errorf("ServiceName(%q) is %q, which is not a DNS label", name, got)
 		}
 	}
 	if render.ServiceName("a.b") == render.ServiceName("a-b") {

@@ -7,9 +7,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// Outputs returns an object's output from the outputs of its stack. Names are compared without
-// regard to case, as users' templates spell TableARN and TableArn; what the stack does not have is
-// left out.
+// Outputs returns an object's output from the outputs of its stack. It matches names
+// case-insensitively, because user templates spell TableARN and TableArn, and omits what the stack
+// does not have.
 func Outputs(m *model.Model, stack map[string]string) map[string]v1alpha1.Value {
 	byName := make(map[string]string, len(stack))
 	for name, value := range stack {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// parameters returns the parameters that a user's template declares and that are known.
+// parameters returns the known parameters that a user template declares.
 func parameters(
 	m *model.Model, obj *v1alpha1.Object, data, spec map[string]any, facts Facts, template *cfntemplate.Template,
 ) (map[string]string, error) {
@@ -42,7 +42,7 @@ func parameters(
 	return declared, nil
 }
 
-// flatten puts every field below prefix into out, in PascalCase: lists are joined by commas.
+// flatten adds every field below prefix to out, in PascalCase; lists are joined by commas.
 func flatten(out map[string]string, prefix string, fields map[string]any) {
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		name := prefix + model.PascalName(field)
@@ -62,7 +62,7 @@ func flatten(out map[string]string, prefix string, fields map[string]any) {
 	}
 }
 
-// parameterText writes a value as CloudFormation takes it in a parameter.
+// parameterText formats a value as a CloudFormation parameter.
 func parameterText(value any) string {
 	if text, ok := value.(string); ok {
 		return text

@@ -12,7 +12,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/model"
 )
 
-// Desired is the stack that an object asks for.
+// Desired is the desired stack of an object.
 type Desired struct {
 	// Name of the stack.
 	Name string
@@ -22,25 +22,25 @@ type Desired struct {
 	Parameters map[string]string
 	// Tags of the stack.
 	Tags map[string]string
-	// OwnerTags are the names of the tags that tell whose stack it is.
+	// OwnerTags are the names of the tags that identify the stack's owner.
 	OwnerTags []string
 	// Capabilities are the IAM capabilities to acknowledge: those of the model.
 	Capabilities []string
-	// MaxAttempts is how often a stack that fails is tried; 0 leaves it to the engine.
+	// MaxAttempts limits the attempts to create the stack; 0 means the engine's default.
 	MaxAttempts int
-	// Manual says that changes of the stack wait for approval.
+	// Manual means that changes of the stack wait for approval.
 	Manual bool
 }
 
-// Override is a template that a user put in place of the kind's own.
+// Override is a template that a user sets instead of the kind's own.
 type Override struct {
-	// File is what messages call it.
+	// File is the template's name in messages.
 	File string
 	// Template is its text.
 	Template string
 }
 
-// Tags of a stack and, through CloudFormation, of its resources.
+// Tags of a stack, which CloudFormation propagates to its resources.
 const (
 	TagName      = v1alpha1.Group + "/name"
 	TagNamespace = v1alpha1.Group + "/namespace"
@@ -48,16 +48,16 @@ const (
 	TagCluster   = v1alpha1.Group + "/cluster"
 )
 
-// Tags returns the tags of an object's stack. Together they say whose stack it is.
+// Tags returns the tags of an object's stack. Together they identify its owner.
 func Tags(kind string, obj *v1alpha1.Object, clusterName string) map[string]string {
 	return map[string]string{
 		TagName: obj.Name, TagNamespace: obj.Namespace, TagKind: kind, TagCluster: clusterName,
 	}
 }
 
-// Stack renders the stack that an object asks for. Override may be nil. The error is
-// cfntemplate.Problems, with positions, where the template is at fault, and a *RefusedError where
-// the object asks for more than facts.Limits allow.
+// Stack renders the stack of an object. Override may be nil. The error is cfntemplate.Problems,
+// with positions, if the template is invalid, and a *RefusedError if the object exceeds
+// facts.Limits.
 func Stack(m *model.Model, obj *v1alpha1.Object, facts Facts, override *Override) (*Desired, error) {
 	spec, err := Spec(obj)
 	if err != nil {
@@ -104,12 +104,14 @@ func attempts(spec map[string]any) int {
 	return int(max(count, 0))
 }
 
-// updatePolicy is the field that says whether changes need approval. What it says is no change of the resource.
+// updatePolicy is the field that defines whether changes need approval. A change of it does not
+// change the resource.
 const updatePolicy = "updatePolicy"
 
-// specVersion is a short hash of a spec: it changes when what the resource should be does, and never by itself.
+// specVersion is a short hash of the part of a spec that describes the resource. It changes only
+// with that part.
 func specVersion(spec map[string]any) (string, error) {
-	if _, ok := spec[updatePolicy].(string); ok { // Else it is a property of the resource.
+	if _, ok := spec[updatePolicy].(string); ok { // otherwise it is a property of the resource
 		spec = maps.Clone(spec)
 		delete(spec, updatePolicy)
 	}

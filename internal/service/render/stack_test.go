@@ -25,7 +25,8 @@ Resources:
   Table: {Type: AWS::DynamoDB::Table}
 `
 
-// TestParametersOfUsersTemplates proves that a template gets what it declares, and only that.
+// TestParametersOfUsersTemplates tests that a template gets exactly the parameters that it
+// declares.
 func TestParametersOfUsersTemplates(t *testing.T) {
 	obj := &v1alpha1.Object{
 		ObjectMeta: metav1.ObjectMeta{Name: "table", Namespace: "default", ResourceVersion: "1", Generation: 1},
@@ -45,7 +46,7 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 		t.Errorf("the parameters differ (-want +got):\n%s", diff)
 	}
 
-	// What changes by itself changes nothing.
+	// Fields that the API server changes do not change the stack.
 	later := obj.DeepCopy()
 	later.ResourceVersion, later.Generation, later.Labels = "99", 7, map[string]string{"a": "b"}
 	later.Output = map[string]v1alpha1.Value{"tableName": {Text: "table"}}
@@ -54,7 +55,7 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]any{desired.Parameters, desired.Tags}, []any{again.Parameters, again.Tags}); diff != "" {
-		t.Errorf("a change that is none changes the stack:\n%s", diff)
+		t.Errorf("an irrelevant change changes the stack:\n%s", diff)
 	}
 
 	// A change of the spec is a new version.
@@ -68,7 +69,7 @@ func TestParametersOfUsersTemplates(t *testing.T) {
 	}
 }
 
-// TestOutputs proves that names are matched without regard to case and that numbers are numbers.
+// TestOutputs tests that names match case-insensitively and that numbers are numbers.
 func TestOutputs(t *testing.T) {
 	got := render.Outputs(builtIn(t, "ElastiCache"), map[string]string{"redisendpointADDRESS": "a", "RedisEndpointPort": "6379", "Else": "x"})
 	want := map[string]v1alpha1.Value{"redisEndpointAddress": {Text: "a"}, "redisEndpointPort": {Text: "6379", Number: true}}
@@ -77,8 +78,8 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestQueuePolicyNamesEverySibling proves that two subscriptions to one queue do not take the queue's
-// policy from each other.
+// TestQueuePolicyNamesEverySibling tests that two subscriptions to one queue share the queue's
+// policy.
 func TestQueuePolicyNamesEverySibling(t *testing.T) {
 	obj := &v1alpha1.Object{
 		ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "default"},
@@ -101,7 +102,7 @@ func TestQueuePolicyNamesEverySibling(t *testing.T) {
 	}
 }
 
-// TestRenderingIsDeterministic proves that the same object gives the same bytes.
+// TestRenderingIsDeterministic tests that the same object renders to the same bytes.
 func TestRenderingIsDeterministic(t *testing.T) {
 	obj := &v1alpha1.Object{
 		ObjectMeta: metav1.ObjectMeta{Name: "everything", Namespace: "default"},

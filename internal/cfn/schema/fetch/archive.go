@@ -14,10 +14,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cfn/schema"
 )
 
-// maxSchema bounds one schema; the largest has some 300 KB.
+// maxSchema limits one schema; the largest has about 300 KB.
 const maxSchema = 16 << 20
 
-// unpack reads the schemas of an archive, stripped, by type name.
+// unpack reads the schemas of an archive by type name, stripped.
 func unpack(data []byte) (map[string]any, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -33,12 +33,12 @@ func unpack(data []byte) (map[string]any, error) {
 			return nil, fmt.Errorf("%s in the archive: %w", file.Name, err)
 		}
 		if types[name] != nil {
-			return nil, fmt.Errorf("%s in the archive: %s is there twice", file.Name, name)
+			return nil, fmt.Errorf("%s in the archive: %s occurs twice", file.Name, name)
 		}
 		types[name] = document
 	}
 	if len(types) == 0 {
-		return nil, errors.New("the archive holds no schemas")
+		return nil, errors.New("the archive contains no schemas")
 	}
 	return types, nil
 }
@@ -70,20 +70,20 @@ func unpackOne(file *zip.File) (string, map[string]any, error) {
 	return name, stripped, nil
 }
 
-// unused are the keywords that nobody here reads.
+// unused are keywords that this project does not read.
 var unused = map[string]bool{
 	"$comment": true, "$id": true, "$schema": true, "description": true, "documentationUrl": true, "examples": true,
 	"handlers": true, "markdownDescription": true, "permissions": true, "propertyTransform": true, "resourceLink": true,
 	"sourceUrl": true, "title": true, "typeConfiguration": true,
 }
 
-// byName are the keywords whose members are named by the schema's author, so
-// that a member called description is a property.
+// byName are keywords whose members have names chosen by the schema's author, so that a member
+// called description is a property.
 var byName = map[string]bool{
 	"definitions": true, "dependencies": true, "dependentRequired": true, "patternProperties": true, "properties": true,
 }
 
-// strip leaves out what is not used from a schema and those within it.
+// strip removes what is not used from a schema and the schemas within.
 func strip(schema map[string]any) map[string]any {
 	kept := make(map[string]any, len(schema))
 	for keyword, value := range schema {
@@ -120,8 +120,8 @@ func stripValue(value any) any {
 	}
 }
 
-// pack writes the schemas as the registry reads them: one gzipped JSON object,
-// sorted by name, the same bytes for the same schemas.
+// pack writes the schemas as the registry reads them: one gzipped JSON object, sorted by name. The
+// same schemas give the same bytes.
 func pack(types map[string]any) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -134,12 +134,12 @@ func pack(types map[string]any) ([]byte, error) {
 		return nil, fmt.Errorf("pack the schemas: %w", err)
 	}
 	if _, err := schema.New(out.Bytes()); err != nil {
-		return nil, fmt.Errorf("the packed schemas do not read back: %w", err)
+		return nil, fmt.Errorf("the packed schemas cannot be read: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// report says what changes against the file that is replaced.
+// report writes the differences from the replaced file.
 func report(log io.Writer, before []byte, types map[string]any) {
 	_, _ = fmt.Fprintf(log, "%d resource types\n", len(types))
 	if len(before) == 0 {
@@ -147,13 +147,13 @@ func report(log io.Writer, before []byte, types map[string]any) {
 	}
 	old, err := schema.New(before)
 	if err != nil {
-		_, _ = fmt.Fprintf(log, "the file that is replaced cannot be read: %v\n", err)
+		_, _ = fmt.Fprintf(log, "the replaced file cannot be read: %v\n", err)
 		return
 	}
-	var gone, added []string
+	var removed, added []string
 	for _, name := range old.Names() {
 		if types[name] == nil {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(types)) {
@@ -164,7 +164,7 @@ func report(log io.Writer, before []byte, types map[string]any) {
 	if len(added) > 0 {
 		_, _ = fmt.Fprintf(log, "%d new: %s\n", len(added), list(added))
 	}
-	if len(gone) > 0 {
-		_, _ = fmt.Fprintf(log, "%d gone: %s\n", len(gone), list(gone))
+	if len(removed) > 0 {
+		_, _ = fmt.Fprintf(log, "%d removed: %s\n", len(removed), list(removed))
 	}
 }

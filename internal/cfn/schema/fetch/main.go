@@ -18,7 +18,7 @@ import (
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/resource-type-schemas.html.
 const defaultURL = "https://schema.cloudformation.us-east-1.amazonaws.com/CloudformationSchema.zip"
 
-// maxArchive bounds the download; the archive has some 3 MB.
+// maxArchive limits the download; the archive has about 3 MB.
 const maxArchive = 256 << 20
 
 func main() {
@@ -31,12 +31,12 @@ func main() {
 	}
 }
 
-// run does the command's work; log gets a report for people.
+// run executes the command; log receives the report.
 func run(ctx context.Context, args []string, log io.Writer) error {
 	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
 	flags.SetOutput(log)
-	url := flags.String("url", defaultURL, "where to download the archive")
-	archive := flags.String("zip", "", "read this archive and download nothing")
+	url := flags.String("url", defaultURL, "the URL of the archive")
+	archive := flags.String("zip", "", "read this archive instead of downloading one")
 	out := flags.String("out", "cfn-resource-schemas.json.gz", "the file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 
 func read(ctx context.Context, archive, url string) ([]byte, error) {
 	if archive != "" {
-		data, err := os.ReadFile(archive) //nolint:gosec // The person who runs it names the file.
+		data, err := os.ReadFile(archive) //nolint:gosec // the user names the file
 		if err != nil {
 			return nil, fmt.Errorf("read the archive: %w", err)
 		}
@@ -93,7 +93,7 @@ func read(ctx context.Context, archive, url string) ([]byte, error) {
 	return data, nil
 }
 
-// write replaces the file at once, so that a broken run leaves the old one.
+// write replaces the file atomically, so that a failed run keeps the old one.
 func write(path string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".schemas-*")
 	if err != nil {

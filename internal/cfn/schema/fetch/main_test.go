@@ -76,7 +76,7 @@ func TestFetchStripsAndPacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(packed, again) {
-		t.Error("the same archive makes different files")
+		t.Error("the same archive results in different files")
 	}
 	registry, err := schema.New(packed)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestFetchStripsAndPacks(t *testing.T) {
 	}
 	got, ok := registry.Type("Acme::Widgets::Widget")
 	if !ok {
-		t.Fatal("there is no widget")
+		t.Fatal("the widget is missing")
 	}
 	want := `{"additionalProperties":false,"createOnlyProperties":["/properties/Name"],"definitions":{"description":{"type":"string"}},` +
 		`"primaryIdentifier":["/properties/Arn"],"properties":{"Arn":{"$ref":"#/definitions/description"},"Name":{"maxLength":10,"type":"string"},` +
@@ -115,12 +115,12 @@ func TestFetchReportsWhatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := cmp.Diff("1 resource types\n1 new: A::B::New\n1 gone: A::B::Old\n", log.String()); d != "" {
+	if d := cmp.Diff("1 resource types\n1 new: A::B::New\n1 removed: A::B::Old\n", log.String()); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestFetchLeavesTheOldFileOnFailure(t *testing.T) {
+func TestFetchKeepsTheOldFileOnFailure(t *testing.T) {
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	defer refusing.Close()
 	dir := t.TempDir()
@@ -141,11 +141,11 @@ func TestFetchLeavesTheOldFileOnFailure(t *testing.T) {
 		want   string
 	}{
 		{"the server has no archive", []string{"-url", refusing.URL}, "answers 404 Not Found"},
-		{"the file is none", []string{"-zip", path("none.zip", []byte("x"))}, "open the archive"},
-		{"the archive is empty", []string{"-zip", path("empty.zip", archive(t, nil))}, "holds no schemas"},
+		{"the file is not an archive", []string{"-zip", path("none.zip", []byte("x"))}, "open the archive"},
+		{"the archive is empty", []string{"-zip", path("empty.zip", archive(t, nil))}, "contains no schemas"},
 		{"a schema is broken", []string{"-zip", path("broken.zip", archive(t, map[string]string{"x.json": "{"}))}, "x.json in the archive"},
 		{"a schema has no name", []string{"-zip", path("nameless.zip", archive(t, map[string]string{"x.json": "{}"}))}, "it has no typeName"},
-		{"a schema is not one we can read", []string{"-zip", path("odd.zip", archive(t, map[string]string{"x.json": `{"typeName": "A::B::C", "properties": []}`}))}, "schema of A::B::C"},
+		{"a schema is invalid", []string{"-zip", path("odd.zip", archive(t, map[string]string{"x.json": `{"typeName": "A::B::C", "properties": []}`}))}, "schema of A::B::C"},
 	} {
 		err := run(t.Context(), append(c.args, "-out", out), &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -12,53 +12,53 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
-// memo remembers something of each object, by UID.
-type memo[T any] struct {
+// uidCache caches one value for each object, by UID.
+type uidCache[T any] struct {
 	mu    sync.Mutex
 	known map[types.UID]T
 }
 
-func newMemo[T any]() *memo[T] { return &memo[T]{known: map[types.UID]T{}} }
+func newUIDCache[T any]() *uidCache[T] { return &uidCache[T]{known: map[types.UID]T{}} }
 
-// get returns what is remembered of the object.
-func (m *memo[T]) get(uid types.UID) (T, bool) {
+// get returns the cached value of the object.
+func (m *uidCache[T]) get(uid types.UID) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	value, ok := m.known[uid]
 	return value, ok
 }
 
-// keep remembers something of the object.
-func (m *memo[T]) keep(uid types.UID, value T) {
+// keep caches a value for the object.
+func (m *uidCache[T]) keep(uid types.UID, value T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known[uid] = value
 }
 
-// drop forgets the object.
-func (m *memo[T]) drop(uid types.UID) {
+// drop removes the object's value.
+func (m *uidCache[T]) drop(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.known, uid)
 }
 
-// madeList is what was made for an object, and from what.
+// madeList lists what was created for an object, and from which inputs.
 type madeList struct {
-	// inputs and output are the digests of what it was made from.
+	// inputs and output are the digests of the inputs.
 	inputs uint64
 	output string
 	items  []madeItem
 }
 
 type madeItem struct {
-	// kind and wanted are what was asked for; name is what it got.
+	// kind and wanted are what the model asks for; name is the actual name.
 	kind, wanted, name string
 	digest             string
 	empty              func() client.Object
 }
 
-// inPlace reports whether all that was made for the object, from the same inputs and outputs as now,
-// is still there as it was made. Then there is nothing to render.
+// inPlace reports whether everything that was created for the object, from the same inputs and
+// outputs, still exists unchanged. In that case there is nothing to render.
 func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64) bool {
 	list, ok := k.made.get(obj.UID)
 	if !ok || list.inputs != inputs || list.output != obj.Status.OutputDigest || !slices.Equal(list.names(), additionalNames(obj)) {
@@ -74,7 +74,7 @@ func (k *kind) inPlace(ctx context.Context, obj *v1alpha1.Object, inputs uint64)
 	return true
 }
 
-// names lists what was made, in the order in which it was.
+// names lists the names of what was created, in order of creation.
 func (l *madeList) names() []string {
 	var names []string
 	for _, item := range l.items {
@@ -83,7 +83,7 @@ func (l *madeList) names() []string {
 	return names
 }
 
-// additionalNames lists what the object says was made for it, in the order in which it is made.
+// additionalNames lists the names that the object's status records, in order of creation.
 func additionalNames(obj *v1alpha1.Object) []string {
 	if obj.AdditionalResources == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/aws-operator/aws-operator/api/service/v1alpha1"
 )
 
-// read returns an object as it is read from the API server: each word is its own.
+// read returns an object as read from the API server: each string is its own copy.
 func read(name string) *v1alpha1.Object {
 	own := func(word string) string { return string([]byte(word)) }
 	conditions := make([]metav1.Condition, 0, 4)
@@ -29,11 +29,11 @@ func read(name string) *v1alpha1.Object {
 	}
 }
 
-func TestObjectsInTheCacheShareTheirWordsAndSayTheSameAsBefore(t *testing.T) {
-	var known words
+func TestCachedObjectsAreInternedAndUnchanged(t *testing.T) {
+	var known interner
 	one, other := read("one"), read("other")
-	known.shareObject(one)
-	known.shareObject(other)
+	known.internObject(one)
+	known.internObject(other)
 	if want := read("other"); !reflect.DeepEqual(other, want) {
 		t.Fatalf("the object changed to %+v from %+v", other, want)
 	}
@@ -47,26 +47,26 @@ func TestObjectsInTheCacheShareTheirWordsAndSayTheSameAsBefore(t *testing.T) {
 		"sentence":          {one.Status.Conditions[0].Message, other.Status.Conditions[0].Message},
 	} {
 		if unsafe.StringData(pair[0]) != unsafe.StringData(pair[1]) {
-			t.Errorf("each object has a %s of its own", what)
+			t.Errorf("each object has its own copy of its %s", what)
 		}
 	}
 	if room := cap(other.Status.Conditions); room != 1 {
-		t.Errorf("the one condition holds room for %d", room)
+		t.Errorf("the list of one condition has capacity %d", room)
 	}
 }
 
-func TestWordsOfManyObjectsThatAreGoneAreForgotten(t *testing.T) {
-	var known words
-	for i := range 3 * mostWords {
+func TestInternedStringsOfDeletedObjectsAreDropped(t *testing.T) {
+	var known interner
+	for i := range 3 * maxInterned {
 		word := "namespace-" + string(rune('a'+i%26)) + string(rune(0x4e00+i))
-		share(&known, &word)
+		intern(&known, &word)
 	}
-	if len(known.known) > mostWords {
-		t.Errorf("%d words are known, more than %d", len(known.known), mostWords)
+	if len(known.known) > maxInterned {
+		t.Errorf("%d strings are interned, more than %d", len(known.known), maxInterned)
 	}
-	sentence := string(make([]byte, longestWord+1))
-	share(&known, &sentence)
+	sentence := string(make([]byte, maxInternedLength+1))
+	intern(&known, &sentence)
 	if _, ok := known.known[sentence]; ok {
-		t.Error("a long sentence on one object is kept")
+		t.Error("a long message of one object is interned")
 	}
 }
