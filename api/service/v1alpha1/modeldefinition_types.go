@@ -175,36 +175,36 @@ type ModelForeign struct {
 	ARN string `json:"arn"`
 }
 
-// ModelValidation is a rule that every object of the kind must keep.
+// ModelValidation is a validation rule for all objects of the kind.
 type ModelValidation struct {
-	// Rule is an expression in the Common Expression Language that is true for good objects.
+	// Rule is an expression in the Common Expression Language that is true for valid objects.
 	// +kubebuilder:validation:MaxLength=2048
 	Rule string `json:"rule"`
 
-	// Message says what is wrong when the rule is broken.
+	// Message is the error message for objects that break the rule.
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`
 }
 
 // ModelOutput is one field of an object's output.
 type ModelOutput struct {
-	// Name is the field, for example tableARN.
+	// Name is the name of the field, for example tableARN.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// Description is what kubectl explain says of the field.
+	// Description is the text that kubectl explain shows for the field.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// Type is how the value is written. CloudFormation's outputs are texts; Integer and Number
-	// write them without quotes.
+	// Type is how the value is written: String (the default), Integer or Number. CloudFormation's
+	// outputs are strings; Integer and Number write them without quotes.
 	// +optional
 	// +kubebuilder:default=String
 	Type OutputType `json:"type,omitempty"`
 
-	// From is the template's output that gives the value; the name with a capital first letter
-	// when empty. A template that lacks the output leaves the field empty.
+	// From is the name of the template's output that has the value. The default is the name with
+	// its first letter in upper case. If the template has no such output, the field stays empty.
 	// +optional
 	From string `json:"from,omitempty"`
 }
@@ -216,7 +216,7 @@ type OutputType string
 
 // Types of output.
 const (
-	// OutputString writes the output as a text.
+	// OutputString writes the output as a string.
 	OutputString OutputType = "String"
 	// OutputInteger writes the output as a whole number.
 	OutputInteger OutputType = "Integer"
@@ -226,7 +226,7 @@ const (
 
 // ModelReference names another object by a field of the spec.
 type ModelReference struct {
-	// Name is what the template calls the reference.
+	// Name is the name of the reference in the template.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	Name string `json:"name"`
 
@@ -235,30 +235,31 @@ type ModelReference struct {
 	Kind string `json:"kind"`
 
 	// ObjectName is a Go template for the other object's name, for example {{ .spec.topicName }}.
-	// When it gives an empty text there is no such reference.
+	// If it renders an empty text, there is no reference.
 	ObjectName string `json:"objectName"`
 
-	// PhysicalID is the other object's output that must be the physical ID of a resource in that object's stack. Set it
-	// where the template changes or reads the resource: the other object's author may have chosen its outputs.
+	// PhysicalID is the name of the other object's output whose value must be the physical ID of a
+	// resource in that object's stack. Set it if the template changes or reads the resource, since
+	// the author of the other object may have chosen its outputs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	PhysicalID string `json:"physicalID,omitempty"`
 }
 
-// ModelAdditionalResources are the Kubernetes objects made from an object's outputs. All texts are
-// Go templates with what the stack's template has, and .output.
+// ModelAdditionalResources are the Kubernetes objects to make from an object's outputs. All texts
+// are Go templates with the values of the stack's template, and .output.
 type ModelAdditionalResources struct {
-	// ConfigMaps made for every object.
+	// ConfigMaps are made for every object.
 	// +optional
 	// +listType=atomic
 	ConfigMaps []ModelData `json:"configMaps,omitempty"`
 
-	// Secrets made for every object.
+	// Secrets are made for every object.
 	// +optional
 	// +listType=atomic
 	Secrets []ModelData `json:"secrets,omitempty"`
 
-	// Services made for every object.
+	// Services are made for every object.
 	// +optional
 	// +listType=atomic
 	Services []ModelService `json:"services,omitempty"`
@@ -266,7 +267,7 @@ type ModelAdditionalResources struct {
 
 // ModelData is a ConfigMap or a Secret.
 type ModelData struct {
-	// Name is the name; the object's own name when empty.
+	// Name is the name of the ConfigMap or Secret. The default is the name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -276,31 +277,34 @@ type ModelData struct {
 
 // ModelService is a Service of type ExternalName.
 type ModelService struct {
-	// ID is how the texts of ConfigMaps and Secrets name the Service: .services.ID is its name.
+	// ID is the name by which the texts of ConfigMaps and Secrets refer to the Service:
+	// .services.ID is its name.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	ID string `json:"id,omitempty"`
 
-	// Name is the name; the object's own name when empty.
+	// Name is the name of the Service. The default is the name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// ExternalName is the DNS name that the Service stands for. No Service is made while it is
-	// empty.
+	// ExternalName is the DNS name that the Service points to. While it is empty, the operator
+	// makes no Service.
 	ExternalName string `json:"externalName"`
 
-	// Port is the port, as a template that gives a number. No port is named when empty.
+	// Port is the port of the Service, a template that renders a number. If empty, the Service has
+	// no port.
 	// +optional
 	Port string `json:"port,omitempty"`
 }
 
-// ModelDefinitionStatus says whether a kind is served.
+// ModelDefinitionStatus is whether a kind is served.
 type ModelDefinitionStatus struct {
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready when the kind is served, Stalled when the definition must be corrected.
+	// Conditions are Ready, which is True when the kind is served, and Stalled, which is True when
+	// the definition must be corrected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -315,7 +319,7 @@ func (m *ModelDefinition) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (m *ModelDefinition) SetObservedGeneration(generation int64) {
 	m.Status.ObservedGeneration = generation
 }
