@@ -87,7 +87,7 @@ func (p *part) admission(field string) []string {
 			known = append(known, name)
 			continue
 		}
-		p.note(field, Warning, "there is no admission plugin "+name+" in Kubernetes any more")
+		p.note(field, Warning, "Kubernetes no longer has the admission plugin "+name)
 	}
 	return known
 }
@@ -98,7 +98,7 @@ func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 		flags := p.flags(apiServerFlags)
 		p.plugins(flags)
 		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
-			p.refuse("serviceClusterIPRange", "it is not the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
+			p.refuse("serviceClusterIPRange", "it differs from the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
 		}
 		p.finish()
 		args.APIServer = orNil(flags)

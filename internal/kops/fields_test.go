@@ -82,7 +82,7 @@ spec: {role: Node, %GROUP%}
 				t.Fatal(err)
 			}
 			_, _, err = Translate(documents, Options{Strict: true})
-			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for this kind of machines") {
+			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for groups of this role") {
 				t.Errorf("%s is not looked at: %v", field, err)
 			}
 		}

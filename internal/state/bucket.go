@@ -50,7 +50,7 @@ func openBucket(ctx context.Context, ref string, options Options) (*bucket, erro
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{UserAgent: options.UserAgent})
 	if err != nil {
-		return nil, fmt.Errorf("find out how to reach AWS: %w", err)
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	return &bucket{objects: clients.Objects(awsapi.Target{}), name: name, prefix: prefix, kmsKey: options.KMSKey, etags: map[string]string{}}, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // goesOn is what is told, in one line, when a command is interrupted.
-const goesOn = "\nInterrupted. What was done is written down, and the same command goes on."
+const goesOn = "\nInterrupted. The state has the progress; run the same command to continue."
 
 // After Ctrl-C the same command goes on, whatever it was at: it is said in one line, and the exit code tells it.
 func TestAfterAnInterruptionTheSameCommandGoesOn(t *testing.T) {

@@ -37,9 +37,9 @@ type Flags struct {
 // Add gives the command the flags --nodeup-dir, --poll, --verbose and those of logging.
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
-	set.DurationVar(&f.poll, "poll", 0, "how often AWS is looked at while something changes there (default: 5s)")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "write what the controllers log to standard error, in place of progress")
+	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.DurationVar(&f.poll, "poll", 0, "how often to poll AWS while changes are in progress (default: 5s)")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "write the log of the controllers to standard error instead of progress")
 	f.logging.Add(set)
 }
 
@@ -51,7 +51,7 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 	if f.verbose {
 		installed, err := f.logging.Install(out)
 		if err != nil {
-			return fmt.Errorf("begin to log: %w", err)
+			return fmt.Errorf("set up logging: %w", err)
 		}
 		logger, out = installed, io.Discard
 	} else {
@@ -83,10 +83,10 @@ func interrupted(err error, managed bool) error {
 	case beside != nil:
 		return beside
 	case managed:
-		return exit.Interruption("Interrupted. The operator goes on by itself; the same command follows it again.")
+		return exit.Interruption("Interrupted. The operator continues; run the same command to follow it again.")
 	default:
-		return exit.Interruption("Interrupted. What was done is written down, and the same command goes on. " +
-			"Run it soon if machines are being replaced: CloudFormation waits for it, and in the end goes back.")
+		return exit.Interruption("Interrupted. The state has the progress; run the same command to continue. " +
+			"Run it soon if instances are being replaced: CloudFormation waits for it and rolls back after a timeout.")
 	}
 }
 

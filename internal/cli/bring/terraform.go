@@ -18,7 +18,7 @@ func ByOthers(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cl
 	}
 	found, err := live.Find(ctx, clients, cluster)
 	if err != nil {
-		return false, fmt.Errorf("look for machines of cluster %s: %w", cluster.Name, err)
+		return false, fmt.Errorf("list the instances of cluster %s: %w", cluster.Name, err)
 	}
 	return slices.ContainsFunc(found.Groups, func(g live.Group) bool { return g.Stack == "" }), nil
 }

@@ -53,7 +53,7 @@ func list(ctx context.Context, clients *awsapi.Clients, objects *state.Objects) 
 	cleaner := cleanup.New(clients, operator.DefaultClusterName, clock.RealClock{}, logr.Discard())
 	beside, err := cleaner.List(ctx, cluster, target)
 	if err != nil {
-		return nil, fmt.Errorf("find what the cluster made in AWS by itself: %w", err)
+		return nil, fmt.Errorf("list the AWS resources that the cluster's controllers created: %w", err)
 	}
 	for _, one := range beside {
 		if !slices.ContainsFunc(all, func(r resource) bool { return r.ID == one.ID }) {
@@ -83,14 +83,14 @@ func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.
 	var known stack.Record
 	if status.Record != nil {
 		if err := json.Unmarshal(status.Record.Raw, &known); err != nil {
-			return nil, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+			return nil, fmt.Errorf("read the status of stack %s: %w", status.Name, err)
 		}
 	}
 	if known.StackID == "" {
 		return nil, nil
 	}
 	if !stack.Names(known.StackID, status.Name) { // A status can name any stack; the operator touches none but its own, either.
-		return nil, fmt.Errorf("the status names %s as the stack %s: remove what it records of that stack", known.StackID, status.Name)
+		return nil, fmt.Errorf("the status names %s as the stack %s: remove its entry for that stack", known.StackID, status.Name)
 	}
 	var found []resource
 	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &known.StackID})
@@ -118,7 +118,7 @@ func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.
 
 // existing is what of others' the cluster uses.
 func existing(cluster *v1alpha1.Cluster) []resource {
-	const kept = "it was there before the cluster; only the cluster's tags are removed"
+	const kept = "it existed before the cluster; only the cluster's tags are removed"
 	var all []resource
 	if id := cluster.Spec.Network.VPC; id != "" {
 		all = append(all, resource{Type: "AWS::EC2::VPC", ID: id, Kept: kept})

@@ -27,11 +27,11 @@ const latency = 500 * time.Millisecond
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show the operator at work on this machine, from nothing to nothing",
-		Long: `Start a cluster, AWS and the operator on this machine, apply examples/quickstart,
-show the objects becoming Ready, what AWS says about them and what is in the new
-Kubernetes cluster among them, delete them, and stop.
-Nothing is left running and no file is left behind.`,
+		Short: "Show the operator at work on this machine, and clean up",
+		Long: `Start a cluster, a simulator of AWS and the operator on this machine, and apply
+examples/quickstart. Show how the objects become Ready, what AWS reports about them, and
+what the new Kubernetes cluster contains. Then delete the objects and stop.
+No process and no file is left behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -58,7 +58,7 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	err = show(ctx, env, out)
 	if err != nil {
 		// The log goes with the environment.
-		err = fmt.Errorf("%w\n\nthe operator's last words:\n%s", err, env.OperatorLog())
+		err = fmt.Errorf("%w\n\nthe end of the operator's log:\n%s", err, env.OperatorLog())
 	}
 	return errors.Join(err, stop(context.WithoutCancel(ctx), env, out))
 }
@@ -83,11 +83,11 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	}{
 		{"kubectl apply -f examples/quickstart", s.apply},
 		{"kubectl get aws --watch", s.awaitReady},
-		{"What the objects say now", s.showOutputs},
-		{"Inside the new cluster, by the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
+		{"The status of the objects", s.showOutputs},
+		{"Inside the new cluster, with the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
 			return s.lookIntoClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)
 		}},
-		{"What AWS says, asked with the AWS SDK", func(ctx context.Context, _ []*object) error {
+		{"What AWS reports, through the AWS SDK", func(ctx context.Context, _ []*object) error {
 			return s.lookIntoAWS(ctx, env.State().AWS)
 		}},
 		{"kubectl delete -f examples/quickstart", s.remove},

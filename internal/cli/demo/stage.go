@@ -165,7 +165,7 @@ func (s *stage) remove(ctx context.Context, objects []*object) error {
 		}
 	}
 	gone := map[string]bool{}
-	return s.until(ctx, "all objects to be gone", func() (bool, error) {
+	return s.until(ctx, "all objects to be deleted", func() (bool, error) {
 		for _, o := range objects {
 			if gone[o.String()] {
 				continue

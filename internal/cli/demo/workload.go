@@ -31,7 +31,7 @@ func (s *stage) lookIntoClusters(ctx context.Context, objects []*object, control
 			return err
 		}
 		if !controllers {
-			s.say("These machines are played: there is no scheduler to give a Deployment's pods to them.")
+			s.say("These instances are simulated: no scheduler assigns a Deployment's pods to them.")
 			continue
 		}
 		if err := s.runDeployment(ctx, clients); err != nil {
@@ -131,6 +131,6 @@ func (s *stage) runDeployment(ctx context.Context, clients kubernetes.Interface)
 	for n := range pods.Items {
 		s.say("%-46s %-9s %s", pods.Items[n].Name, pods.Items[n].Status.Phase, pods.Items[n].Spec.NodeName)
 	}
-	s.say("(The kubelets are played: they say that containers run, and run none.)")
+	s.say("(The kubelets are simulated: they report containers as running, and run none.)")
 	return nil
 }

@@ -10,5 +10,5 @@ type Confirm struct {
 
 // Add gives the command the flag --yes.
 func (f *Confirm) Add(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.Yes, "yes", "y", false, "do it; without it, only show what would be done")
+	cmd.Flags().BoolVarP(&f.Yes, "yes", "y", false, "apply the changes; without it, only show them")
 }

@@ -40,7 +40,7 @@ func (f *Output) Add(cmd *cobra.Command, known ...string) {
 		known = []string{FormatTable, FormatWide, FormatJSON, FormatYAML, FormatName}
 	}
 	f.known = known
-	cmd.Flags().StringVarP(&f.Format, "output", "o", known[0], "how to print: "+strings.Join(known, ", "))
+	cmd.Flags().StringVarP(&f.Format, "output", "o", known[0], "output format: "+strings.Join(known, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -49,7 +49,7 @@ func (f *Output) Check() error {
 	if slices.Contains(f.known, f.Format) {
 		return nil
 	}
-	return fmt.Errorf("--output %s is not known; give one of %s", f.Format, strings.Join(f.known, ", "))
+	return fmt.Errorf("--output %s is unknown; use one of %s", f.Format, strings.Join(f.known, ", "))
 }
 
 // Table is what is printed for people.

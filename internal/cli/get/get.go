@@ -41,12 +41,12 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get clusters|instancegroups|releases [NAME]",
 		Short: "Show what the state holds",
-		Long: `Show the clusters, instance groups or releases of the state, as they were when they were
-last worked on. AWS is not asked, and nothing is changed.`,
+		Long: `Show the clusters, instance groups or releases of the state, with the status of the last
+operation. The command does not call AWS and changes nothing.`,
 		Example: `  aws-operator get clusters --state ./state
   aws-operator get instancegroups --cluster demo -o wide
 
-  # A definition to edit and to give to replace:
+  # Write a definition to a file, to edit it and pass it to replace:
   aws-operator get cluster demo -o yaml > demo.yml`,
 	}
 	for _, k := range kinds() {

@@ -29,7 +29,7 @@ func kinds() []kind {
 			columns: []string{"NAME", "CLUSTER", "VERSION", "MIN", "MAX", "NODES", "UPDATED", "READY", "REASON", "TYPES", "AGE"}, wide: 2, ofCluster: true,
 		},
 		{
-			plural: "releases", singular: "release", short: "Show releases, those that are built in as well", find: releases, row: releaseRow,
+			plural: "releases", singular: "release", short: "Show releases, including the built-in ones", find: releases, row: releaseRow,
 			columns: []string{"NAME", "KUBERNETES", "RESOURCESET", "STATE", "ARCHITECTURES"}, wide: 1,
 		},
 	}

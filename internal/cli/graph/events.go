@@ -35,7 +35,7 @@ func timeline(ctx context.Context, clients *awsapi.Clients, in *plan.Input) (*gr
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("nothing of cluster %s was made yet", in.Cluster.Name)
+		return nil, fmt.Errorf("cluster %s has no stacks yet", in.Cluster.Name)
 	}
 	client := clients.CloudFormation(live.TargetOf(clients, in.Cluster))
 	var events []graph.Event

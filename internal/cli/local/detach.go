@@ -46,7 +46,7 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	howToUse(out, shown(flags.dir), flags.noOperator, "it stays up; end it with: aws-operator local down --dir "+flags.dir)
+	howToUse(out, shown(flags.dir), flags.noOperator, "it keeps running; stop it with: aws-operator local down --dir "+flags.dir)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 	// A session of its own: it outlives this process and its terminal.
 	child := &exec.Cmd{Path: self, Args: args, Stdout: log, Stderr: log, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := child.Start(); err != nil {
-		return nil, fmt.Errorf("start the process that stays: %w", err)
+		return nil, fmt.Errorf("start the background process: %w", err)
 	}
 	return child, nil
 }

@@ -18,7 +18,7 @@ func downCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop what local up started, and remove what it made",
+		Short: "Stop an environment that local up started, and delete its files",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), downWithin)
@@ -27,7 +27,7 @@ func downCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "stopped process %d; nothing is left of it in %s\n", state.PID, shown(dir))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "stopped process %d and deleted its files in %s\n", state.PID, shown(dir))
 			return err
 		},
 	}

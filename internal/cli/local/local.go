@@ -17,9 +17,9 @@ func Command() *cobra.Command {
 		Long: `Run a Kubernetes API, a simulator of AWS and the operator on this machine's
 loopback, without containers and without an AWS account.
 
-Everything about it is in one folder (--dir), and any number may run side by side
-in different folders. When it stops, all it made is gone: the simulated AWS lives
-in memory.`,
+An environment keeps all its files in one folder (--dir). Any number of environments can
+run side by side in different folders. When one stops, all it made is deleted: the
+simulated AWS lives in memory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -26,7 +26,7 @@ func arguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
 		return nil
 	}
-	return errors.New("name one cluster, as plan cluster NAME, or none for all that the files, or the state, hold")
+	return errors.New("name one cluster, as plan cluster NAME, or no cluster to plan all in the files or the state")
 }
 
 // plans answers with the plan of the cluster that is named; of all of the files if there are any, else all of the state.
@@ -71,7 +71,7 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 // leaveOut says which objects are not planned, since somebody else makes them, such as the Deployment beside its queue.
 func leaveOut(cmd *cobra.Command, set *manifest.Set) {
 	for _, other := range manifest.Objects[*unstructured.Unstructured](set) {
-		cmd.PrintErrf("Not planned, as the operator does not make it: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
+		cmd.PrintErrf("Not planned, since the operator does not manage this kind: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *regions) clients(ctx context.Context, region string) (*awsapi.Clients, 
 
 // nothing says that there is nothing to plan.
 func nothing(from *state.State) error {
-	return fmt.Errorf("there is no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
+	return fmt.Errorf("no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
 }
 
 // namesOf returns which clusters to plan, which may be none.

@@ -134,7 +134,7 @@ func (p *Printer) draw() {
 	p.erase()
 	columns, rows := p.size()
 	now := p.clock.Now()
-	lines := []string{fmt.Sprintf("%s since the beginning", short(now.Sub(p.began)))}
+	lines := []string{fmt.Sprintf("%s since the start", short(now.Sub(p.began)))}
 	for _, item := range p.items {
 		indent := ""
 		if item.Part {

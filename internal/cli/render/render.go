@@ -33,9 +33,9 @@ func Command() *cobra.Command {
 		Use:   "render -f FILE [-f FILE …]",
 		Short: "Print the CloudFormation templates of manifests",
 		Long: `Print the CloudFormation template of every object in the manifests, as the operator
-would send it, after the checks that the operator makes. Neither a cluster nor AWS is
-asked. ModelDefinitions in the files define further kinds; what an object takes from
-the outputs of another one is made up, in the right form.`,
+would send it, after the checks that the operator makes. The command contacts neither a
+cluster nor AWS. ModelDefinitions in the files define further kinds. Where an object uses
+outputs of another one, the template has made-up values of the same form.`,
 		Example: `  aws-operator render -f examples/quickstart/dynamodb.yaml
 
   # A file for each stack, for another tool to look at:
@@ -51,7 +51,7 @@ the outputs of another one is made up, in the right form.`,
 	}
 	f.files.Add(cmd)
 	set := cmd.Flags()
-	set.StringVar(&f.out, "out", "", "write a file for each stack into this folder instead of printing")
+	set.StringVar(&f.out, "out", "", "folder to write a file for each stack to, instead of printing")
 	set.StringVar(&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names")
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")
@@ -72,7 +72,7 @@ func (f *flags) run(set *manifest.Set, out io.Writer) error {
 	for _, m := range set.Manifests {
 		kind := m.Object.GetObjectKind().GroupVersionKind()
 		if kind.Group == clusterv1alpha1.Group {
-			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed: they depend on its Release and on what is in AWS already\n", m.File, kind.Kind)
+			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed, since they depend on its Release and on existing AWS resources\n", m.File, kind.Kind)
 			errs = append(errs, err)
 			continue
 		}

@@ -71,7 +71,7 @@ func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	for _, name := range c.roles {
 		role, ok := roles[strings.ToLower(name)]
 		if !ok {
-			return nil, fmt.Errorf("--instance-group-roles %s is not known; give control-plane, worker or bastion", name)
+			return nil, fmt.Errorf("--instance-group-roles %s is unknown; use control-plane, worker or bastion", name)
 		}
 		wanted[role] = true
 	}
@@ -86,7 +86,7 @@ func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	}
 	for _, name := range c.groups {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("cluster %s has no group %s in AWS; there is %s", found.Name, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("cluster %s has no group %s in AWS; it has %s", found.Name, name, strings.Join(names, ", "))
 		}
 	}
 	return groups, nil

@@ -101,7 +101,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 		"NAME              STATUS        NEEDUPDATE   READY   MIN   TARGET   MAX   NODES\n",
 		"control-plane-0   NeedsUpdate   1            1       1     1        1     1\n",
 		"green             NeedsUpdate   2            2       2     2        3     2\n",
-		"in this order: control-plane-0, control-plane-1, control-plane-2 (one after the other); then blue; then green.\nNothing was changed. Give --yes to do it.\n",
+		"in this order: control-plane-0, control-plane-1, control-plane-2 (one after another); then blue; then green.\nNothing was changed. To replace them, add --yes.\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
@@ -180,8 +180,8 @@ func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
 		choice choice
 		says   string
 	}{
-		"no such group": {choice{groups: []string{"red"}}, "cluster demo has no group red in AWS; there is control-plane-0, blue, green, bastion"},
-		"no such role":  {choice{roles: []string{"king"}}, "--instance-group-roles king is not known; give control-plane, worker or bastion"},
+		"no such group": {choice{groups: []string{"red"}}, "cluster demo has no group red in AWS; it has control-plane-0, blue, green, bastion"},
+		"no such role":  {choice{roles: []string{"king"}}, "--instance-group-roles king is unknown; use control-plane, worker or bastion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, _ := newUpdate(w, test.choice)
@@ -234,7 +234,7 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 	if !slices.Equal(before, machinesOf(w, "theirs", "control-plane-0")) {
 		t.Error("it did what CloudFormation does")
 	}
-	if want := "CloudFormation replaces the machines of control-plane-0, theirs, with the update of the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
+	if want := "CloudFormation replaces the instances of control-plane-0, theirs, when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
 		t.Errorf("it does not say who does it:\n%s", text)
 	}
 	managed, text := newUpdate(w, choice{})

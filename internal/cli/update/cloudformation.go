@@ -19,7 +19,7 @@ func cloudFormation(cmd *cobra.Command, name string) error {
 		switch many, ok := given.Value.(pflag.SliceValue); {
 		case given.Name == "target":
 		case to.Flags().Lookup(given.Name) == nil:
-			foreign = fmt.Errorf("--%s goes with --target %s", given.Name, targetTerraform)
+			foreign = fmt.Errorf("--%s requires --target %s", given.Name, targetTerraform)
 		case ok:
 			for _, one := range many.GetSlice() {
 				args = append(args, "--"+given.Name+"="+one)

@@ -7,7 +7,7 @@ import "github.com/spf13/cobra"
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update",
-		Short: "Bring a cluster to what its manifests say",
+		Short: "Update a cluster to match its manifests",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(clusterCommand())

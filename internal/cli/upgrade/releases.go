@@ -27,7 +27,7 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	}
 	parsed, err := version.ParseSemantic(text)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s runs Kubernetes %q, which is no version: %w", cluster.Name, text, err)
+		return nil, fmt.Errorf("cluster %s runs Kubernetes %q, which is not a version: %w", cluster.Name, text, err)
 	}
 	return parsed, nil
 }
@@ -96,7 +96,7 @@ func show(out io.Writer, cluster *v1alpha1.Cluster, next []*v1alpha1.Release, to
 	runs := cmp.Or(cluster.Status.Release, cluster.Spec.Release)
 	lines := []string{fmt.Sprintf("Cluster %s runs release %s. It can move to:", cluster.Name, runs)}
 	if len(next) == 0 {
-		lines[0] = fmt.Sprintf("Cluster %s runs release %s. There is none to move to.", cluster.Name, runs)
+		lines[0] = fmt.Sprintf("Cluster %s runs release %s. It cannot move to another release.", cluster.Name, runs)
 	}
 	for _, one := range next {
 		mark := " "
