@@ -68,7 +68,7 @@ type Definition struct {
 	singular string
 }
 
-// Define reads the rules of a kind, which takes a while. It errs if there are none that can be read.
+// Define reads the rules of a kind, which takes a while. It returns an error if there are none that can be read.
 func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	rules, err := newRules(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	if err != nil {

@@ -39,11 +39,11 @@ import (
 type State interface {
 	// Load returns a cluster and what belongs to it.
 	Load(ctx context.Context, cluster string) (*state.Objects, error)
-	// Lock keeps others from changing the cluster until unlock is called. It errs when another does already.
+	// Lock keeps others from changing the cluster until unlock is called. It returns an error when another does already.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	// Save writes an object as it is now, with its metadata and status.
 	Save(ctx context.Context, cluster string, object client.Object) error
-	// Remove removes an object that is gone.
+	// Remove removes an object that no longer exists.
 	Remove(ctx context.Context, cluster string, object client.Object) error
 }
 
@@ -88,7 +88,7 @@ type Options struct {
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Run brings a cluster to the goal. The state is locked meanwhile. It errs when the state cannot be read or written, when AWS
+// Run brings a cluster to the goal. The state is locked meanwhile. It returns an error when the state cannot be read or written, when AWS
 // refuses the credentials, with a [StalledError] when a person must act, and when ctx ends first; the same run then goes on
 // later.
 func Run(ctx context.Context, o Options) (err error) {

@@ -25,7 +25,7 @@ import (
 type Progress struct {
 	// Time is when it was so.
 	Time time.Time
-	// Cluster is the Cluster, nil when it is gone; not to be changed, as the others.
+	// Cluster is the Cluster, nil when it no longer exists; not to be changed, as the others.
 	Cluster *v1alpha1.Cluster
 	// Groups are its InstanceGroups, by name.
 	Groups []v1alpha1.InstanceGroup
@@ -100,7 +100,7 @@ func Follow(ctx context.Context, o FollowOptions) error {
 }
 
 // lookAnyway is after what time objects are looked at although no change was heard of, retryWatch when a watch that ended is
-// begun anew.
+// begun again.
 const (
 	lookAnyway = 10 * time.Second
 	retryWatch = time.Second

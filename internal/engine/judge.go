@@ -18,7 +18,7 @@ var unmendable = []string{
 	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
 }
 
-// judge says whether the goal is reached, and errs when a person must act first.
+// judge says whether the goal is reached, and returns an error when a person must act first.
 func judge(p *Progress, goal Goal) (reached bool, err error) {
 	if p.Cluster == nil {
 		if goal == Gone {

@@ -133,7 +133,7 @@ func (k *keeper) remove(ctx context.Context, name string, from *unstructured.Uns
 	return nil
 }
 
-// removeAll removes what the state still holds of a cluster that is gone, the Cluster at last.
+// removeAll removes what the state still holds of a cluster that no longer exists, the Cluster at last.
 func (k *keeper) removeAll(ctx context.Context) error {
 	if err := k.flush(ctx); err != nil {
 		return err

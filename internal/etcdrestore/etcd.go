@@ -87,7 +87,7 @@ func readLog(folder string, start walpb.Snapshot, log *zap.Logger) (*wal.WAL, ra
 // member/snap/db file might lose data that has not been written yet, but is included in the wal"
 // (https://etcd.io/docs/v3.6/op-guide/recovery/#snapshotting-the-keyspace). etcd itself knows how to read it: it is started
 // as a cluster of one, as --force-new-cluster does (https://etcd.io/docs/v3.6/op-guide/configuration/), listens nowhere, and
-// stops when it has announced itself, which comes after all of the log. Leases begin anew with the start and are longer
+// stops when it has announced itself, which comes after all of the log. Leases begin again with the start and are longer
 // than it takes, so nothing expires meanwhile, and every member gets the same. It may be done again.
 func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	if err := commitLog(dataDir, log); err != nil {
@@ -176,7 +176,7 @@ func identity(name string) (*etcdserverpb.Metadata, error) {
 
 // reform makes a member's data directory, which must not exist, from the database in another. All members of a cluster
 // that are made from the same data with the same list and token are one cluster, and not the one before. Its revisions
-// are ahead, and those before count as compacted, so that whoever watched the cluster before has to read it anew and does
+// are ahead, and those before count as compacted, so that whoever watched the cluster before has to read it again and does
 // not take old for new: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster
 func (o *Options) reform(from, to string) error {
 	members, err := types.NewURLsMap(o.InitialCluster)

@@ -37,7 +37,7 @@ var ErrNoData = errors.New("it holds no data of etcd; take one that is listed in
 
 // Run makes the member, and says whether it had to: one that was made before is left alone, whatever etcd has written since.
 // Whether it was is told by the member's log, which begins with its cluster's identity. So it can be killed anywhere: the
-// snapshot's data stays until the member has its place, and what is half-made is made anew.
+// snapshot's data stays until the member has its place, and what is half-made is re-created.
 func Run(ctx context.Context, o Options) (made bool, err error) {
 	member, half := filepath.Join(o.DataDir, memberFolder), filepath.Join(o.DataDir, halfFolder)
 	from := filepath.Join(o.DataDir, fromPrefix+o.Snapshot)

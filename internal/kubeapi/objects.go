@@ -18,7 +18,7 @@ type Object interface {
 }
 
 // Put creates an object, or replaces all of it, for those who play a part of the cluster in the server's own process. It
-// errs on kinds that are not served.
+// returns an error on kinds that are not served.
 func (s *Server) Put(object Object) error {
 	k, content, err := convert(object)
 	if err != nil {

@@ -150,7 +150,7 @@ func (p *player) do(t task) {
 	case guard:
 		p.guard(t.of.name)
 	case collect:
-		_, _ = p.store.drop(t.of.kind, t.of.name, metav1.DeleteOptions{}) // What has gone meanwhile is gone.
+		_, _ = p.store.drop(t.of.kind, t.of.name, metav1.DeleteOptions{}) // What has gone meanwhile no longer exists.
 	}
 }
 

@@ -152,7 +152,7 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 	w.WriteHeader(http.StatusOK)
 	stream := http.NewResponseController(w)
 	if err := stream.Flush(); err != nil {
-		return nil // The caller is gone.
+		return nil // The caller no longer exists.
 	}
 	encoder := json.NewEncoder(w)
 	shown, view := map[types.UID]bool{}, whole

@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options say how a cluster's API is, and how its workloads are played.
+// Options say how a cluster's API is, and how its workloads are simulated.
 type Options struct {
 	// Authority is that of the cluster: a client certificate of it has every right.
 	Authority *x509.CertPool
@@ -79,7 +79,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends all watches, and what is played.
+// Close ends all watches, and what is simulated.
 func (s *Server) Close() {
 	s.store.close()
 	s.player.agenda.close()

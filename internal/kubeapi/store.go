@@ -230,7 +230,7 @@ func (s *store) drop(k *kind, name types.NamespacedName, options metav1.DeleteOp
 	return object, nil
 }
 
-// meets errs when an object is not the one that the caller means.
+// meets returns an error when an object is not the one that the caller means.
 func meets(object *unstructured.Unstructured, wanted *metav1.Preconditions) error {
 	switch {
 	case wanted == nil:

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher is told of changes; a slow one is cut off and starts anew. What it holds is the store's, under its lock.
+// watcher is told of changes; a slow one is cut off and starts again. What it holds is the store's, under its lock.
 type watcher struct {
 	kind    *kind
 	waiting []change

@@ -85,7 +85,7 @@ func (b *boot) token(ctx context.Context) (string, error) {
 	return strings.TrimSpace(*found.Parameter.Value), nil
 }
 
-// ask asks the cluster's API for something, and errs unless it is given.
+// ask asks the cluster's API for something, and returns an error unless it is given.
 func (b *boot) ask(ctx context.Context, path, token string) error {
 	_, err := b.send(ctx, http.MethodGet, path, token, nil)
 	return err

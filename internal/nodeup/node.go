@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// nodeAfter is how long a kubelet has to make its Node before it is started anew. One that runs well makes it within seconds of the
+// nodeAfter is how long a kubelet has to make its Node before it is started again. One that runs well makes it within seconds of the
 // API's first answer.
 const nodeAfter = 15 * time.Second
 
 // ownNode makes sure that the Node of the machine's name is this machine's.
 //
 // A slot keeps its address, and so its machines follow each other under one name. A kubelet takes over the Node that it finds, with
-// the providerID of the machine before, which cannot be changed: to all others it stays the Node of a machine that is gone, and whoever
+// the providerID of the machine before, which cannot be changed: to all others it stays the Node of a machine that no longer exists, and whoever
 // cleans up deletes it. A kubelet that has registered once does not do so again. This happens when nobody removed the former Node in
 // time, as in a cluster that comes back from a backup, and is what the documentation asks to mend by hand:
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-name-uniqueness

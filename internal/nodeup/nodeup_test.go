@@ -321,7 +321,7 @@ func TestDataIsNeverFormattedAway(t *testing.T) {
 }
 
 func TestHalfWrittenCertificatesAreMadeAnew(t *testing.T) {
-	// A kill in the middle of kubeadm: it stops at half a pair, until that is gone.
+	// A kill in the middle of kubeadm: it stops at half a pair, until that no longer exists.
 	script := `case "$*" in *"certs all"*) test ! -f "$ROOT/etc/kubernetes/pki/apiserver.key";;
 *"kubeconfig all"*) cp "$ADMIN_CONF" "$ROOT/etc/kubernetes/admin.conf";; esac`
 	programs["kubeadm"], script = script, programs["kubeadm"]

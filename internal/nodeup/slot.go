@@ -49,7 +49,7 @@ func (b *boot) publishName(ctx context.Context) (string, error) {
 	return name + " is " + b.machine.PrivateIP, nil
 }
 
-// seen errs unless the slot's name leads to this machine.
+// seen returns an error unless the slot's name leads to this machine.
 func (b *boot) seen(ctx context.Context) error {
 	name := b.bundle.Etcd.DNSName
 	addresses, err := b.Resolve(ctx, name)

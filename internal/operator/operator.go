@@ -83,7 +83,7 @@ type Options struct {
 	LeaderElectionNamespace string
 }
 
-// Run runs the operator until ctx ends. It errs when AWS or the cluster cannot
+// Run runs the operator until ctx ends. It returns an error when AWS or the cluster cannot
 // be reached at the start, and when leadership is lost.
 func Run(ctx context.Context, opts Options) error {
 	mgr, err := New(ctx, opts)

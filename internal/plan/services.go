@@ -44,7 +44,7 @@ type serviceDraft struct {
 
 // OfServices plans services, in the region that the clients are of. What is deployed is the stack that the operator gives an object, by
 // its name: an object from a management cluster whose status says that its stack is as desired is asked for no more, of others
-// CloudFormation is asked for the template. It errs when an object is wrong, when a stack of the name is somebody else's, and when AWS had
+// CloudFormation is asked for the template. It returns an error when an object is wrong, when a stack of the name is another client's, and when AWS had
 // to be asked and did not answer.
 func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	d := &serviceDraft{draft: draft{options: o}, of: of, outputs: map[string]map[string]any{}}
@@ -220,7 +220,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 	return d.outputs[name], nil
 }
 
-// strangers errs if a stack that is deployed is not of the object that it is compared with.
+// strangers returns an error if a stack that is deployed is not of the object that it is compared with.
 func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]

@@ -50,7 +50,7 @@ type writer interface {
 	write(ctx context.Context, name string, data []byte) error
 	// remove removes a file; one that is not there is removed already.
 	remove(ctx context.Context, name string) error
-	// lock keeps others from changing a cluster. The error is a *LockedError if somebody else does.
+	// lock keeps others from changing a cluster. The error is a *LockedError if another client does.
 	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
 }
 

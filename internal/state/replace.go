@@ -181,7 +181,7 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 	return nil, false
 }
 
-// goesTogether errs if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
+// goesTogether returns an error if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
 func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:

@@ -171,14 +171,14 @@ func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error
 
 // Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says; never a status.
 // A cluster that is new gets its authorities, unless an operator makes them. All objects are checked as the API
-// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if somebody else is
+// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if another client is
 // changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	return s.replace(ctx, objects)
 }
 
 // Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as "apply". The error
-// is a *LockedError if somebody else does. Taking it again while it is held by the same State succeeds, and leaves
+// is a *LockedError if another client does. Taking it again while it is held by the same State succeeds, and leaves
 // unlocking to the first holder.
 func (s *State) Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error) {
 	return s.lock(ctx, cluster, purpose)

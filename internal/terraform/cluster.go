@@ -34,7 +34,7 @@ type Input struct {
 	// CACertificate is the PEM of the cluster's CA, which workers trust. Without one there may be no instance groups.
 	CACertificate []byte
 	// Keys are the files of the cluster's authorities by their keys in the bucket, private keys among them. Without them the
-	// slots wait until somebody else puts them there.
+	// slots wait until another client puts them there.
 	Keys map[string][]byte
 	// Public are the files by their keys in the bucket that all who may read the bucket may read: what an issuer publishes.
 	Public map[string][]byte
@@ -104,7 +104,7 @@ const (
 // account that the provider acts in. It is as long as an account's number.
 const AccountOfProvider = "tf-account-x"
 
-// Cluster returns the configuration of a cluster. It errs when the input lacks something, when the stacks cannot be rendered,
+// Cluster returns the configuration of a cluster. It returns an error when the input lacks something, when the stacks cannot be rendered,
 // and when a template has something that the mapping has no counterpart for.
 func Cluster(in Input) (*Configuration, error) {
 	if in.Cluster == nil {

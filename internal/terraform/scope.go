@@ -189,7 +189,7 @@ func (s *scope) declare() error {
 	return nil
 }
 
-// own takes an address. It errs if it is another's.
+// own takes an address. It returns an error if it is another's.
 func (m *module) own(address, owner string) error {
 	if other := m.owners[address]; other != "" {
 		return fmt.Errorf("%s and %s would both be %s; name the instance group otherwise", other, owner, address)

@@ -1,4 +1,5 @@
-// Package apply is the verb that makes clusters what manifests, or the state, say.
+// Package apply implements the command apply, which creates and updates clusters to match manifests
+// or the state. It changes nothing without --yes or --approve.
 package apply
 
 import (
@@ -39,7 +40,7 @@ type options struct {
 	detailed bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
@@ -93,7 +94,7 @@ cluster.`,
 	return cmd
 }
 
-// read reads the manifests, if there are any, which may hold no services.
+// read reads the manifests, if any. They must not contain services.
 func (o *options) read(cmd *cobra.Command) (*manifest.Set, error) {
 	if !o.manifests.Given() {
 		return &manifest.Set{}, nil
@@ -149,7 +150,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// refuseOthers errs if Terraform made the cluster: a second one of its name would be made beside it.
+// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be made beside it.
 func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
 	var cluster *v1alpha1.Cluster
 	objects, err := in.Load(ctx, name)
@@ -183,7 +184,7 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 	return nil
 }
 
-// put puts what was read into the state, if anything was.
+// put writes the manifests to the state, if there are any.
 func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	if len(set.Manifests) == 0 {
 		return nil
@@ -195,7 +196,7 @@ func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	return replace.Report(cmd, in, replaced)
 }
 
-// pending ends a command that was not told to do it.
+// pending ends a command that ran without --yes.
 func (o *options) pending(cmd *cobra.Command, changes bool) error {
 	cmd.PrintErrln("Nothing has been changed. To apply these changes, add --yes.")
 	if changes && o.detailed {
@@ -204,7 +205,7 @@ func (o *options) pending(cmd *cobra.Command, changes bool) error {
 	return nil
 }
 
-// ready brings one cluster to be ready.
+// ready waits until one cluster is ready.
 func (o *options) ready(cmd *cobra.Command, in *state.State, name string) error {
 	objects, err := in.Load(cmd.Context(), name)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 	account = "123456789012"
 )
 
-// terminal is a person's: a folder, AWS on loopback with played machines, and commands.
+// terminal is a person's: a folder, AWS on loopback with simulated machines, and commands.
 type terminal struct {
 	t        *testing.T
 	dir      string
@@ -84,7 +84,7 @@ func (s *terminal) write(name string, data []byte) {
 	}
 }
 
-// manifests writes a release for played machines, a cluster and a group of it into a file.
+// manifests writes a release for simulated machines, a cluster and a group of it into a file.
 func (s *terminal) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
 	s.t.Helper()
 	var text bytes.Buffer
@@ -225,7 +225,7 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	}
 
 	_, _, err := s.run(apply.Command(), "-f", s.path("demo.yaml"), "--approve", "0123456789abcdef")
-	if err == nil || !strings.Contains(err.Error(), "and not 0123456789abcdef") || !slices.Equal(s.there(), before) {
+	if err == nil || !strings.Contains(err.Error(), "not 0123456789abcdef") || !slices.Equal(s.there(), before) {
 		t.Fatalf("another plan than the one that was approved ends with %v, in AWS %v", err, s.there())
 	}
 	_, digest, _ := strings.Cut(err.Error(), "its digest is ")
@@ -267,7 +267,7 @@ func TestServicesAreNoPartOfAnApply(t *testing.T) {
 	s.write("both.yaml", append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...))
 	before := s.there()
 	_, _, err = s.run(apply.Command(), "-f", s.path("both.yaml"), "--yes")
-	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is no part of a cluster") || !slices.Equal(s.there(), before) {
+	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is not part of a cluster") || !slices.Equal(s.there(), before) {
 		t.Errorf("it ends with %v, in AWS %v", err, s.there())
 	}
 	if _, err := os.Stat(s.path("state")); !os.IsNotExist(err) {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
-// approved errs if a digest was given and the plans, of which it is that of all together, are others.
+// approved returns an error if a digest was given and the plans, of which it is that of all together, are others.
 func (o *options) approved(plans []*plan.Plan) error {
 	if digest := plan.DigestOf(plans...); o.approve != "" && o.approve != digest {
 		return fmt.Errorf("the approved plan is out of date: the digest is now %s, not %s, since the manifests, the state or the deployed stacks "+
@@ -17,7 +17,7 @@ func (o *options) approved(plans []*plan.Plan) error {
 	return nil
 }
 
-// refuseServices errs if there are services among the manifests, before anything is done with the others.
+// refuseServices returns an error if there are services among the manifests, before anything is done with the others.
 func refuseServices(set *manifest.Set) error {
 	for _, m := range set.Manifests {
 		if m.Object.GetObjectKind().GroupVersionKind().Group == servicev1alpha1.Group {

@@ -1,4 +1,4 @@
-// Package bring is what the commands have in common that change a cluster until it is what was asked for: apply,
+// Package bring is shared by the commands that change a cluster until it reaches a goal: apply,
 // update, upgrade and delete.
 package bring
 
@@ -24,7 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Flags are the flags that say how it is done.
+// Flags are the flags of these commands.
 type Flags struct {
 	// NodeupDir is where the programs are that machines boot with.
 	NodeupDir string
@@ -43,8 +43,9 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	f.logging.Add(set)
 }
 
-// To brings a cluster of a state to a goal and shows how far it is: by the engine, or, when the state is a management
-// cluster, by the operator there, which is followed. It errs as [engine.Run] and [engine.Follow] do.
+// To brings a cluster of a state to a goal and shows the progress: with the engine, or, if the
+// state is a management cluster, by following the operator there. It returns the errors of
+// [engine.Run] and [engine.Follow].
 func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal engine.Goal) (err error) {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	logger, out := logr.Discard(), cmd.ErrOrStderr()
@@ -75,8 +76,8 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 	})
 }
 
-// interrupted says how it goes on after an interruption; unless something else went wrong beside it, as when how far it is could not be
-// written.
+// interrupted returns an error that says how to continue after an interruption, unless there is
+// another error as well, for example because the progress could not be stored.
 func interrupted(err error, managed bool) error {
 	beside := errors.Join(besides(err)...)
 	switch {
@@ -90,7 +91,7 @@ func interrupted(err error, managed bool) error {
 	}
 }
 
-// besides are those of joined errors that are none of an interruption.
+// besides returns the joined errors that are not due to an interruption.
 func besides(err error) (others []error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

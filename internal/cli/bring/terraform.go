@@ -10,8 +10,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live"
 )
 
-// ByOthers reports whether machines of a cluster are in AWS that no CloudFormation stack owns: Terraform made them. AWS is asked only
-// if no stack of the cluster is known. It errs when AWS cannot be asked.
+// ByOthers reports whether AWS has instances of a cluster that no CloudFormation stack owns,
+// because Terraform made them. It calls AWS only if no stack of the cluster is known, and returns
+// an error when that call fails.
 func ByOthers(ctx context.Context, clients *awsapi.Clients, cluster *v1alpha1.Cluster) (bool, error) {
 	if len(cluster.Status.Stacks) > 0 {
 		return false, nil

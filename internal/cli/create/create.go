@@ -1,4 +1,5 @@
-// Package create is the verb that makes the manifests of a new cluster from a few flags.
+// Package create implements the command create, which makes the manifests of a new cluster from a
+// few flags.
 package create
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
-// Defaults of a good small cluster: nodes in private subnets, and a control plane that outlives a zone where there are
-// three to stand in.
+// Defaults of a small cluster: nodes in private subnets, and a control plane that survives the loss
+// of a zone if there are three zones.
 const (
 	defaultCIDR  = "10.0.0.0/16"
 	defaultNodes = 2
@@ -42,7 +43,7 @@ type options struct {
 	sshKeys, sshAccess, apiAccess []string
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -204,8 +205,8 @@ func (o *options) objects(name string) ([]client.Object, error) {
 	return []client.Object{cluster, group}, nil
 }
 
-// slotsFor returns three slots where they can stand in zones of their own: with fewer zones, the loss of one could take
-// two of three, which is no better than one.
+// slotsFor returns three slots if each can be in a zone of its own. With fewer zones, the loss of
+// one zone could take two of three slots, which is no better than one slot.
 func slotsFor(zones []string) int32 {
 	const quorum = 3
 	if len(zones) >= quorum {
@@ -214,7 +215,7 @@ func slotsFor(zones []string) int32 {
 	return 1
 }
 
-// regionOfZones returns the region, which is a zone's name without its letter.
+// regionOfZones returns the region, which is the name of a zone without its letter.
 func (o *options) regionOfZones() (string, error) {
 	if len(o.zones) == 0 || slices.Contains(o.zones, "") {
 		return "", errors.New("--zones is empty: name availability zones, for example eu-central-1a,eu-central-1b")

@@ -1,4 +1,4 @@
-// Package deletion is the verb that deletes clusters: delete.
+// Package deletion implements the command delete, which deletes clusters.
 package deletion
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete",
@@ -116,7 +116,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// remove deletes a cluster and waits until it is gone.
+// remove deletes a cluster and waits until the deletion is complete.
 func (o *options) remove(cmd *cobra.Command, in *state.State, objects *state.Objects) error {
 	cluster := objects.Cluster
 	if management := in.Kubernetes(); management != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// takeDown has the controllers of a cluster that Terraform made take down the load balancers of its Services, as long as it answers,
-// and waits for them for three minutes at most.
+// takeDown lets the controllers of a cluster that Terraform made delete the load balancers of its
+// Services, if its API answers, and waits at most three minutes for them.
 func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Objects) error {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	session := live.Open(live.Options{Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Clock: clk})

@@ -1,5 +1,5 @@
-// Package demo is the verb that shows the operator at work, from nothing to
-// nothing, on a machine without a cluster and without an AWS account.
+// Package demo implements the command demo, which shows the operator at work on a machine without a
+// cluster and without an AWS account, and cleans up.
 package demo
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// within is how long the whole demo may take once the environment is up.
+// within is the time limit of the demo once the environment is up.
 const within = 6 * time.Minute
 
-// latency is long enough to see stacks at work, and short enough not to wait for.
+// latency is long enough to show stacks in progress, and short enough not to delay the demo.
 const latency = 500 * time.Millisecond
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
@@ -57,14 +57,13 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	}
 	err = show(ctx, env, out)
 	if err != nil {
-		// The log goes with the environment.
+		// Stopping the environment deletes the log.
 		err = fmt.Errorf("%w\n\nthe end of the operator's log:\n%s", err, env.OperatorLog())
 	}
 	return errors.Join(err, stop(context.WithoutCancel(ctx), env, out))
 }
 
-// show applies the quick start, waits until it is Ready, looks at it in AWS and
-// deletes it.
+// show applies the quick start, waits until it is Ready, shows its resources in AWS and deletes it.
 func show(ctx context.Context, env *environment.Environment, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

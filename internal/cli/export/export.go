@@ -1,4 +1,4 @@
-// Package export is the verb that gives out what people need to reach a cluster.
+// Package export implements the command export, which exports what is needed to reach a cluster.
 package export
 
 import (
@@ -26,7 +26,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// defaultLifetime is how long a certificate holds that is made here: a working day and some.
+// defaultLifetime is the lifetime of certificates that this command signs: a working day and some
+// hours.
 const defaultLifetime = 18 * time.Hour
 
 type options struct {
@@ -37,7 +38,7 @@ type options struct {
 	clock    clock.PassiveClock
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export kubeconfig NAME",
@@ -126,7 +127,7 @@ func writePrivate(path string, data []byte) error {
 	return err
 }
 
-// kubeconfig returns the one that there is, or makes one.
+// kubeconfig returns the existing kubeconfig, or signs a new one.
 func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byte, error) {
 	name := objects.Cluster.Name
 	if secret := objects.Secret(name + pki.SuffixKubeconfig); secret != nil && o.lifetime == 0 && o.server == "" && len(secret.Data[pki.KubeconfigKey]) > 0 {
@@ -145,8 +146,8 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 	})
 }
 
-// serverOf returns where the API is dialed, and the name that its certificate is verified for if that is another: as it was asked for, as
-// the state knows it, or as it is in AWS.
+// serverOf returns the address of the API, and the name that its certificate is verified for if
+// that is another: from the flag, the state, or AWS.
 func (o *options) serverOf(ctx context.Context, objects *state.Objects) (server, serverName string, err error) {
 	if o.server != "" {
 		return o.server, "", nil
@@ -184,7 +185,7 @@ func addressOf(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
 	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server", c.Name)
 }
 
-// merge puts a kubeconfig into the one that kubectl uses.
+// merge merges a kubeconfig into the one that kubectl uses.
 func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
 	given, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -203,7 +204,7 @@ func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
 	return nil
 }
 
-// add puts all that is given into a kubeconfig, in place of what has the same names.
+// add adds the entries of one kubeconfig to another and replaces entries of the same names.
 func add(into, given *clientcmdapi.Config) {
 	maps.Copy(into.Clusters, given.Clusters)
 	maps.Copy(into.AuthInfos, given.AuthInfos)

@@ -2,9 +2,9 @@ package flags
 
 import "github.com/spf13/cobra"
 
-// Confirm is the flag without which a command only shows what it would do.
+// Confirm is the flag --yes. Without it, a command only shows what it would do.
 type Confirm struct {
-	// Yes is whether it is to be done.
+	// Yes is whether to apply the changes.
 	Yes bool
 }
 

@@ -1,4 +1,4 @@
-// Package get is the verb that shows what the state holds.
+// Package get implements the command get, which shows what the state holds.
 package get
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// kind is one kind of objects that can be shown.
+// kind is a kind of objects that the command can show.
 type kind struct {
 	plural, singular string
 	aliases          []string
 	short            string
-	// find returns the objects, those of one cluster only if it is named.
+	// find returns the objects, or only those of one cluster if it is named.
 	find func(ctx context.Context, from *state.State, cluster string) ([]client.Object, error)
-	// columns are the headers of the table, and wide how many of the last are shown only if asked for.
+	// columns are the headers of the table. wide is how many of the last are shown only on request.
 	columns []string
 	wide    int
 	row     func(client.Object) []string
@@ -36,7 +36,7 @@ type options struct {
 	output  flags.Output
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get clusters|instancegroups|releases [NAME]",

@@ -58,8 +58,8 @@ func nameOf(id string) string {
 	return id
 }
 
-// eventsOf reads a stack's events since the beginning of its last operation, in their order. AWS tells the newest first, and some of
-// them have one time.
+// eventsOf returns the events of a stack's last operation in their order. AWS lists the newest
+// first, and some have the same time.
 func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]graph.Event, error) {
 	var events []graph.Event
 	pages := cloudformation.NewDescribeStackEventsPaginator(client, &cloudformation.DescribeStackEventsInput{StackName: &id})

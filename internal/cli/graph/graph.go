@@ -1,4 +1,4 @@
-// Package graph is the verb that draws clusters.
+// Package graph implements the command graph, which draws clusters.
 package graph
 
 import (
@@ -38,7 +38,7 @@ type options struct {
 	plan      plan.Options
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -78,7 +78,7 @@ stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 	return cmd
 }
 
-// check errs on a format that there is not.
+// check returns an error for an unknown format.
 func (o *options) check() error {
 	known := []string{formatMermaid, formatDOT, formatSVG}
 	if o.events {

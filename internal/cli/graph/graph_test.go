@@ -59,7 +59,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, test.args...); err == nil || out != "" || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("it prints %s and errs with %v", out, err)
+				t.Errorf("it prints %s and returns the error %v", out, err)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ bin/kube-oldest, of the one before that. Tests upgrade clusters from these.`,
 	return cmd
 }
 
-// buildFormer builds the Kubernetes of a former minor version.
+// buildFormer builds the Kubernetes of an earlier minor version.
 func buildFormer(cmd *cobra.Command, version kubebuild.Version) error {
 	path, err := kubebuild.Ensure(cmd.Context(), kubebuild.Options{Version: version, Progress: cmd.ErrOrStderr()})
 	if err != nil {

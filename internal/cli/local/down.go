@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// downWithin is how long an environment may take to stop.
+// downWithin is the time limit for stopping an environment.
 const downWithin = 30 * time.Second
 
 func downCommand() *cobra.Command {

@@ -1,15 +1,15 @@
-// Package local is the verb that starts and stops an environment on this
-// machine: a management cluster, AWS and the operator.
+// Package local implements the command local, which starts and stops an environment on this
+// machine: a management cluster, a simulator of AWS and the operator.
 package local
 
 import (
 	"github.com/spf13/cobra"
 )
 
-// defaultDir is the environment's folder when --dir names none.
+// defaultDir is the environment's folder without --dir.
 const defaultDir = ".local"
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "local",

@@ -55,7 +55,7 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
-// up starts an environment in this process and stays until it is interrupted.
+// up starts an environment in this process and keeps it running until it is interrupted.
 func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error) {
 	opts := environment.Options{Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Out: out, Progress: progress}
 	if opts.Machines, err = environment.ParseMachines(flags.machines); err != nil {
@@ -111,7 +111,7 @@ use it, in any terminal:
 `, end)
 }
 
-// shown is how a folder is shown: as the person named it where that is short.
+// shown returns a folder as the user named it if that is short.
 func shown(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

@@ -1,4 +1,4 @@
-// Package operator is the verb that runs the operator.
+// Package operator implements the command operator, which runs the operator.
 package operator
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/operator"
 )
 
-// flags are the verb's flags, named after the conventions of
-// controller-runtime and of the AWS controllers for Kubernetes.
+// flags are the flags of the command, named after the conventions of controller-runtime and of the
+// AWS controllers for Kubernetes.
 type flags struct {
 	operator.Options
 	kubeconfig string
@@ -28,7 +28,7 @@ type flags struct {
 	logging    logging.Flags
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -98,7 +98,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	f.logging.Add(set)
 }
 
-// complete turns what the flags say into what the operator takes.
+// complete converts the flags to the operator's options.
 func (f *flags) complete() error {
 	config, err := restConfig(f.kubeconfig)
 	if clientcmd.IsEmptyConfig(err) {

@@ -1,4 +1,5 @@
-// Package plan is the verb that shows what would happen to clusters, and changes nothing.
+// Package plan implements the command plan, which shows what would change in clusters and services.
+// It changes nothing.
 package plan
 
 import (
@@ -35,7 +36,7 @@ type options struct {
 	detailed, plain bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true, Others: true}}
 	cmd := &cobra.Command{

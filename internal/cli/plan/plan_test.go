@@ -30,7 +30,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// asCommand has this program be aws-operator, for what looks at a whole process.
+// asCommand makes this program run as aws-operator, for tests of a whole process.
 const asCommand = "BE_AWS_OPERATOR"
 
 func TestMain(m *testing.M) {

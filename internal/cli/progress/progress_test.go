@@ -33,7 +33,7 @@ func making(status, message string) engine.Progress {
 	}
 }
 
-// Where nobody looks at a terminal, there is a line for each thing that changes, and none for what does not.
+// Without a terminal, each change is a line, and repetitions are omitted.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -64,7 +64,7 @@ func TestBlock(t *testing.T) {
 	var out bytes.Buffer
 	clock := testingclock.NewFakeClock(noon)
 	p := New(&out, clock)
-	p.size = func() (columns, rows int) { return 50, 24 } // Without the ticker, which draws by itself.
+	p.size = func() (columns, rows int) { return 50, 24 } // Without the ticker, which draws on its own schedule.
 	p.Observe(making("CREATE_IN_PROGRESS", "CloudFormation is creating the stack, and that takes longer than a line."))
 	out.Reset()
 	clock.Step(90 * time.Second)

@@ -1,4 +1,4 @@
-// Package render is the verb that prints the CloudFormation templates that the
+// Package render implements the command render, which prints the CloudFormation templates that the
 // operator would send for manifests, without a cluster and without AWS.
 package render
 
@@ -26,7 +26,7 @@ type flags struct {
 	facts render.Facts
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	f := flags{files: manifests.Flags{Others: true}}
 	cmd := &cobra.Command{
@@ -38,7 +38,7 @@ cluster nor AWS. ModelDefinitions in the files define further kinds. Where an ob
 outputs of another one, the template has made-up values of the same form.`,
 		Example: `  aws-operator render -f examples/quickstart/dynamodb.yaml
 
-  # A file for each stack, for another tool to look at:
+  # A file for each stack, for another tool to check:
   aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

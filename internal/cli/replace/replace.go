@@ -1,4 +1,4 @@
-// Package replace is the verb that puts manifests into the state.
+// Package replace implements the command replace, which writes manifests to the state.
 package replace
 
 import (
@@ -25,7 +25,7 @@ type options struct {
 	state     flags.State
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -69,7 +69,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	return Report(cmd, into, changes)
 }
 
-// Into puts what was read into a state. What is wrong with an object is said with the place where it is written.
+// Into writes manifests to a state. Errors about an object name the file and line that define it.
 func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Change, error) {
 	objects := make([]client.Object, len(set.Manifests))
 	for i, m := range set.Manifests {

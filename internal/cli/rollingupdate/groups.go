@@ -65,7 +65,7 @@ var roles = map[string]rollout.Role{
 	"worker": rollout.RoleWorker, "node": rollout.RoleWorker, "bastion": rollout.RoleBastion,
 }
 
-// chosen returns the groups in AWS that were chosen. It errs for names that are none.
+// chosen returns the groups in AWS that were chosen. It returns an error for names that are none.
 func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	wanted := map[rollout.Role]bool{}
 	for _, name := range c.roles {

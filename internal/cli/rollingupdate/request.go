@@ -29,7 +29,7 @@ func (u *update) paused() bool {
 	return u.cluster.Spec.Paused || operatorkit.IsMarkedPaused(u.cluster, v1alpha1.PausedAnnotation)
 }
 
-// checkRequest errs if what is asked for is not the operator's to do.
+// checkRequest returns an error if what is asked for is not the operator's to do.
 func (u *update) checkRequest(asked []*target) error {
 	if len(asked) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (u *update) requests(asked []*target) []requested {
 }
 
 // underWay reports whether machines are still to be replaced that were asked for before, or all are being replaced for another reason.
-// What failed is not: to ask anew is to try again.
+// What failed is not: to ask again is to try again.
 func (r *requested) underWay() (bool, error) {
 	if r.rollout != nil {
 		switch r.rollout.State {

@@ -39,7 +39,7 @@ func (n *news) say(format string, args ...any) {
 func (u *update) roll(ctx context.Context) error {
 	lines := &news{out: u.out, now: func() time.Time { return u.clock.Now() }}
 	s, err := u.look(ctx, func(n drain.Notice) {
-		if n.What != "Draining" { // What the engine does is told by it.
+		if n.What != "Draining" { // The engine reports its own actions.
 			lines.say("%s", n.Message)
 		}
 	})
@@ -80,7 +80,8 @@ func (u *update) replace(ctx context.Context, s *scene, groups []*target, lines 
 	return err
 }
 
-// forced does work with a note on the groups, if all machines are to go, which of them are done: it is there until all groups are.
+// forced runs work. If all instances must be replaced, tags on the groups record which groups are
+// done; they are removed when all groups are done.
 func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() error) error {
 	if !u.force {
 		return work()
@@ -103,7 +104,7 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	return awsapi.Known(s.engine.EndForced(ctx, all))
 }
 
-// checkAPI errs if nodes must be known and are not, or new machines of instance groups could not join.
+// checkAPI returns an error if nodes must be known and are not, or new machines of instance groups could not join.
 func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
 	asked, workers, away := false, false, false
 	for _, t := range groups {

@@ -1,4 +1,5 @@
-// Package rollingupdate is the verb that replaces a cluster's machines by those of the shape that its groups launch now.
+// Package rollingupdate implements the command rolling-update, which replaces instances whose
+// configuration is out of date.
 package rollingupdate
 
 import (

@@ -37,7 +37,7 @@ type update struct {
 	choice
 	validateCount int
 	patience      time.Duration
-	// poll is how often to look at least; as seldom as the engine decides when zero.
+	// poll is the minimum polling interval; zero leaves it to the engine.
 	poll time.Duration
 
 	output *flags.Output
@@ -48,7 +48,8 @@ type update struct {
 type scene struct {
 	found      *live.Cluster
 	connection *workload.Cluster
-	// silent says in a few words why there is no connection or it does not answer; empty where all is well, or nobody asked.
+	// silent is a short reason why there is no connection or the API does not answer; empty if it
+	// answers, or was not asked.
 	silent  string
 	targets []*target
 	rows    []rollout.Row
@@ -160,7 +161,7 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 	return lines
 }
 
-// checkStacks errs if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
+// checkStacks returns an error if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
 func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 	for _, t := range groups {
 		if t.stack == "" {

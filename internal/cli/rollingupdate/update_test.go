@@ -47,7 +47,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// newUpdate is a run of the command by somebody who has just started it.
+// newUpdate returns a new run of the command.
 func newUpdate(w *livetest.Suite, c choice) (*update, *log) {
 	out := &log{}
 	return &update{
@@ -125,7 +125,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 
 func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	// A run is killed when it has told so many lines, at most so many times.
+	// A run is killed when it has printed this many lines, at most this often.
 	const lines, most = 5, 30
 	for name, test := range map[string]struct {
 		slots  int32
@@ -199,7 +199,7 @@ func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
 	rolled := []string{"workers", "control-plane-1", "bastion"}
 	before := machinesOf(w, rolled...)
 	secrets := w.Secrets
-	w.Secrets = nil // Nobody who runs it can open the API.
+	w.Secrets = nil // The run cannot connect to the API.
 	refused, text := newUpdate(w, choice{})
 	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly goes by AWS alone") {
 		t.Errorf("%v\n%s", err, text)

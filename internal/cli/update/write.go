@@ -23,15 +23,17 @@ type written struct {
 
 func (w *written) say(what, file string) { w.changes = append(w.changes, what+" "+file) }
 
-// write makes the folder hold the configuration of the cluster. It errs before it changes anything where a file of somebody
-// else's is in the way. Each file is there wholly or not at all, also when it is interrupted; the same command goes on.
+// write makes the folder hold the configuration of the cluster. It returns an error, before it
+// changes anything, if it would overwrite a file that is not the cluster's. It writes each file
+// atomically, so after an interruption the same command continues.
 func write(dir, cluster string, c *terraform.Configuration, open func(terraform.Program) (io.ReadCloser, error)) (*written, error) {
 	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
 		if err := mayOverwrite(filepath.Join(dir, file), cluster); err != nil {
 			return nil, err
 		}
 	}
-	// What is the cluster's and no longer part of it is found before anything is written, and removed afterwards.
+	// Find files of the cluster that are no longer part of it before writing, and remove them
+	// afterwards.
 	stale, err := findStale(dir, cluster, c)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,8 @@ func write(dir, cluster string, c *terraform.Configuration, open func(terraform.
 	return w, nil
 }
 
-// mayOverwrite errs where a *.tf file is not the cluster's. What is in the folder of data is.
+// mayOverwrite returns an error if a *.tf file is not the cluster's. All files in the data folder
+// are.
 func mayOverwrite(file, cluster string) error {
 	if filepath.Ext(file) != ".tf" {
 		return nil
@@ -110,7 +113,7 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	return stale, nil
 }
 
-// keepsKeys errs where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
+// keepsKeys returns an error where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
 // out of the bucket, and no slot could boot any more.
 func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	if len(c.Secrets) > 0 {
@@ -226,7 +229,7 @@ func put(file string, contents io.Reader, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	defer func() { _ = os.Remove(partial.Name()) }() // It is gone already if all went well.
+	defer func() { _ = os.Remove(partial.Name()) }() // The rename has removed it on success.
 	err = partial.Chmod(mode)                        // before there is anything to read
 	if err == nil {
 		_, err = io.Copy(partial, contents)

@@ -1,4 +1,4 @@
-// Package upgrade is the verb that moves clusters to another Release.
+// Package upgrade implements the command upgrade, which moves clusters to another Release.
 package upgrade
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",

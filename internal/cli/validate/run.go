@@ -63,7 +63,7 @@ func (v *validation) run(ctx context.Context) error {
 	}
 }
 
-// again reports whether it is worth to look again after AWS did not answer.
+// again reports whether to retry after AWS did not answer.
 func (v *validation) again(err error) bool {
 	failure, ok := errors.AsType[*awsapi.Failure](err)
 	return ok && failure.Transient() && v.wait > 0
@@ -72,7 +72,7 @@ func (v *validation) again(err error) bool {
 // inWords says in a line what is waited for.
 func inWords(problems []live.Problem, err error) string {
 	if err != nil {
-		return fmt.Sprintf("Looking again: %s", err)
+		return fmt.Sprintf("Retrying: %s", err)
 	}
 	const most = 3
 	var names []string
@@ -86,7 +86,8 @@ func inWords(problems []live.Problem, err error) string {
 	return fmt.Sprintf("Waiting for %d: %s", len(problems), strings.Join(names, ", "))
 }
 
-// print prints what was seen, and errs with the exit code of an invalid cluster if there are problems.
+// print prints the result, and returns an error with the exit code of an invalid cluster if there
+// are problems.
 func (v *validation) print(look *live.Look, problems []live.Problem) error {
 	if err := v.output.Print(v.out, resultOf(v.name, look, problems), tableOf(look)); err != nil {
 		return err

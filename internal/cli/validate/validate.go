@@ -1,4 +1,5 @@
-// Package validate is the verb that looks whether a cluster is as it should be.
+// Package validate implements the command validate, which checks that a cluster matches its
+// definition and is healthy.
 package validate
 
 import (
@@ -26,7 +27,7 @@ type options struct {
 	wait, interval time.Duration
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{Use: "validate", Short: "Check that a cluster is valid and healthy"}
 	cmd.AddCommand(clusterCommand())

@@ -119,7 +119,7 @@ func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds has a cluster that never becomes well looked at until the time is over, which a clock tells.
+// TestWaitingEnds checks a cluster that stays unhealthy until the timeout on a fake clock.
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	for name, test := range map[string]struct {

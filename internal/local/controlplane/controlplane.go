@@ -58,7 +58,7 @@ type ControlPlane struct {
 	manager   *process.Process
 }
 
-// Start starts a control plane and returns when its API serves. It errs when
+// Start starts a control plane and returns when its API serves. It returns an error when
 // the binaries cannot be had, or when a component ends or does not serve in
 // time; the error then ends with that component's last words. Nothing is left
 // running after an error.

@@ -14,12 +14,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
-// stopEvery is how often Down looks whether the environment is gone.
+// stopEvery is how often Down looks whether the environment no longer exists.
 const stopEvery = 50 * time.Millisecond
 
-// Down has the environment that runs in dir stop, and returns when it is gone.
+// Down has the environment that runs in dir stop, and returns when it no longer exists.
 // With none running it removes what a crash left and errs with ErrNotRunning.
-// It errs when ctx ends first.
+// It returns an error when ctx ends first.
 func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

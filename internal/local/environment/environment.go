@@ -219,7 +219,7 @@ func (e *Environment) State() State { return e.state }
 func (e *Environment) RESTConfig() *rest.Config { return e.cluster.RESTConfig() }
 
 // Stop ends all parts in order, removes everything the environment made, and
-// returns when it is gone.
+// returns when it no longer exists.
 func (e *Environment) Stop(ctx context.Context) error {
 	e.state.Phase = Stopping
 	errs := []error{e.folder.writeState(e.state), e.stopParts(ctx), e.folder.clear(), e.leave()}
@@ -253,7 +253,7 @@ func (e *Environment) stopParts(ctx context.Context) error {
 func (e *Environment) leave() error {
 	err := os.Remove(e.folder.path(lockFile))
 	e.lock.Release()
-	// Not empty: somebody else's files, or logs of a failure, are in it.
+	// Not empty: another client's files, or logs of a failure, are in it.
 	_ = os.Remove(string(e.folder))
 	return err
 }

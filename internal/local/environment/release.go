@@ -30,7 +30,7 @@ const fieldOwner = "aws-operator"
 // image, so that nothing is downloaded; a nil host leaves the published ones.
 //
 // It has no containerd, runc, CNI plugins or credential provider, because pods of
-// local machines are processes or are only played; and no addons, because their
+// local machines are processes or are only simulated; and no addons, because their
 // charts are fetched from the Internet and their pods would do nothing. It errs
 // when a binary cannot be read.
 func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {

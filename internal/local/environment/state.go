@@ -120,7 +120,7 @@ func (f folder) has(name string) bool {
 	return err == nil
 }
 
-// refuseStrangers errs when the folder holds files of the names that an
+// refuseStrangers returns an error when the folder holds files of the names that an
 // environment writes, and no environment that crashed can have written them.
 func (f folder) refuseStrangers(crashed bool) error {
 	for _, name := range []string{kubeconfigFile, awsEnvFile} {

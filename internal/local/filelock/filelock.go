@@ -56,7 +56,7 @@ func stillAt(path string, file *os.File) bool {
 }
 
 // Take is Try, but waits while the lock is held, and calls waiting once before
-// it does. It errs when ctx ends first.
+// it does. It returns an error when ctx ends first.
 func Take(ctx context.Context, path string, clk clock.WithTicker, waiting func()) (*Lock, error) {
 	lock, err := Try(path)
 	if !errors.Is(err, ErrHeld) {
