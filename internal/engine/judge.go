@@ -24,7 +24,7 @@ func judge(p *Progress, goal Goal) (reached bool, err error) {
 		if goal == Gone {
 			return len(p.Groups) == 0, nil
 		}
-		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Somebody has deleted it meanwhile."}
+		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Another client deleted it in the meantime."}
 	}
 	if err := stuck("Cluster", p.Cluster, p.Cluster.Spec.Paused); err != nil {
 		return false, err

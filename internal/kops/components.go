@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
-// flags translates a section of a component's settings to its flags. What no flag takes is noted by finish, which the
-// caller calls.
+// flags translates a section of a component's settings to its flags. The caller calls finish, which
+// notes the fields that no flag represents.
 func (p *part) flags(table map[string]string) map[string]string {
 	if p == nil {
 		return nil

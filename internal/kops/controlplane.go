@@ -277,8 +277,8 @@ func (g *group) subnets() []*subnet {
 	for _, name := range names {
 		i := slices.IndexFunc(g.cluster.subnets, func(s *subnet) bool { return s.name == name })
 		if i < 0 {
-			if !g.told {
-				g.told = true
+			if !g.reported {
+				g.reported = true
 				g.spec.refuse("subnets", "the cluster has no subnet "+name)
 			}
 			continue

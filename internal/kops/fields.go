@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// handling is what becomes of a field of kops.
+// handling is how a field of kops is handled.
 type handling int
 
 const (
@@ -14,12 +14,12 @@ const (
 	refused
 )
 
-// rule says what becomes of a field.
+// rule is how a field is handled, and why.
 type rule struct {
 	handling handling
 	severity Severity
 	why      string
-	// unless are values that say what is so here anyway.
+	// unless are values for which no note is needed.
 	unless []string
 }
 
@@ -28,7 +28,7 @@ type fields map[string]rule
 
 func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// taken is a field that code translates, which has the last word on it.
+// taken marks a field that code translates; the code decides how.
 var taken = rule{handling: translated}
 
 func info(why string, unless ...string) rule {

@@ -50,8 +50,8 @@ func TestEveryFieldOfKopsHasARule(t *testing.T) {
 	}
 }
 
-// TestWhatIsTranslatedIsLookedAt gives each field that code is to translate, alone, and expects that it was looked at:
-// it may well be refused, but not be spoken of as one that has no counterpart.
+// TestWhatIsTranslatedIsLookedAt sets each field that code must translate, alone, and expects that
+// the code reads it: it may refuse the field, but not report it as one without a counterpart.
 func TestWhatIsTranslatedIsLookedAt(t *testing.T) {
 	const manifest = `
 apiVersion: kops/v1alpha2

@@ -24,8 +24,8 @@ type group struct {
 	name    string
 	// of is the cluster that its label names.
 	of string
-	// told is whether a subnet that there is not has been told of.
-	told bool
+	// told is whether a missing subnet has been reported.
+	reported bool
 }
 
 // nodes makes the InstanceGroups of the groups of role Node.

@@ -114,7 +114,7 @@ func (c *cluster) network(n *v1alpha1.Network) {
 	c.ranges(n)
 }
 
-// existingSubnets takes subnets by their IDs. What is behind them stays as it is, as kops leaves it
+// existingSubnets uses subnets by their IDs. It leaves their routes unchanged, as kops does
 // (https://kops.sigs.k8s.io/run_in_existing_vpc/#shared-nat-egress).
 func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {

@@ -34,8 +34,8 @@ type Options struct {
 	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to it; an error says why
 	// nothing does. Nothing does unless set.
 	Proxy func(pod *corev1.Pod, port string) (http.Handler, error)
-	// Observe is told of every change, in their order; nobody is unless set. It is called while the API waits, and may
-	// not call it.
+	// Observe receives every change, in order. It is optional. The API waits for its return, and it
+	// must not call the API.
 	Observe func(Event)
 }
 

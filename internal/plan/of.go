@@ -367,7 +367,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	}
 	goes := !owner.GetDeletionTimestamp().IsZero() || !d.in.Cluster.DeletionTimestamp.IsZero()
 	switch {
-	case goes && s.Same: // What was rendered is what is deployed.
+	case goes && s.Same: // The deployed stack is up to date.
 		s.Deployed, s.Same = sideOf(s.Wanted), false
 	case there && !s.Same && !d.alone:
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name}) // not by the ARN: a status can name any stack

@@ -174,7 +174,8 @@ func (f *files) save(ctx context.Context, cluster string, object client.Object) 
 const (
 	// statusHead begins files that people do not write.
 	statusHead = "# What is known of it. Kept by aws-operator: not to be edited.\n"
-	// fileEnd ends files that people do not write: YAML's mark of the end, by which one that was cut off is told.
+	// fileEnd ends files that users do not edit: the YAML document end marker, by which truncated
+	// files are detected.
 	fileEnd = "...\n"
 )
 

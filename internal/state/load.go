@@ -168,7 +168,7 @@ func (f *files) merge(all *found) *Objects {
 		if group := all.groups[name]; group != nil {
 			group.Status = seen.Status
 			f.know(group, seen)
-		} else if len(seen.Finalizers) > 0 { // Somebody removed its file, and it has something in AWS.
+		} else if len(seen.Finalizers) > 0 { // A user removed the file, but the group still has resources in AWS.
 			gone := seen.DeepCopy()
 			if gone.DeletionTimestamp.IsZero() {
 				gone.DeletionTimestamp = f.now()

@@ -53,8 +53,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		want string
 	}{
 		"a cluster that is not there":    {[]string{"other", "--state", dir}, "there is no cluster other"},
-		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is not known"},
-		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is not known"},
+		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is unknown"},
+		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is unknown"},
 		"events of what is not made yet": {[]string{"minimal", "-f", minimal, "--state", dir, "--events"}, "cluster minimal has no stacks yet"},
 	} {
 		t.Run(name, func(t *testing.T) {

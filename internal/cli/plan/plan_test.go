@@ -166,7 +166,7 @@ func (f *folder) run(args ...string) (code int, out, errOut string) {
 	return code, stdout.String(), stderr.String()
 }
 
-func TestNothingChangesAndNobodyIsAsked(t *testing.T) {
+func TestNoChangesNeedNoCalls(t *testing.T) {
 	f := newFolder(t)
 	f.put("private-three-slots.yaml", "private")
 	f.deploy("private")

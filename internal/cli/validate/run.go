@@ -31,7 +31,7 @@ type validation struct {
 // run looks until all is well or the time is over, and prints what was seen last.
 func (v *validation) run(ctx context.Context) error {
 	deadline := v.clock.Now().Add(v.wait)
-	told := ""
+	reported := ""
 	for {
 		look, err := v.look(ctx)
 		if err != nil && !v.again(err) {
@@ -47,8 +47,8 @@ func (v *validation) run(ctx context.Context) error {
 			}
 			return v.print(look, problems)
 		}
-		if words := inWords(problems, err); words != told {
-			told = words
+		if words := inWords(problems, err); words != reported {
+			reported = words
 			if _, err := fmt.Fprintf(v.progress, "%s %s\n", v.clock.Now().Format(time.TimeOnly), words); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ type Options struct {
 	// ControllerManager also starts kube-controller-manager: owned objects are
 	// collected, namespaces emptied, service accounts made.
 	ControllerManager bool
-	// Profiling has the API server tell what it spends its time on, at /debug/pprof/.
+	// Profiling makes the API server serve profiles at /debug/pprof/.
 	Profiling bool
 	// Progress receives what a build of the binaries says; nil keeps it silent.
 	Progress io.Writer

@@ -66,9 +66,8 @@ type Environment struct {
 	operator *process.Process
 }
 
-// Up starts an environment and returns when all of it serves. It errs with
-// ErrRunning when there is one in the folder, and leaves nothing running when
-// it errs; logs then stay in the folder.
+// Up starts an environment and returns when all of it serves. It returns ErrRunning if one runs in
+// the folder. After an error nothing is left running; the logs stay in the folder.
 func Up(ctx context.Context, opts Options) (*Environment, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -95,7 +94,7 @@ func (e *Environment) occupy(ctx context.Context) error {
 	if err := os.MkdirAll(string(e.folder), 0o700); err != nil {
 		return fmt.Errorf("make the environment's folder: %w", err)
 	}
-	// Whoever only looks whether the lock is held holds it for a moment.
+	// A process that only checks whether the lock is held holds it for a moment.
 	patience, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	lock, err := filelock.Take(patience, e.folder.path(lockFile), e.opts.Clock, func() {})

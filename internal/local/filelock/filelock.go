@@ -23,8 +23,7 @@ const retryEvery = 200 * time.Millisecond
 // Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
-// Try takes the lock that the file at path stands for. It errs with ErrHeld
-// when it is taken already.
+// Try takes the lock of the file at path. It returns ErrHeld if it is taken already.
 func Try(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the path
 	if err != nil {

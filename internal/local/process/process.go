@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// killAfter is how long a child may take to end by itself when asked to.
+// killAfter is how long a child may take to exit after SIGTERM.
 const killAfter = 5 * time.Second
 
 // Spec says what to run.

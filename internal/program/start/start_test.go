@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-func TestGarbageIsCollectedAgainAsItWasToldOnceStartingIsOver(t *testing.T) {
-	told := percent
-	t.Cleanup(func() { debug.SetGCPercent(told) })
+func TestOverRestoresTheGarbageCollector(t *testing.T) {
+	percentBefore := percent
+	t.Cleanup(func() { debug.SetGCPercent(percentBefore) })
 	percent = 70 // As by GOGC=70.
 	if now := debug.SetGCPercent(-1); now != -1 {
 		t.Errorf("while packages are set up, garbage is collected at %d %%", now)

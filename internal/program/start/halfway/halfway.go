@@ -1,4 +1,4 @@
-// Package halfway lets go of what was read of the program's file when about half of its packages are set up; see package start.
+// Package halfway releases the pages of the program's file when about half of its packages are initialized; see package start.
 package halfway
 
 import (
