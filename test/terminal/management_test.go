@@ -88,7 +88,7 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	p.says(out+errOut, "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::Snapshot", "Nothing has been removed. To delete cluster demo, add --yes.\n")
 	p.saysNot(out, "arn:aws:")
 	_, errOut = command(0, "delete", "cluster", "demo", "--yes")
-	p.says(errOut, " stack demo: DELETE_IN_PROGRESS\n", "\nCluster demo is gone.\n")
+	p.says(errOut, " stack demo: DELETE_IN_PROGRESS\n", "\nCluster demo is deleted.\n")
 	out, _ = p.run(0, "get", "clusters", "-n", namespace)
 	p.saysNot(out, "demo")
 	left := slices.DeleteFunc(inventory.Of(t, p.aws()), func(line string) bool { return line == "stack aws-operator-events" }) // the operator's own

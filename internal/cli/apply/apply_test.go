@@ -228,14 +228,14 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not 0123456789abcdef") || !slices.Equal(s.there(), before) {
 		t.Fatalf("another plan than the one that was approved ends with %v, in AWS %v", err, s.there())
 	}
-	_, digest, _ := strings.Cut(err.Error(), "its digest is ")
+	_, digest, _ := strings.Cut(err.Error(), "the digest is now ")
 	digest, _, _ = strings.Cut(digest, ",")
 	out, errOut = s.must(apply.Command(), "-f", s.path("demo.yaml"), "--approve", digest)
 	if !strings.Contains(out, "Cluster demo is ready at https://") {
 		t.Errorf("apply ends with\n%s", out)
 	}
 	if !strings.Contains(errOut, " stack demo: CREATE_IN_PROGRESS\n") || !strings.Contains(errOut, " stack demo: CREATE_COMPLETE\n") {
-		t.Errorf("the progress does not tell of the base stack:\n%s", errOut)
+		t.Errorf("the progress does not report the base stack:\n%s", errOut)
 	}
 	made := s.there()
 

@@ -219,7 +219,7 @@ func TestMistakesAreNamedInOneSentence(t *testing.T) {
 	}{
 		"a cluster that is not there":             {[]string{"cluster", "other"}, "there is no Cluster other"},
 		"two names":                               {[]string{"cluster", "a", "b"}, "name one cluster"},
-		"another format":                          {[]string{"-o", "yaml"}, "--output yaml is not known"},
+		"another format":                          {[]string{"-o", "yaml"}, "--output yaml is unknown"},
 		"a release that is not there":             {[]string{"-f", broken}, `there is no release "v0.1.0"`},
 		"AWS that must be asked and is not there": {[]string{"-f", edited}, "AWS cannot be reached at 127.0.0.1:1"},
 	} {

@@ -118,7 +118,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 	t.Log(text)
 	renewed(t, w, before, all...)
 	again, text := newUpdate(w, choice{})
-	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "No machine needs to be replaced") {
+	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "rolling-update does not need to replace any instances") {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -151,7 +151,7 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the same command goes on") || killed == most {
+				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command to continue") || killed == most {
 					t.Fatalf("killed %d times: %v\n%s", killed, err, text)
 				}
 			}
@@ -201,7 +201,7 @@ func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
 	secrets := w.Secrets
 	w.Secrets = nil // The run cannot connect to the API.
 	refused, text := newUpdate(w, choice{})
-	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly goes by AWS alone") {
+	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly uses only AWS") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if !slices.Equal(before, machinesOf(w, rolled...)) {
@@ -234,7 +234,7 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 	if !slices.Equal(before, machinesOf(w, "theirs", "control-plane-0")) {
 		t.Error("it did what CloudFormation does")
 	}
-	if want := "CloudFormation replaces the instances of control-plane-0, theirs, when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
+	if want := "CloudFormation replaces the instances of control-plane-0, theirs when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
 		t.Errorf("it does not say who does it:\n%s", text)
 	}
 	managed, text := newUpdate(w, choice{})

@@ -127,13 +127,13 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 			func(dir string) []string {
 				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--out", dir}
 			}, "",
-			"or the certificate of its CA with --ca-certificate",
+			"or the certificate with --ca-certificate",
 		},
 		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup for amd64 in"},
 		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is unknown; use terraform or cloudformation"},
 		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is unknown; use cluster or stack"},
 		"a file of a person's": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
-		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf is of cluster big"},
+		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf belongs to cluster big"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
