@@ -39,7 +39,7 @@ var (
 
 // subjects of the table. Each is a user who is bound, in the team's namespace only, to one ClusterRole.
 const (
-	nobody            = "nobody"            // bound to nothing
+	unbound            = "nobody"            // bound to nothing
 	editor            = "editor"            // Kubernetes' edit, as shipped
 	viewer            = "viewer"            // Kubernetes' view, as shipped
 	servicesEditor    = "services-editor"   // edit and aws-operator-edit
@@ -127,7 +127,7 @@ func aggregated() []right {
 func TestWhatEachSubjectMayDo(t *testing.T) {
 	clients, c := withRoles(t)
 	subjects := []string{
-		nobody, editor, viewer, servicesEditor, servicesViewer, templatesEditor, clustersEditor, clustersViewer, operatorAdmin,
+		unbound, editor, viewer, servicesEditor, servicesViewer, templatesEditor, clustersEditor, clustersViewer, operatorAdmin,
 	}
 	for _, row := range rights() {
 		check(t, clients, row, subjects)
@@ -149,7 +149,7 @@ func TestWhatEachSubjectMayDo(t *testing.T) {
 		t.Fatalf("aggregate.yaml adds nothing to view: %v", err)
 	}
 	for _, row := range aggregated() {
-		check(t, clients, row, []string{nobody, aggregatedEditor, aggregatedViewer})
+		check(t, clients, row, []string{unbound, aggregatedEditor, aggregatedViewer})
 	}
 }
 

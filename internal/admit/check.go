@@ -36,9 +36,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s %s: %s", manifest.Kind(e.Object), e.Object.GetName(), strings.Join(e.Problems, "; "))
 }
 
-// Check returns a *RefusedError if the API server would refuse the object: to make it, or to change old to it unless old
-// is nil. What is left out is taken to be as the schema's defaults say; the objects themselves are not changed. It errs
-// otherwise only on objects of other kinds.
+// Check returns a *RefusedError if the API server would refuse to create the object, or to change
+// old to it unless old is nil. It applies the schema's defaults to missing fields, but does not
+// change the objects. It returns another error only for objects of other kinds.
 func Check(ctx context.Context, object, old client.Object) error {
 	kind := manifest.Kind(object)
 	if byKind[kind] == nil {
@@ -68,7 +68,7 @@ type Definition struct {
 	singular string
 }
 
-// Define reads the rules of a kind, which takes a while. It errs if there are none that can be read.
+// Define reads the rules of a kind, which takes a while. It returns an error if there are none that can be read.
 func Define(definition *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	rules, err := newRules(definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	if err != nil {

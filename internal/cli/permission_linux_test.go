@@ -12,13 +12,13 @@ import (
 )
 
 // asNobody lets this thread reach files as a user without any rights until the test ends, also where it is root's.
-func asNobody(t *testing.T) (back func()) {
+func asUnprivileged(t *testing.T) (back func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	me := os.Getuid()
-	const nobody = 65534
+	const unprivileged = 65534
 	if me == 0 {
-		if err := syscall.Setfsuid(nobody); err != nil {
+		if err := syscall.Setfsuid(unprivileged); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +32,7 @@ func asNobody(t *testing.T) (back func()) {
 	}
 }
 
-func TestWhoMayNotWriteTheStateIsTold(t *testing.T) {
+func TestMissingWritePermissionIsReported(t *testing.T) {
 	dir := workspace(t)
 	manifest("maxSize: 3", "maxSize: 5")(t)
 	for _, path := range []string{dir, "demo.yml"} { // what is to be replaced may be read
@@ -47,7 +47,7 @@ func TestWhoMayNotWriteTheStateIsTold(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chmod(path, 0o755) })
 	}
 	before := everything(t, dir)
-	back := asNobody(t)
+	back := asUnprivileged(t)
 	code, out, errOut := run("replace", "-f", "demo.yml")
 	back()
 	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "you may not lock state/demo/lock: ask its owner") {

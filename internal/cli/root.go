@@ -59,7 +59,7 @@ func Main(args []string, out, errOut io.Writer) int {
 	case err.Error() != "":
 		_, _ = fmt.Fprintf(errOut, "Error: %v\n", err)
 		if failure, ok := errors.AsType[*awsapi.Failure](err); ok && failure.Transient() {
-			_, _ = fmt.Fprintln(errOut, "It was given up after several attempts. Run the same command again later.")
+			_, _ = fmt.Fprintln(errOut, "It failed after several attempts. Run the same command again later.")
 		}
 	}
 	return exit.Code(err)
@@ -73,12 +73,12 @@ func command() *cobra.Command {
 
 A manifest of kind Cluster with its InstanceGroups becomes a running Kubernetes
 cluster, and its kubeconfig a Secret. A manifest of kind DynamoDB, SQSQueue,
-S3Bucket … becomes a CloudFormation stack, and the stack's outputs come back to the
-object and into a ConfigMap.`,
+S3Bucket … becomes a CloudFormation stack; the operator writes the outputs of the stack
+to the object and to a ConfigMap.`,
 		Example: `  # See it work on this machine, without an AWS account:
   aws-operator demo
 
-  # The same, but staying up to be worked with:
+  # The same, but leave it running to work with it:
   aws-operator local up
 
   # Run the operator for the cluster of the current kubeconfig:

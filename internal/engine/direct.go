@@ -35,7 +35,7 @@ func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, context.Cause(req.Context())
 		}
 	}
-	// Whoever does not want to hear more gets the end of what was said, not an error.
+	// A client that closes the response early gets the end of the data, not an error.
 	context.AfterFunc(req.Context(), func() { _ = writer.Close() })
 	return &http.Response{
 		Status: http.StatusText(answer.code), StatusCode: answer.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -39,11 +39,11 @@ import (
 type State interface {
 	// Load returns a cluster and what belongs to it.
 	Load(ctx context.Context, cluster string) (*state.Objects, error)
-	// Lock keeps others from changing the cluster until unlock is called. It errs when another does already.
+	// Lock keeps others from changing the cluster until unlock is called. It returns an error when another does already.
 	Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error)
 	// Save writes an object as it is now, with its metadata and status.
 	Save(ctx context.Context, cluster string, object client.Object) error
-	// Remove removes an object that is gone.
+	// Remove removes an object that no longer exists.
 	Remove(ctx context.Context, cluster string, object client.Object) error
 }
 
@@ -64,7 +64,8 @@ type Options struct {
 	// Cluster is the Cluster's name.
 	Cluster string
 	Goal    Goal
-	// Purpose is what others are told who want to change the cluster meanwhile, as "apply".
+	// Purpose is shown to others who want to change the cluster in the meantime, for example
+	// "apply".
 	Purpose string
 
 	// AWS says how AWS is reached: as the SDK's environment and shared files say where it says nothing. The region is the
@@ -74,13 +75,13 @@ type Options struct {
 	// unless set.
 	NodeupDir string
 
-	// Observe is told how far things are whenever that changes; nobody is unless set.
+	// Observe receives every change of the progress. It is optional.
 	Observe func(Progress)
 	// Logger receives what the controllers say; nothing unless set.
 	Logger logr.Logger
 	// Clock is the machine's unless set.
 	Clock clock.WithTicker
-	// Poll is how often AWS is looked at while something changes there; 5 seconds unless set.
+	// Poll is how often to poll AWS while changes are in progress. The default is 5 seconds.
 	Poll time.Duration
 	// Settle is how long the goal must hold; a second unless set.
 	Settle time.Duration
@@ -88,7 +89,7 @@ type Options struct {
 	Workload func(key types.NamespacedName, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Run brings a cluster to the goal. The state is locked meanwhile. It errs when the state cannot be read or written, when AWS
+// Run brings a cluster to the goal. The state is locked meanwhile. It returns an error when the state cannot be read or written, when AWS
 // refuses the credentials, with a [StalledError] when a person must act, and when ctx ends first; the same run then goes on
 // later.
 func Run(ctx context.Context, o Options) (err error) {
@@ -219,7 +220,8 @@ func (r *run) loadObject(scheme *runtime.Scheme, object client.Object) error {
 	return nil
 }
 
-// unseen takes back what an earlier run said of an object as a whole: this one is to look at it first.
+// unseen resets the conditions that an earlier run set on an object, since this run has to
+// reconcile it first.
 func unseen(object client.Object, conditioned operatorkit.Conditioned) {
 	conditioned.SetConditions(slices.Clone(conditioned.GetConditions()))
 	for _, conditionType := range []string{operatorkit.ConditionStalled, operatorkit.ConditionReconciling, operatorkit.ConditionSynced} {
@@ -227,7 +229,7 @@ func unseen(object client.Object, conditioned operatorkit.Conditioned) {
 	}
 	if operatorkit.FindCondition(object, operatorkit.ConditionReady) != nil {
 		operatorkit.SetCondition(object, metav1.Condition{
-			Type: operatorkit.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonUnseen, Message: "It is about to be looked at.",
+			Type: operatorkit.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonUnseen, Message: "It is about to be reconciled.",
 		})
 	}
 }

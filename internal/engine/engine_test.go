@@ -60,7 +60,7 @@ func TestAClusterIsMadeChangedAndDeleted(t *testing.T) {
 	}
 }
 
-// A run that is interrupted, wherever that is, is gone on with by the next.
+// The next run continues after an interruption at any point.
 func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	w := newSuite(t)
@@ -98,7 +98,8 @@ func TestAnInterruptedRunIsGoneOnWith(t *testing.T) {
 	}
 }
 
-// A run ends with one sentence when nothing can go on without a person: nobody retries, and nothing but what is written is done.
+// A run ends with one sentence when a person must act: the engine does not retry, and makes no
+// further changes.
 func TestARunEndsWhenAPersonMustAct(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -25,7 +25,7 @@ import (
 type Progress struct {
 	// Time is when it was so.
 	Time time.Time
-	// Cluster is the Cluster, nil when it is gone; not to be changed, as the others.
+	// Cluster is the Cluster, nil when it no longer exists; not to be changed, as the others.
 	Cluster *v1alpha1.Cluster
 	// Groups are its InstanceGroups, by name.
 	Groups []v1alpha1.InstanceGroup
@@ -60,7 +60,7 @@ type FollowOptions struct {
 	// Cluster is the Cluster.
 	Cluster types.NamespacedName
 	Goal    Goal
-	// Observe is told how far things are whenever that changes; nobody is unless set.
+	// Observe receives every change of the progress. It is optional.
 	Observe func(Progress)
 	// Settle is how long the goal must hold; a second unless set.
 	Settle time.Duration
@@ -68,8 +68,8 @@ type FollowOptions struct {
 	Clock clock.WithTicker
 }
 
-// Follow returns when the goal is reached. It errs with a [StalledError] when a person must act, when the objects cannot be
-// read, and when ctx ends first.
+// Follow returns when the goal is reached. It returns a [StalledError] when a person must act, and
+// an error when the objects cannot be read or ctx ends first.
 func Follow(ctx context.Context, o FollowOptions) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -99,8 +99,8 @@ func Follow(ctx context.Context, o FollowOptions) error {
 	}
 }
 
-// lookAnyway is after what time objects are looked at although no change was heard of, retryWatch when a watch that ended is
-// begun anew.
+// lookAnyway is the interval at which objects are read even without a change. retryWatch is the
+// delay before a watch that ended is restarted.
 const (
 	lookAnyway = 10 * time.Second
 	retryWatch = time.Second
@@ -120,12 +120,12 @@ type follower struct {
 	news []News
 }
 
-// watch has the objects looked at whenever one of a kind changes, until ctx ends.
+// watch makes the follower read the objects whenever an object of a kind changes, until ctx ends.
 func (f *follower) watch(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
 	f.watching.Go(func() {
 		for ctx.Err() == nil {
 			f.watchOnce(ctx, list, note)
-			f.wake()
+			f.requestRead()
 			select {
 			case <-ctx.Done():
 			case <-f.Clock.After(retryWatch):
@@ -137,10 +137,10 @@ func (f *follower) watch(ctx context.Context, list client.ObjectList, note func(
 func (f *follower) watchOnce(ctx context.Context, list client.ObjectList, note func(runtime.Object)) {
 	watcher, err := f.Client.Watch(ctx, list, client.InNamespace(f.Cluster.Namespace))
 	if err != nil {
-		return // Whatever is wrong is told by the next look; Events may be forbidden.
+		return // The next read reports any error; Events may be forbidden.
 	}
 	defer watcher.Stop()
-	f.wake() // What changed before is not heard of.
+	f.requestRead() // The watch does not report earlier changes.
 	for {
 		select {
 		case <-ctx.Done():
@@ -152,12 +152,12 @@ func (f *follower) watchOnce(ctx context.Context, list client.ObjectList, note f
 			if note != nil && event.Type != watch.Deleted {
 				note(event.Object)
 			}
-			f.wake()
+			f.requestRead()
 		}
 	}
 }
 
-func (f *follower) wake() {
+func (f *follower) requestRead() {
 	select {
 	case f.changed <- struct{}{}:
 	default:
@@ -185,7 +185,8 @@ func (f *follower) note(object runtime.Object) {
 	})
 }
 
-// look looks at the objects and tells what is new. Wait is when to look again, 0 when the goal is reached.
+// look reads the objects and reports changes. Wait is the time until the next read, 0 when the goal
+// is reached.
 func (f *follower) look(ctx context.Context) (wait time.Duration, err error) {
 	progress, err := f.progress(ctx)
 	if err != nil {

@@ -18,13 +18,13 @@ var unmendable = []string{
 	stack.ReasonApprovalNeeded, stack.ReasonApprovalStale,
 }
 
-// judge says whether the goal is reached, and errs when a person must act first.
+// judge says whether the goal is reached, and returns an error when a person must act first.
 func judge(p *Progress, goal Goal) (reached bool, err error) {
 	if p.Cluster == nil {
 		if goal == Gone {
 			return len(p.Groups) == 0, nil
 		}
-		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Somebody has deleted it meanwhile."}
+		return false, &StalledError{Kind: "Cluster", Reason: "Deleted", Message: "Another client deleted it in the meantime."}
 	}
 	if err := stuck("Cluster", p.Cluster, p.Cluster.Spec.Paused); err != nil {
 		return false, err

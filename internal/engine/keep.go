@@ -34,7 +34,7 @@ type keeper struct {
 	order   []string
 	known   map[string]*unstructured.Unstructured
 
-	// writing is held while anything is written, so that nobody believes written what another still writes.
+	// writing is held during every write, so that a flush waits for writes in progress.
 	writing sync.Mutex
 	failed  error
 }
@@ -57,7 +57,7 @@ func kept(kind string) client.Object {
 	}
 }
 
-// observe notes a change, to be written before whoever made it is answered.
+// observe notes a change, which is written before the client that made it gets its answer.
 func (k *keeper) observe(e kubeapi.Event) {
 	if kept(e.Kind) == nil {
 		return
@@ -102,7 +102,8 @@ func (k *keeper) flush(ctx context.Context) error {
 	return nil
 }
 
-// write writes one object, or removes it. A Cluster that is gone stays until all else is removed: it is what the rest is found by.
+// write writes one object, or removes it. A deleted Cluster stays until everything else is removed,
+// since the rest is found through it.
 func (k *keeper) write(ctx context.Context, name string, e kubeapi.Event) error {
 	if e.Type != watch.Deleted {
 		object, err := typed(e.Kind, e.Object)
@@ -127,13 +128,13 @@ func (k *keeper) remove(ctx context.Context, name string, from *unstructured.Uns
 		return err
 	}
 	if err := k.state.Remove(ctx, k.cluster, object); err != nil {
-		return fmt.Errorf("what is gone cannot be removed from the state: %w", err)
+		return fmt.Errorf("remove deleted objects from the state: %w", err)
 	}
 	delete(k.known, name)
 	return nil
 }
 
-// removeAll removes what the state still holds of a cluster that is gone, the Cluster at last.
+// removeAll removes what the state still holds of a cluster that no longer exists, the Cluster at last.
 func (k *keeper) removeAll(ctx context.Context) error {
 	if err := k.flush(ctx); err != nil {
 		return err

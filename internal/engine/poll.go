@@ -13,8 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsevents"
 )
 
-// polled finds instances that wait to be drained by looking for them, in place of a queue that AWS tells of them in. Stacks
-// are looked at by the stack engine itself.
+// polled finds instances that wait to be drained by polling, instead of by the messages of an SQS
+// queue. The stack engine polls stacks itself.
 type polled struct {
 	listener *awsevents.Listener // never started: it would make its queue
 	clock    clock.WithTicker
@@ -28,14 +28,15 @@ type polled struct {
 // Subscribe has every event passed to fn.
 func (p *polled) Subscribe(fn func(awsevents.Event)) { p.listener.Subscribe(fn) }
 
-// Listen adds an account and region to look at.
+// Listen adds an account and region to poll.
 func (p *polled) Listen(target awsapi.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.targets[target] = true
 }
 
-// Retain stops looking at the accounts and regions that are not among targets, but for the own.
+// Retain stops polling the accounts and regions that are not among targets, except the engine's
+// own.
 func (p *polled) Retain(targets []awsapi.Target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +64,7 @@ func (p *polled) Start(ctx context.Context) error {
 		case <-ticker.C():
 		}
 		for _, target := range p.expecting() {
-			// What fails is looked at again at the next tick, and tells of itself in what the controllers do.
+			// A failed poll is retried at the next tick, and the controllers report its effect.
 			_, _ = p.listener.SweepInstances(ctx, target)
 		}
 	}

@@ -41,7 +41,7 @@ const (
 	patience = 50 * time.Second
 )
 
-// suite is AWS on loopback with played machines, and a state.
+// suite is AWS on loopback with simulated machines, and a state.
 type suite struct {
 	t        *testing.T
 	sim      *simulator.Simulator

@@ -32,10 +32,12 @@ const revisionBump = 1_000_000_000
 // replayTimeout bounds how long etcd may take to bring its database up to its log.
 const replayTimeout = 5 * time.Minute
 
-// commitLog marks all of a member's log as committed. The log of a member has what the member has promised to keep, but
-// how much of it is committed is written down with the next entry only, and --force-new-cluster drops what is not known to
-// be (https://github.com/etcd-io/raft/pull/300): with a cluster of one, that would be the last write that a client was told
-// is safe. What was not committed yet has had no answer, so it may as well have happened. It may be done again.
+// commitLog marks all of a member's log as committed. The log of a member has all entries that the
+// member has acknowledged, but records how much of it is committed only with the next entry, and
+// --force-new-cluster drops what is not known to be committed
+// (https://github.com/etcd-io/raft/pull/300): in a cluster of one, that would be the last write
+// that a client saw succeed. Entries that were not committed have had no answer yet, so they may be
+// applied or not. commitLog is idempotent.
 func commitLog(dataDir string, log *zap.Logger) error {
 	folder := filepath.Join(dataDir, memberFolder, "wal")
 	known, err := wal.ValidSnapshotEntries(log, folder)
@@ -87,7 +89,7 @@ func readLog(folder string, start walpb.Snapshot, log *zap.Logger) (*wal.WAL, ra
 // member/snap/db file might lose data that has not been written yet, but is included in the wal"
 // (https://etcd.io/docs/v3.6/op-guide/recovery/#snapshotting-the-keyspace). etcd itself knows how to read it: it is started
 // as a cluster of one, as --force-new-cluster does (https://etcd.io/docs/v3.6/op-guide/configuration/), listens nowhere, and
-// stops when it has announced itself, which comes after all of the log. Leases begin anew with the start and are longer
+// stops when it has announced itself, which comes after all of the log. Leases begin again with the start and are longer
 // than it takes, so nothing expires meanwhile, and every member gets the same. It may be done again.
 func replay(ctx context.Context, dataDir, name string, log *zap.Logger) error {
 	if err := commitLog(dataDir, log); err != nil {
@@ -174,10 +176,11 @@ func identity(name string) (*etcdserverpb.Metadata, error) {
 	}
 }
 
-// reform makes a member's data directory, which must not exist, from the database in another. All members of a cluster
-// that are made from the same data with the same list and token are one cluster, and not the one before. Its revisions
-// are ahead, and those before count as compacted, so that whoever watched the cluster before has to read it anew and does
-// not take old for new: https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster
+// reform makes a member's data directory, which must not exist, from the database in another. All
+// members that are made from the same data with the same list and token form one cluster, which is
+// not the former one. Its revisions are ahead, and earlier ones count as compacted, so that clients
+// that watched the former cluster have to read again and do not mistake old data for new:
+// https://kubernetes.io/docs/tasks/administer-cluster/configure-upgrade-etcd/#restoring-an-etcd-cluster
 func (o *Options) reform(from, to string) error {
 	members, err := types.NewURLsMap(o.InitialCluster)
 	if err != nil {

@@ -28,16 +28,17 @@ type Options struct {
 	// Name is the member's name, one of those in InitialCluster, which is the list of members and their peer URLs as etcd's
 	// --initial-cluster has it. Token is its --initial-cluster-token; it has to be another for each snapshot.
 	Name, InitialCluster, Token string
-	// Log gets what etcd's own code says. What it calls fatal ends the process.
+	// Log receives the log of etcd's own code. Its fatal messages end the process.
 	Log *zap.Logger
 }
 
 // ErrNoData says that a snapshot holds no data of etcd.
 var ErrNoData = errors.New("it holds no data of etcd; take one that is listed in the Cluster's status.backup")
 
-// Run makes the member, and says whether it had to: one that was made before is left alone, whatever etcd has written since.
-// Whether it was is told by the member's log, which begins with its cluster's identity. So it can be killed anywhere: the
-// snapshot's data stays until the member has its place, and what is half-made is made anew.
+// Run makes the member, and reports whether it had to: it leaves an existing one alone, whatever
+// etcd has written since. It recognizes one by the member's log, which begins with the identity of
+// its cluster. So it can be killed at any point: the snapshot's data stays until the member is in
+// place, and a partial member is re-created.
 func Run(ctx context.Context, o Options) (made bool, err error) {
 	member, half := filepath.Join(o.DataDir, memberFolder), filepath.Join(o.DataDir, halfFolder)
 	from := filepath.Join(o.DataDir, fromPrefix+o.Snapshot)

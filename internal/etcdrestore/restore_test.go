@@ -59,7 +59,7 @@ func (p plan) initialCluster() string {
 	return strings.Join(list, ",")
 }
 
-// free returns an address that nobody listens at.
+// free returns an address without a listener.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -197,9 +197,10 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// TestOneMembersDataMakesACluster takes the data of one of three members as it is at one moment, while clients write, and
-// makes three members of it, each by itself. They form a quorum, have all that was written before, nothing that was
-// written after, and the same to the byte; and their revisions are ahead of all that the cluster before had.
+// TestOneMembersDataMakesACluster takes the data of one of three members at one moment, while
+// clients write, and makes three members from it, independently. They form a quorum and have
+// exactly the data that was written before, byte for byte, and nothing that was written after; and
+// their revisions are ahead of all revisions of the former cluster.
 func TestOneMembersDataMakesACluster(t *testing.T) {
 	before := newPlan(t, 3)
 	var members []*member

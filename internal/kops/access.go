@@ -19,7 +19,7 @@ func (c *cluster) api(to *v1alpha1.APIEndpoint) {
 	}
 	to.AllowedCIDRs = c.cidrs("kubernetesApiAccess")
 	if v := c.spec.value.Field("kubernetesApiAccess"); v != nil && len(to.AllowedCIDRs) == 0 {
-		c.spec.refuse("kubernetesApiAccess", "no range is left that may reach the API, which is taken for all: name at least one IPv4 range")
+		c.spec.refuse("kubernetesApiAccess", "no range may reach the API, which would mean that all may: name at least one IPv4 range")
 	}
 	if slices.Contains(to.AllowedCIDRs, "0.0.0.0/0") {
 		to.AllowedCIDRs = nil // all, as when there is none
@@ -31,7 +31,7 @@ func (c *cluster) api(to *v1alpha1.APIEndpoint) {
 func (p *part) endpoint(to *v1alpha1.APIEndpoint, private bool) {
 	b := p.section("loadBalancer", balancerFields)
 	if p.field("dns") != nil && b == nil {
-		p.note("dns", Info, "the API has a load balancer, whose name stays when machines are replaced")
+		p.note("dns", Info, "the API has a load balancer, whose name does not change when nodes are replaced")
 		if private {
 			to.Access = v1alpha1.APIInternal
 		}
@@ -55,7 +55,7 @@ func (p *part) securityGroups(field string) []string {
 	groups := p.texts(field)
 	const most = 4
 	if len(groups) > most {
-		p.refuse(field, fmt.Sprintf("at most %d can be put on: join the rules of some", most))
+		p.refuse(field, fmt.Sprintf("at most %d can be attached: merge the rules of some", most))
 		return nil
 	}
 	return groups
@@ -72,9 +72,9 @@ func (c *cluster) cidrs(field string) []string {
 				all = append(all, cidr)
 			}
 		case err == nil:
-			c.spec.note(field, Warning, text+" is dropped: machines have IPv4 addresses only")
+			c.spec.note(field, Warning, text+" is dropped: nodes have IPv4 addresses only")
 		case strings.HasPrefix(text, "pl-"):
-			c.spec.note(field, Warning, text+" is dropped: prefix lists have no counterpart, so write their ranges or put a security group of yours there")
+			c.spec.note(field, Warning, text+" is dropped: prefix lists have no counterpart, so list their ranges or attach a security group of your own")
 		default:
 			c.spec.refuse(field, fmt.Sprintf("%q is not a range: write for example 192.0.2.0/24", text))
 		}
@@ -93,7 +93,7 @@ func (c *cluster) access() {
 		s.SSH.AllowedCIDRs = cidrs
 	}
 	if !given {
-		c.spec.note("sshAccess", Info, "nobody may log in by SSH unless it says from where")
+		c.spec.note("sshAccess", Info, "without ranges, no one can log in by SSH")
 	}
 	for _, key := range c.keys {
 		if text := key.text("publicKey"); text != "" {
@@ -102,7 +102,7 @@ func (c *cluster) access() {
 		key.finish()
 	}
 	if len(s.SSH.AuthorizedKeys) == 0 && len(cidrs) > 0 && c.spec.value.Field("sshKeyName") == nil {
-		c.spec.note("sshAccess", Warning, "kops keeps SSH keys in its state: write the public keys into spec.ssh.authorizedKeys, or nobody can log in")
+		c.spec.note("sshAccess", Warning, "kops keeps SSH keys in its state: set the public keys in spec.ssh.authorizedKeys, or no one can log in")
 	}
 }
 
@@ -126,10 +126,10 @@ func (c *cluster) dns() {
 		return
 	case kind == "Public":
 		c.spec.note("dnsZone", Warning, fmt.Sprintf(
-			"the API's record, %s, is not made: write the ID of the hosted zone, as Z0123456789ABCDEFGHIJ, or make it yourself as an alias of the load balancer", name))
+			"the API's record, %s, is not created: set the ID of the hosted zone, for example Z0123456789ABCDEFGHIJ, or create it yourself as an alias of the load balancer", name))
 	default:
 		c.spec.note("dnsZone", Warning, fmt.Sprintf(
-			"the API's record, %s, is not made, since the zone is not public: make it yourself as an alias of the load balancer", name))
+			"the API's record, %s, is not created, since the zone is not public: create it yourself as an alias of the load balancer", name))
 	}
 	if !gossip || public != "" {
 		s.API.ExtraNames = appendNew(s.API.ExtraNames, name)
@@ -159,6 +159,6 @@ func (c *cluster) check() {
 		c.spec.refuse("subnets", "a public API and bastions need a subnet of type Utility or Public: add one")
 	}
 	if !has(v1alpha1.SubnetRole(s.Network.Topology)) {
-		c.spec.refuse("subnets", fmt.Sprintf("topology is %s, and there is no such subnet: add one", strings.ToLower(string(s.Network.Topology))))
+		c.spec.refuse("subnets", fmt.Sprintf("topology is %s, and no subnet is of that type: add one", strings.ToLower(string(s.Network.Topology))))
 	}
 }

@@ -68,7 +68,7 @@ func (c *cluster) ourName() string {
 	}
 	if !clusterName.MatchString(name) {
 		c.t.problem(c.spec.document, c.spec.document.Value.Line, "metadata.name", "",
-			"%q cannot name a cluster: give one of at most 40 lower-case letters, digits and hyphens with --kops-name", name)
+			"%q is not a valid name: set one of at most 40 lower-case letters, digits and hyphens with --kops-name", name)
 	}
 	return name
 }
@@ -82,7 +82,7 @@ func (c *cluster) tags(field string, p *part) map[string]string {
 	for _, key := range sorted(tags) {
 		if ownTag.MatchString(key) {
 			delete(tags, key)
-			p.note(field, Info, fmt.Sprintf("the tag %s is set by the operator, or is AWS's own", key))
+			p.note(field, Info, fmt.Sprintf("the tag %s is reserved by the operator or AWS", key))
 		}
 	}
 	return orNil(tags)
@@ -110,12 +110,12 @@ func (c *cluster) iam(to *v1alpha1.NodeIAM) {
 		case roleNode:
 			to.WorkerPolicies = arns
 		default:
-			c.spec.note("externalPolicies", Warning, "policies for "+entry.Key+" are dropped: bastions have no role, and there are no other machines")
+			c.spec.note("externalPolicies", Warning, "policies for "+entry.Key+" are dropped: bastions have no role, and the cluster has no other instances")
 		}
 	}
 	for _, entry := range c.entries("additionalPolicies") {
 		c.spec.note("additionalPolicies", Warning,
-			"the statements for "+entry.Key+" are dropped: make a managed policy of them, and give its ARN in externalPolicies")
+			"the statements for "+entry.Key+" are dropped: create a managed policy from them, and set its ARN in externalPolicies")
 	}
 	if p := c.spec.section("iam", iamFields); p != nil {
 		to.PermissionsBoundary = p.text("permissionsBoundary")
@@ -143,7 +143,7 @@ func (c *cluster) issuer() {
 	}
 	c.result.Spec.ServiceAccountIssuer = &v1alpha1.ServiceAccountIssuer{}
 	if !p.truth("enableAWSOIDCProvider", false) {
-		p.note("enableAWSOIDCProvider", Info, "an identity provider is made with the issuer")
+		p.note("enableAWSOIDCProvider", Info, "an identity provider is created with the issuer")
 	}
 	p.finish()
 }
@@ -196,7 +196,7 @@ func (c *cluster) shared() {
 	if p := c.spec.section("authorization", fields{"rbac": taken, "alwaysAllow": taken}); p != nil {
 		p.field("rbac")
 		if p.field("alwaysAllow") != nil {
-			p.note("alwaysAllow", Warning, "RBAC decides who may do what: give roles to what needs them")
+			p.note("alwaysAllow", Warning, "RBAC authorizes requests: bind roles to the accounts that need them")
 		}
 		p.finish()
 	}

@@ -18,23 +18,23 @@ const (
 
 // networks are the networks of pods that kops knows, with what is lost when Cilium takes their place.
 var networks = fields{
-	"amazonvpc":  warning("Cilium takes its place: pods have addresses of the pods' range, not of the VPC, so that other machines see a node's address and security groups of pods have no effect"),
-	"calico":     warning("Cilium takes its place: network policies of Kubernetes go on to work, Calico's own kinds (projectcalico.org) do not"),
-	"canal":      warning("Cilium takes its place: network policies of Kubernetes go on to work, Calico's own kinds (projectcalico.org) do not"),
+	"amazonvpc":  warning("Cilium replaces it: pods have addresses of the pods' range, not of the VPC, so other hosts see the address of the node, and security groups of pods have no effect"),
+	"calico":     warning("Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not"),
+	"canal":      warning("Cilium replaces it: Kubernetes network policies continue to work, Calico's own kinds (projectcalico.org) do not"),
 	"cilium":     taken,
-	"classic":    warning("Cilium takes its place"),
+	"classic":    warning("Cilium replaces it"),
 	"cni":        taken,
 	"external":   taken,
-	"flannel":    warning("Cilium takes its place"),
+	"flannel":    warning("Cilium replaces it"),
 	"gce":        danger("only clusters on AWS can be translated"),
 	"gcp":        danger("only clusters on AWS can be translated"),
-	"kindnet":    warning("Cilium takes its place"),
-	"kopeio":     warning("Cilium takes its place"),
-	"kubenet":    warning("Cilium takes its place"),
-	"kuberouter": warning("Cilium takes its place"),
-	"lyftvpc":    warning("Cilium takes its place: pods have addresses of the pods' range, not of the VPC"),
-	"romana":     warning("Cilium takes its place"),
-	"weave":      warning("Cilium takes its place"),
+	"kindnet":    warning("Cilium replaces it"),
+	"kopeio":     warning("Cilium replaces it"),
+	"kubenet":    warning("Cilium replaces it"),
+	"kuberouter": warning("Cilium replaces it"),
+	"lyftvpc":    warning("Cilium replaces it: pods have addresses of the pods' range, not of the VPC"),
+	"romana":     warning("Cilium replaces it"),
+	"weave":      warning("Cilium replaces it"),
 }
 
 // cni translates the network of pods.
@@ -64,7 +64,7 @@ func (c *cluster) podNetwork(p *part, name string) {
 	switch name {
 	case "cni", "external":
 		c.addon(v1alpha1.Addon{Name: ciliumAddon, Disabled: true})
-		p.note(name, Warning, "no network of pods is installed: nodes are not ready until you install one, or add its chart to spec.addons")
+		p.note(name, Warning, "no pod network is installed: nodes are not Ready until you install one, or add its chart to spec.addons")
 		return
 	case "cilium":
 	default:
@@ -99,7 +99,7 @@ func (c *cluster) encryption(name string, section *part) {
 		kind := section.text("encryptionType")
 		on = section.truth("enableEncryption", false) || on
 		if on && kind != "wireguard" {
-			section.refuse("enableEncryption", "traffic between nodes would go without encryption: IPsec has no counterpart, so write encryptionType: wireguard")
+			section.refuse("enableEncryption", "traffic between nodes would not be encrypted: IPsec has no counterpart, so set encryptionType: wireguard")
 			return
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest/tree"
 )
 
-// flags translates a section of a component's settings to its flags. What no flag takes is noted by finish, which the
-// caller calls.
+// flags translates a section of a component's settings to its flags. The caller calls finish, which
+// notes the fields that no flag represents.
 func (p *part) flags(table map[string]string) map[string]string {
 	if p == nil {
 		return nil
@@ -87,7 +87,7 @@ func (p *part) admission(field string) []string {
 			known = append(known, name)
 			continue
 		}
-		p.note(field, Warning, "there is no admission plugin "+name+" in Kubernetes any more")
+		p.note(field, Warning, "Kubernetes no longer has the admission plugin "+name)
 	}
 	return known
 }
@@ -98,7 +98,7 @@ func (c *cluster) components(args *v1alpha1.ExtraArgs) {
 		flags := p.flags(apiServerFlags)
 		p.plugins(flags)
 		if given := p.text("serviceClusterIPRange"); given != "" && given != c.result.Spec.Network.ServiceCIDR {
-			p.refuse("serviceClusterIPRange", "it is not the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
+			p.refuse("serviceClusterIPRange", "it differs from the cluster's, which is "+c.result.Spec.Network.ServiceCIDR)
 		}
 		p.finish()
 		args.APIServer = orNil(flags)

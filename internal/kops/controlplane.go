@@ -43,7 +43,7 @@ func (c *cluster) withRole(wanted string) []*group {
 			found = append(found, g)
 		case "":
 			if wanted == roleNode { // said once
-				g.spec.refuse("role", "machines are of role Master, ControlPlane, Node or Bastion")
+				g.spec.refuse("role", "the role must be Master, ControlPlane, Node or Bastion")
 			}
 		}
 	}
@@ -61,14 +61,14 @@ func (c *cluster) controlPlane(cp *v1alpha1.ControlPlane) {
 		cp.Replicas = int32(count)
 	case 0:
 		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
-			"there are no groups of role Master or ControlPlane: give them with the cluster")
+			"no groups have the role Master or ControlPlane: pass them with the cluster")
 	default:
 		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "",
-			"%d masters cannot be: etcd's members are fixed when it is made, so write groups and etcdMembers for 1 or 3", len(zones))
+			"%d masters are not supported: the number of etcd members is fixed, so define groups and etcdMembers for 1 or 3", len(zones))
 	}
 	cp.Zones = inTurn(zones)
 	if len(cp.Zones) > 0 && !slices.EqualFunc(turns(cp.Zones, len(zones)), slices.Sorted(slices.Values(zones)), strings.EqualFold) {
-		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "", "masters in zones %s cannot be: slots stand in zones in turn", strings.Join(zones, ", "))
+		c.t.problem(c.spec.document, c.spec.document.Value.Line, "spec", "", "masters in zones %s are not supported: slots are distributed over the zones in turn", strings.Join(zones, ", "))
 	}
 	for i, g := range masters {
 		own := g.slots()
@@ -91,7 +91,7 @@ func (c *cluster) alike(cp *v1alpha1.ControlPlane, g *group, own *v1alpha1.Contr
 	same := own.InstanceType == cp.InstanceType && own.Image == cp.Image &&
 		reflect.DeepEqual(own.RootVolume, cp.RootVolume) && maps.Equal(own.Labels, cp.Labels)
 	if !same {
-		g.spec.note("", Warning, "its type, image, disk or labels are not those of the first master, which all slots have")
+		g.spec.note("", Warning, "its type, image, disk or labels differ from those of the first master, which all slots use")
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 	for _, member := range members {
 		i := slices.IndexFunc(masters, func(g *group) bool { return g.name == member })
 		if i < 0 {
-			c.spec.refuse("etcdClusters", fmt.Sprintf("a member of etcd is of group %s, which is not a master among the manifests", member))
+			c.spec.refuse("etcdClusters", fmt.Sprintf("an etcd member belongs to group %s, which is not a master in the manifests", member))
 			return nil
 		}
 		own := masters[i].zones()
@@ -148,7 +148,7 @@ func (c *cluster) slotZones(masters []*group, members []string) []string {
 		taken[member]++
 	}
 	if len(zones) != len(machines) {
-		c.spec.refuse("etcdClusters", fmt.Sprintf("etcd has %d members, and there are %d masters: each slot has one member", len(zones), len(machines)))
+		c.spec.refuse("etcdClusters", fmt.Sprintf("etcd has %d members, but the cluster has %d masters: each slot has one member", len(zones), len(machines)))
 	}
 	return zones
 }
@@ -164,7 +164,7 @@ func (g *group) slots() v1alpha1.ControlPlane {
 		Labels:         g.labels(),
 	}
 	if cp.InstanceType == "" {
-		g.spec.note("machineType", Info, "slots are of type m6i.large unless it says otherwise")
+		g.spec.note("machineType", Info, "the default instance type of slots is m6i.large")
 	}
 	g.finish()
 	return cp
@@ -190,7 +190,7 @@ func (c *cluster) etcd(cp *v1alpha1.ControlPlane) []string {
 		if name == "main" {
 			cp.ExtraArgs.Etcd = orNil(args)
 		} else {
-			p.note("name", Info, "one etcd holds everything, events too")
+			p.note("name", Info, "one etcd stores everything, including events")
 		}
 		p.finish()
 	}
@@ -247,7 +247,7 @@ func (c *cluster) bastion() *v1alpha1.Bastion {
 		}
 		b.Replicas += size
 		for field, why := range map[string]string{
-			"image": "bastions boot the release's image", "additionalSecurityGroups": "bastions have the operator's security group only",
+			"image": "bastions use the release's image", "additionalSecurityGroups": "bastions have only the security group of the operator",
 		} {
 			if v := g.spec.field(field); v != nil && !empty(v) {
 				g.spec.note(field, Info, why)
@@ -277,8 +277,8 @@ func (g *group) subnets() []*subnet {
 	for _, name := range names {
 		i := slices.IndexFunc(g.cluster.subnets, func(s *subnet) bool { return s.name == name })
 		if i < 0 {
-			if !g.told {
-				g.told = true
+			if !g.reported {
+				g.reported = true
 				g.spec.refuse("subnets", "the cluster has no subnet "+name)
 			}
 			continue

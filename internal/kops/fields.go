@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// handling is what becomes of a field of kops.
+// handling is how a field of kops is handled.
 type handling int
 
 const (
@@ -14,12 +14,12 @@ const (
 	refused
 )
 
-// rule says what becomes of a field.
+// rule is how a field is handled, and why.
 type rule struct {
 	handling handling
 	severity Severity
 	why      string
-	// unless are values that say what is so here anyway.
+	// unless are values for which no note is needed.
 	unless []string
 }
 
@@ -28,7 +28,7 @@ type fields map[string]rule
 
 func (f fields) names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// taken is a field that code translates, which has the last word on it.
+// taken marks a field that code translates; the code decides how.
 var taken = rule{handling: translated}
 
 func info(why string, unless ...string) rule {
@@ -45,11 +45,11 @@ func danger(why string, unless ...string) rule {
 
 // Reasons that several fields have.
 const (
-	ownState   = "the state is kept by the operator, or where --state says"
+	ownState   = "the operator keeps the state, or --state names it"
 	ownChart   = "it is not installed: add its Helm chart to spec.addons"
-	ownFiles   = "files, units and kernel parameters of machines have no counterpart: put them into extraUserData of the group, or into the image"
-	ownRuntime = "containerd of the release is the container runtime"
-	keyOfYours = "volumes are encrypted with the account's default key for EBS: make that key the default, and leave the field out"
+	ownFiles   = "files, units and kernel parameters have no counterpart: set them in extraUserData of the group, or in the image"
+	ownRuntime = "the container runtime is the release's containerd"
+	keyOfYours = "volumes are encrypted with the account's default EBS key: make this key the default, and leave out the field"
 )
 
 // clusterFields are those of ClusterSpec.
@@ -60,32 +60,32 @@ var clusterFields = fields{
 	"additionalSans":                taken,
 	"addons":                        warning("manifests of addons have no counterpart: add their Helm charts to spec.addons, or apply them"),
 	"api":                           taken,
-	"assets":                        danger("machines would fetch from the internet, not from a mirror: leave it out if they may"),
-	"authentication":                warning("people get in by their kubeconfig, or by OIDC with extraArgs.apiServer"),
+	"assets":                        danger("nodes would download from the internet, not from a mirror: leave it out if that is acceptable"),
+	"authentication":                warning("users authenticate with their kubeconfig, or with OIDC through extraArgs.apiServer"),
 	"authorization":                 taken,
 	"awsLoadBalancerController":     warning(ownChart),
 	"certManager":                   warning(ownChart),
-	"channel":                       info("Releases take the place of channels"),
+	"channel":                       info("Releases replace channels"),
 	"cloudConfig":                   taken,
 	"cloudControllerManager":        warning("it is an addon of the release: set its values in spec.addons"),
 	"cloudLabels":                   taken,
 	"cloudProvider":                 danger("only clusters on AWS can be translated", "aws"),
 	"clusterAutoscaler":             taken,
-	"clusterDNSDomain":              danger("services are found below cluster.local, and nothing that asks for another name would find them", "cluster.local", "cluster.local."),
+	"clusterDNSDomain":              danger("the domain of Services is cluster.local; clients that use another domain would not find them", "cluster.local", "cluster.local."),
 	"configBase":                    info(ownState),
 	"configStore":                   info(ownState),
 	"containerRuntime":              info(ownRuntime, "containerd"),
-	"containerd":                    warning(ownRuntime + ": its settings, as mirrors, have no counterpart"),
-	"dnsControllerGossipConfig":     info("machines find each other by a private zone, not by gossip"),
+	"containerd":                    warning(ownRuntime + ": its settings, such as mirrors, have no counterpart"),
+	"dnsControllerGossipConfig":     info("nodes find each other through a private zone, not by gossip"),
 	"dnsZone":                       taken,
 	"docker":                        info(ownRuntime),
-	"egressProxy":                   danger("traffic to the internet would not go through the proxy: leave it out if it need not"),
+	"egressProxy":                   danger("traffic to the internet would not use the proxy: leave it out if that is acceptable"),
 	"encryptionConfig":              danger("Secrets would be stored without encryption of their own; etcd's volumes are encrypted in any case: leave it out if that is enough", "false"),
 	"etcdClusters":                  taken,
 	"externalDns":                   info("the API's record is made with the cluster; for others add external-dns to spec.addons"),
 	"externalPolicies":              taken,
 	"fileAssets":                    warning(ownFiles),
-	"gossipConfig":                  info("machines find each other by a private zone, not by gossip"),
+	"gossipConfig":                  info("nodes find each other through a private zone, not by gossip"),
 	"hooks":                         warning(ownFiles),
 	"iam":                           taken,
 	"isolateMasters":                info("slots are on the pods' network", "false"),

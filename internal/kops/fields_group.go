@@ -10,7 +10,7 @@ var groupFields = fields{
 	"capacityRebalance":             info("machines are drained when they are interrupted"),
 	"cloudLabels":                   taken,
 	"compressUserData":              info("user data are small: machines fetch what they need"),
-	"containerd":                    warning(ownRuntime + ": its settings, as mirrors, have no counterpart"),
+	"containerd":                    warning(ownRuntime + ": its settings, such as mirrors, have no counterpart"),
 	"cpuCredits":                    warning("burstable machines have their family's default credits"),
 	"detailedInstanceMonitoring":    warning("machines have basic monitoring", "false"),
 	"externalLoadBalancers":         warning("groups are not attached to load balancers of yours: use Services of type LoadBalancer"),

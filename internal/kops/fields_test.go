@@ -50,8 +50,8 @@ func TestEveryFieldOfKopsHasARule(t *testing.T) {
 	}
 }
 
-// TestWhatIsTranslatedIsLookedAt gives each field that code is to translate, alone, and expects that it was looked at:
-// it may well be refused, but not be spoken of as one that has no counterpart.
+// TestWhatIsTranslatedIsLookedAt sets each field that code must translate, alone, and expects that
+// the code reads it: it may refuse the field, but not report it as one without a counterpart.
 func TestWhatIsTranslatedIsLookedAt(t *testing.T) {
 	const manifest = `
 apiVersion: kops/v1alpha2
@@ -82,7 +82,7 @@ spec: {role: Node, %GROUP%}
 				t.Fatal(err)
 			}
 			_, _, err = Translate(documents, Options{Strict: true})
-			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for this kind of machines") {
+			if err == nil || strings.Contains(err.Error(), "spec."+field+": given: it has no counterpart for groups of this role") {
 				t.Errorf("%s is not looked at: %v", field, err)
 			}
 		}

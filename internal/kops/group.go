@@ -24,8 +24,8 @@ type group struct {
 	name    string
 	// of is the cluster that its label names.
 	of string
-	// told is whether a subnet that there is not has been told of.
-	told bool
+	// told is whether a missing subnet has been reported.
+	reported bool
 }
 
 // nodes makes the InstanceGroups of the groups of role Node.
@@ -56,7 +56,7 @@ func (g *group) translate() *v1alpha1.InstanceGroup {
 	s.MaxSize = g.spec.number("maxSize", max(s.MinSize, 1))
 	if s.MaxSize == 0 {
 		s.MaxSize = 1
-		g.spec.note("maxSize", Warning, "a group has room for one machine at least: with minSize 0 there is none unless something scales it")
+		g.spec.note("maxSize", Warning, "maxSize is at least 1: with minSize 0, the group has no instances until it is scaled")
 	}
 	g.types(s)
 	s.Architecture = model.ArchitectureOf(s.InstanceTypes[0])
@@ -95,7 +95,7 @@ func (g *group) publicAddress() {
 	}
 	public := g.cluster.result.Spec.Network.Topology == v1alpha1.TopologyPublic
 	if wanted, ok := v.Truth(); ok && !wanted && public {
-		g.spec.refuse("associatePublicIp", "machines in public subnets have public addresses: use private subnets, or leave it out")
+		g.spec.refuse("associatePublicIp", "nodes in public subnets have public addresses: use private subnets, or leave it out")
 	}
 }
 
@@ -118,7 +118,7 @@ func (g *group) types(s *v1alpha1.InstanceGroupSpec) {
 	}
 	if len(s.InstanceTypes) == 0 {
 		s.InstanceTypes = []string{defaultType}
-		g.spec.note("machineType", Info, "machines are of type "+defaultType+", as kops makes them")
+		g.spec.note("machineType", Info, "the instance type is "+defaultType+", as kops makes them")
 	}
 }
 
@@ -128,11 +128,11 @@ func (g *group) mixed(s *v1alpha1.InstanceGroupSpec, policy *part, price string)
 		s.InstanceTypes = slices.Compact(named)
 	}
 	if policy.field("instanceRequirements") != nil {
-		policy.note("instanceRequirements", Warning, "instance types are named: write those that are wanted into instances")
+		policy.note("instanceRequirements", Warning, "instance types must be named: list them in instances")
 	}
 	s.Spot = policy.spot(price)
 	if s.Spot == nil && price != "" {
-		g.spec.note("maxPrice", Info, "no machine is a spot instance, since onDemandAboveBase is 100")
+		g.spec.note("maxPrice", Info, "no instance is a spot instance, since onDemandAboveBase is 100")
 	}
 	if s.Spot != nil {
 		s.Spot.OnDemandBase = min(s.Spot.OnDemandBase, s.MaxSize)
@@ -156,9 +156,9 @@ func (p *part) spot(price string) *v1alpha1.Spot {
 		s.Strategy = v1alpha1.SpotStrategy(strategy)
 	case "capacity-optimized-prioritized":
 		s.Strategy = v1alpha1.SpotCapacityOptimized
-		p.note("spotAllocationStrategy", Info, "the order of types has no say in which spot capacity is taken")
+		p.note("spotAllocationStrategy", Info, "the order of instance types does not affect the choice of spot capacity")
 	default:
-		p.note("spotAllocationStrategy", Warning, "price-capacity-optimized takes its place")
+		p.note("spotAllocationStrategy", Warning, "price-capacity-optimized replaces it")
 	}
 	return s
 }
@@ -176,7 +176,7 @@ func (g *group) place(s *v1alpha1.InstanceGroupSpec) {
 		odd = odd || one.spare || one.role != role
 	}
 	if odd && network.VPC == "" {
-		g.spec.refuse("subnets", "nodes stand in subnets of the topology's kind, one in each zone")
+		g.spec.refuse("subnets", "nodes use the subnets of the topology's kind, one in each zone")
 		return
 	}
 	if odd {
@@ -197,10 +197,10 @@ func (g *group) image() string {
 	name := g.spec.text("image")
 	switch {
 	case strings.HasPrefix(name, "ami-"):
-		g.spec.note("image", Warning, "the image is taken as it is: it must have what the release's images have, as systemd and control groups of version 2; leave it out for the release's")
+		g.spec.note("image", Warning, "the image is used unchanged: like the release's images, it must have systemd and cgroups v2; leave it out to use the release's")
 		return name
 	case name != "":
-		g.spec.note("image", Info, "machines boot the release's image; write an ID, ami-…, for one of your own")
+		g.spec.note("image", Info, "instances use the release's image; set an ID, ami-…, to use another one")
 	}
 	return ""
 }
@@ -218,7 +218,7 @@ func (g *group) labels() map[string]string {
 		case key == "kops.k8s.io/instancegroup":
 			g.spec.note("nodeLabels", Info, "the label "+key+" is dropped: nodes have "+model.LabelInstanceGroup)
 		default:
-			g.spec.note("nodeLabels", Warning, "the label "+key+" is dropped: kubelets may not set it; put it on nodes yourself, or take another key")
+			g.spec.note("nodeLabels", Warning, "the label "+key+" is dropped: kubelets may not set it; add it to the nodes yourself, or use another key")
 		}
 		delete(labels, key)
 	}
@@ -232,7 +232,7 @@ func (g *group) taints() []corev1.Taint {
 		left, effect, ok := strings.Cut(text, ":")
 		key, value, _ := strings.Cut(left, "=")
 		if !ok || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
-			g.spec.refuse("taints", fmt.Sprintf("%q is no taint: write for example dedicated=gpu:NoSchedule", text))
+			g.spec.refuse("taints", fmt.Sprintf("%q is not a taint: use for example dedicated=gpu:NoSchedule", text))
 			continue
 		}
 		all = append(all, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
@@ -273,11 +273,11 @@ func (g *group) userData() string {
 		p.field("name")
 		switch {
 		case kind != "text/x-shellscript" && kind != "":
-			p.note("type", Warning, "only shell scripts are run: write what it does as one")
+			p.note("type", Warning, "only shell scripts are supported: rewrite it as a shell script")
 		case !strings.HasPrefix(content, "#!"), shell.MatchString(content):
 			scripts = append(scripts, content)
 		default:
-			p.refuse("content", "scripts of another kind cannot be joined: write one for the shell")
+			p.refuse("content", "only shell scripts can be joined: rewrite it as a shell script")
 		}
 		p.finish()
 	}

@@ -33,17 +33,17 @@ func (c *cluster) readSubnets() {
 			p.refuse("type", "write Private, Public or Utility: nodes have IPv4 addresses")
 		}
 		if p.text("ipv6CIDR") != "" {
-			p.refuse("ipv6CIDR", "machines and pods have IPv4 addresses only")
+			p.refuse("ipv6CIDR", "nodes and pods have IPv4 addresses only")
 		}
 		if p.text("region") != "" {
-			p.refuse("region", "subnets of AWS are in a zone: write zone")
+			p.refuse("region", "every subnet is in a zone: set zone")
 		}
 		p.field("cidr")
 		s.spare = slices.ContainsFunc(c.subnets, func(o *subnet) bool { return o.role == s.role && o.zone == s.zone })
 		c.subnets = append(c.subnets, s)
 	}
 	if len(c.subnets) == 0 {
-		c.spec.refuse("subnets", "there are no subnets: name those to stand in")
+		c.spec.refuse("subnets", "the cluster has no subnets: name at least one")
 	}
 }
 
@@ -52,12 +52,12 @@ func (c *cluster) region() string {
 	region := ""
 	for _, s := range c.subnets {
 		if len(s.zone) < 2 || s.zone[len(s.zone)-1] < 'a' || s.zone[len(s.zone)-1] > 'h' {
-			s.part.refuse("zone", "write an availability zone, a region and a letter of a to h")
+			s.part.refuse("zone", "write an availability zone: a region and a letter from a to h")
 			continue
 		}
 		own := s.zone[:len(s.zone)-1]
 		if region != "" && own != region {
-			s.part.refuse("zone", "it is not in the region of the others, "+region)
+			s.part.refuse("zone", "it is not in the region of the other subnets, "+region)
 		}
 		region = own
 	}
@@ -72,7 +72,7 @@ func (c *cluster) topology() v1alpha1.Topology {
 	}
 	masters, nodes := p.text("masters"), p.text("nodes")
 	if masters != "" && nodes != "" && masters != nodes {
-		p.refuse("masters", "slots and nodes stand in subnets of one kind: write what nodes has, or change both")
+		p.refuse("masters", "slots and nodes use subnets of the same kind: use the value of nodes, or change both")
 	}
 	if b := p.section("bastion", bastionFields); b != nil {
 		b.finish()
@@ -101,35 +101,35 @@ func (c *cluster) network(n *v1alpha1.Network) {
 	}
 	switch {
 	case existing > 0 && existing < len(c.subnets):
-		c.spec.refuse("subnets", "some have an id and some have none: name existing subnets for all, or for none")
+		c.spec.refuse("subnets", "some subnets have an id and some have none: set an id for all or for none")
 	case existing > 0 && n.VPC == "":
-		c.spec.refuse("networkID", "the subnets are existing ones: name their VPC")
+		c.spec.refuse("networkID", "the subnets exist already: name their VPC")
 	case existing > 0:
 		c.existingSubnets(n)
 	case n.VPC != "":
-		c.spec.refuse("networkID", "new subnets in an existing VPC cannot be made: make them, with Terraform for example, and give the id of each")
+		c.spec.refuse("networkID", "the operator cannot create subnets in an existing VPC: create them, for example with Terraform, and set the id of each")
 	default:
 		c.newSubnets(n)
 	}
 	c.ranges(n)
 }
 
-// existingSubnets takes subnets by their IDs. What is behind them stays as it is, as kops leaves it
+// existingSubnets uses subnets by their IDs. It leaves their routes unchanged, as kops does
 // (https://kops.sigs.k8s.io/run_in_existing_vpc/#shared-nat-egress).
 func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 	for _, s := range c.subnets {
 		if via := s.part.text("egress"); via != "" {
-			s.part.note("egress", Info, "the routes of existing subnets are left as they are, here as by kops: see that this one's leads there")
+			s.part.note("egress", Info, "the operator, like kops, does not change the routes of existing subnets: make sure that the route of this one leads there")
 		}
 		if s.part.text("publicIP") != "" {
-			s.part.note("publicIP", Info, "no NAT gateway is made for existing subnets")
+			s.part.note("publicIP", Info, "no NAT gateway is created for existing subnets")
 		}
 		if s.part.field("additionalRoutes") != nil {
-			s.part.note("additionalRoutes", Warning, "the routes of existing subnets are left as they are: make these yourself")
+			s.part.note("additionalRoutes", Warning, "the routes of existing subnets are not changed: create these yourself")
 		}
 		s.part.finish()
 		if s.spare {
-			s.part.note("", Info, fmt.Sprintf("zone %s has another %s subnet, which is the cluster's; groups that name this one stand in it", s.zone, strings.ToLower(string(s.role))))
+			s.part.note("", Info, fmt.Sprintf("zone %s has another %s subnet, which the cluster uses; groups that name this one use it", s.zone, strings.ToLower(string(s.role))))
 			continue
 		}
 		n.Subnets = append(n.Subnets, v1alpha1.Subnet{ID: s.id, Zone: s.zone, Role: s.role})
@@ -140,7 +140,7 @@ func (c *cluster) existingSubnets(n *v1alpha1.Network) {
 func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	n.CIDR = c.spec.text("networkCIDR")
 	if n.CIDR == "" {
-		c.spec.refuse("networkCIDR", "a new VPC needs a range: write one, for example 172.20.0.0/16")
+		c.spec.refuse("networkCIDR", "a new VPC needs a range: set one, for example 172.20.0.0/16")
 	}
 	var external, gateways int
 	role := v1alpha1.SubnetPublic
@@ -149,10 +149,10 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	}
 	for _, s := range c.subnets {
 		if s.part.text("publicIP") != "" {
-			s.part.refuse("publicIP", "traffic would leave by another address, which others may not let in: leave it out if they may")
+			s.part.refuse("publicIP", "traffic would leave from another address, which other networks may not allow: leave it out if they do")
 		}
 		if s.part.field("additionalRoutes") != nil {
-			s.part.refuse("additionalRoutes", "traffic would go another way: use existing subnets with routes of your own")
+			s.part.refuse("additionalRoutes", "traffic would take another route: use existing subnets with routes of your own")
 		}
 		via := s.part.text("egress")
 		switch {
@@ -162,7 +162,7 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 		case via == "":
 			gateways++
 		default:
-			s.part.refuse("egress", "traffic would leave another way: use existing subnets with routes of your own, or leave it out for NAT gateways in each zone")
+			s.part.refuse("egress", "traffic would take another route: use existing subnets with routes of your own, or leave it out to get a NAT gateway in each zone")
 		}
 		s.part.finish()
 		if s.role == role && !s.spare {
@@ -178,7 +178,7 @@ func (c *cluster) newSubnets(n *v1alpha1.Network) {
 	switch {
 	case n.Topology == v1alpha1.TopologyPublic:
 	case external > 0 && gateways > 0:
-		c.spec.refuse("subnets", "some private subnets have egress External and some have none: traffic would leave another way")
+		c.spec.refuse("subnets", "some private subnets have egress External and some have none: traffic would take another route")
 	case external > 0:
 		n.NAT = v1alpha1.NATNone
 	default:
@@ -237,7 +237,7 @@ func (c *cluster) checkRanges(n *v1alpha1.Network) {
 	}
 	more := c.spec.texts("additionalNetworkCIDRs")
 	if len(more) > 0 && n.VPC == "" {
-		c.spec.refuse("additionalNetworkCIDRs", "a new VPC has one range: make the VPC yourself, and name it in networkID")
+		c.spec.refuse("additionalNetworkCIDRs", "a new VPC has one range: create the VPC yourself, and name it in networkID")
 	}
 	vpc = append(vpc, more...)
 	ranges := []struct{ field, of, cidr string }{

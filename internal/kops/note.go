@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// Severity says how much a note matters.
+// Severity is how much a note matters.
 type Severity string
 
 // Severities.
 const (
-	// Info is of what makes no difference to what runs in the cluster, or is done here in another way.
+	// Info is for fields that make no difference to the cluster, or that the operator handles in
+	// another way.
 	Info Severity = "info"
-	// Warning is of what somebody may miss.
+	// Warning is for fields whose loss a user may notice.
 	Warning Severity = "warning"
 )
 
-// Note says that a field of a manifest has no counterpart here.
+// Note reports a field of a manifest without a counterpart.
 type Note struct {
 	// File is the name of the file.
 	File string `json:"file"`

@@ -244,7 +244,7 @@ func (p *part) finish() {
 		case rule.handling == noted:
 			p.note(entry.Key, rule.severity, rule.why)
 		default:
-			p.note(entry.Key, Warning, "it has no counterpart for this kind of machines")
+			p.note(entry.Key, Warning, "it has no counterpart for groups of this role")
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (c *cluster) release() string {
 		return name
 	}
 	if len(known) == 0 {
-		c.spec.refuse("kubernetesVersion", "there is no release to choose that instances can boot with: name one with --kops-release")
+		c.spec.refuse("kubernetesVersion", "no release has all hashes that instances need to boot: name one with --kops-release")
 		return ""
 	}
 	chosen := known[len(known)-1]
@@ -93,5 +93,5 @@ func (c *cluster) sayRelease(version string, r *v1alpha1.Release) {
 		c.spec.note("kubernetesVersion", Info, why)
 		return
 	}
-	c.spec.note("kubernetesVersion", Warning, why+". See that what runs in the cluster does not use APIs that were removed in between")
+	c.spec.note("kubernetesVersion", Warning, why+". Make sure that your workloads do not use APIs that were removed in between")
 }

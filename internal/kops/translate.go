@@ -92,12 +92,12 @@ func (t *translation) sort(documents []tree.Document) {
 		metadata := d.Value.Field("metadata")
 		name := metadata.Field("name")
 		if name == nil || name.Kind != tree.String || name.Text == "" {
-			t.problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: write one")
+			t.problem(d, d.Value.Line, "metadata.name", "", "every object needs a name: set one")
 			continue
 		}
 		spec := d.Value.Field("spec")
 		if spec == nil || spec.Kind != tree.Map {
-			t.problem(d, d.Value.Line, "spec", "", "there is no spec: write one")
+			t.problem(d, d.Value.Line, "spec", "", "the object has no spec: set one")
 			continue
 		}
 		p := &part{t: t, document: d, object: kind.Text + " " + name.Text, path: "spec", value: spec, used: map[string]bool{}}
@@ -131,7 +131,7 @@ func (t *translation) assign() {
 		}
 		if i < 0 {
 			t.problem(g.spec.document, g.spec.document.Value.Line, "metadata.labels[kops.k8s.io/cluster]", "",
-				"the cluster %q of group %s is not among the manifests: give both together, since the group's subnets are the cluster's", g.of, g.name)
+				"the cluster %q of group %s is not in the manifests: pass both together, since the cluster defines the subnets of the group", g.of, g.name)
 			continue
 		}
 		t.clusters[i].groups = append(t.clusters[i].groups, g)

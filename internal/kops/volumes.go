@@ -40,7 +40,7 @@ func (p *part) volume(names volumeNames) v1alpha1.Volume {
 			p.note(names.kind, Info, "a volume of type io2 takes its place")
 		}
 	default:
-		p.refuse(names.kind, "this is no type of EBS volumes: write gp3 or io2")
+		p.refuse(names.kind, "this is not an EBS volume type: use gp3 or io2")
 	}
 	return v
 }

@@ -73,7 +73,7 @@ func (s *Server) define(c change) {
 // definedBy reads which kind a definition defines: one, in the version that it is stored in.
 func definedBy(definition *unstructured.Unstructured) []*kind {
 	text := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(definition.Object, path...) // What is missing makes no kind.
+		value, _, _ := unstructured.NestedString(definition.Object, path...) // Without these fields, the definition has no kind.
 		return value
 	}
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")

@@ -1,8 +1,8 @@
-// Package kubeapi is a Kubernetes API in memory: for clusters of played machines, and for the command line, which
+// Package kubeapi is a Kubernetes API in memory: for clusters of simulated machines, and for the command line, which
 // runs the operator on it.
 //
 // A real API server and etcd cost half a gigabyte; a thousand clusters of
-// played machines have no room for that. What the operator, kubectl and client
+// simulated machines have no room for that. What the operator, kubectl and client
 // libraries need of a workload cluster is little: objects of the built-in
 // kinds, listed, watched and written with optimistic locking, behind TLS and the
 // cluster's own authority.
@@ -15,7 +15,7 @@
 // which merges. A CustomResourceDefinition has its kind served at once, in its storage
 // version only.
 //
-// What goes on in a cluster while its nodes change is played, as one step with
+// What goes on in a cluster while its nodes change is simulated, as one step with
 // the write that it follows from, or when its time has come by the injected clock:
 //   - Deployments, ReplicaSets, StatefulSets and DaemonSets have their pods, which
 //     are replaced when they end; what they own goes with them. A new template is

@@ -77,7 +77,7 @@ func ignoresBudget(pod *corev1.Pod) bool {
 	}
 }
 
-// permitted errs when a pod's budgets do not let it go.
+// permitted returns an error when a pod's budgets do not let it go.
 func (p *player) permitted(name types.NamespacedName) error {
 	guards := p.guards[name]
 	if len(guards) == 0 {
@@ -100,7 +100,7 @@ func (p *player) permitted(name types.NamespacedName) error {
 	return b.check()
 }
 
-// check errs when a budget allows no disruption.
+// check returns an error when a budget allows no disruption.
 func (b *budget) check() error {
 	switch {
 	case b.Status.ObservedGeneration < b.Generation:

@@ -30,7 +30,7 @@ const (
 	nodeNotReady = "NodeNotReady"
 )
 
-// SetNodeReady writes a Node's condition Ready, as its kubelet does, or the controller that misses it. It errs when
+// SetNodeReady writes a Node's condition Ready, as its kubelet does, or the controller that misses it. It returns an error when
 // there is no such Node.
 func (s *Server) SetNodeReady(name string, status corev1.ConditionStatus, reason, message string) error {
 	now := metav1.NewTime(s.store.clock.Now())

@@ -17,8 +17,8 @@ type Object interface {
 	metav1.Object
 }
 
-// Put creates an object, or replaces all of it, for those who play a part of the cluster in the server's own process. It
-// errs on kinds that are not served.
+// Put creates an object, or replaces all of it, for fakes of cluster components in the server's own
+// process. It returns an error for kinds that are not served.
 func (s *Server) Put(object Object) error {
 	k, content, err := convert(object)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Server) Put(object Object) error {
 	return err
 }
 
-// Load keeps an object of any kind that is served as it is: with its UID, its generation, its times and its status. It errs
-// when there is one of its name.
+// Load stores an object of any served kind unchanged: with its UID, generation, times and status.
+// It returns an error if an object of its name exists.
 func (s *Server) Load(object *unstructured.Unstructured) error {
 	gvk := object.GroupVersionKind()
 	for _, k := range s.kinds.all() {

@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// player plays the controllers, the scheduler and the kubelets of a cluster. It lives under the store's lock: it is
-// told of every change, notes what that asks for, and does it before the lock is released, or when its time has come.
+// player fakes the controllers, the scheduler and the kubelets of a cluster. It runs under the
+// store's lock: for every change it notes the actions that follow, and runs them before the lock is
+// released, or when they are due.
 type player struct {
 	store   *store
 	agenda  *agenda
@@ -150,7 +151,7 @@ func (p *player) do(t task) {
 	case guard:
 		p.guard(t.of.name)
 	case collect:
-		_, _ = p.store.drop(t.of.kind, t.of.name, metav1.DeleteOptions{}) // What has gone meanwhile is gone.
+		_, _ = p.store.drop(t.of.kind, t.of.name, metav1.DeleteOptions{}) // The object may have been deleted already.
 	}
 }
 
@@ -239,7 +240,8 @@ func (p *player) notePod(c change) {
 	}
 }
 
-// unlink forgets what a pod belonged to that has changed, or gone if pod is nil.
+// unlink removes a pod from the indexes of its former owners after it changed, or was deleted if
+// pod is nil.
 func (p *player) unlink(name types.NamespacedName, old, pod *corev1.Pod) {
 	delete(p.waiting, name)
 	drop(p.on, old.Spec.NodeName, name)

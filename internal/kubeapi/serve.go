@@ -124,7 +124,7 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, t target) error 
 	return nil
 }
 
-// choose lists objects that may be wanted: of the pods of one node no others are looked at.
+// choose lists candidate objects; for the pods of one node it lists only these.
 func (s *Server) choose(t target, wanted selection) ([]*unstructured.Unstructured, uint64) {
 	if node, ok := wanted.fields.RequiresExactMatch("spec.nodeName"); ok && t.kind == podKind && node != "" {
 		return s.player.podsOn(node, t.namespace)
@@ -152,7 +152,7 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 	w.WriteHeader(http.StatusOK)
 	stream := http.NewResponseController(w)
 	if err := stream.Flush(); err != nil {
-		return nil // The caller is gone.
+		return nil // The caller no longer exists.
 	}
 	encoder := json.NewEncoder(w)
 	shown, view := map[types.UID]bool{}, whole
@@ -173,7 +173,7 @@ func (s *Server) watch(w http.ResponseWriter, req *http.Request, t target, wante
 		select {
 		case <-req.Context().Done():
 			return nil
-		case <-watcher.wake:
+		case <-watcher.changed:
 		}
 	}
 }
@@ -248,7 +248,7 @@ func admitPod(pod *unstructured.Unstructured) {
 		{"Pending", []string{"status", "phase"}},
 	} {
 		if _, there, _ := unstructured.NestedFieldNoCopy(pod.Object, field.path...); !there {
-			_ = unstructured.SetNestedField(pod.Object, field.value, field.path...) // What is no object is refused when it is read.
+			_ = unstructured.SetNestedField(pod.Object, field.value, field.path...) // Invalid objects are refused when they are read.
 		}
 	}
 }
@@ -324,8 +324,8 @@ func (s *Server) applyNew(w http.ResponseWriter, req *http.Request, t target, da
 	return s.keep(w, req, t, object)
 }
 
-// merge applies a patch to an object. Server-side apply is merged like a strategic patch: nobody's fields are
-// taken away.
+// merge applies a patch to an object. Server-side apply merges like a strategic patch: it removes
+// no fields.
 func merge(k *kind, object *unstructured.Unstructured, form types.PatchType, patch []byte) error {
 	before, err := object.MarshalJSON()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options say how a cluster's API is, and how its workloads are played.
+// Options say how a cluster's API is, and how its workloads are simulated.
 type Options struct {
 	// Authority is that of the cluster: a client certificate of it has every right.
 	Authority *x509.CertPool
@@ -35,8 +35,8 @@ type Options struct {
 	// Proxy finds what answers on a port of a pod, for requests that the API server passes on to it; an error says why
 	// nothing does. Nothing does unless set.
 	Proxy func(pod *corev1.Pod, port string) (http.Handler, error)
-	// Observe is told of every change, in their order; nobody is unless set. It is called while the API waits, and may
-	// not call it.
+	// Observe receives every change, in order. It is optional. The API waits for its return, and it
+	// must not call the API.
 	Observe func(Event)
 }
 
@@ -80,7 +80,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Close ends all watches, and what is played.
+// Close ends all watches, and what is simulated.
 func (s *Server) Close() {
 	s.store.close()
 	s.player.agenda.close()

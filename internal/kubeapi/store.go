@@ -41,13 +41,14 @@ type change struct {
 	version uint64
 }
 
-// store keeps objects. What it hands out is shared and not to be changed.
+// store keeps objects. Callers must not change the objects that it returns, since they are shared.
 //
-// A write and what the cluster's controllers do about it are one step for everybody else: what writes releases the
-// lock by [store.release], after they have settled.
+// To other clients, a write and the reactions of the cluster's controllers are one step: a writer
+// releases the lock by [store.release], after the reactions.
 type store struct {
 	clock clock.PassiveClock
-	// note is told of every change, settle runs before others see what was changed. Both hold the lock.
+	// note is called for every change, settle before other clients see the changes. Both hold the
+	// lock.
 	note   func(change)
 	settle func()
 
@@ -230,7 +231,7 @@ func (s *store) drop(k *kind, name types.NamespacedName, options metav1.DeleteOp
 	return object, nil
 }
 
-// meets errs when an object is not the one that the caller means.
+// meets returns an error when an object is not the one that the caller means.
 func meets(object *unstructured.Unstructured, wanted *metav1.Preconditions) error {
 	switch {
 	case wanted == nil:

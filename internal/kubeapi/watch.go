@@ -8,16 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher is told of changes; a slow one is cut off and starts anew. What it holds is the store's, under its lock.
+// watcher receives changes; a slow one is disconnected and has to start again. The store's lock
+// guards its fields.
 type watcher struct {
 	kind    *kind
 	waiting []change
 	ended   bool
-	// wake has room for one.
-	wake chan struct{}
+	// wake signals pending changes. It has room for one signal.
+	changed chan struct{}
 }
 
-// watch tells of what happens after a version; 0 begins with what there is.
+// watch returns a watcher of the changes after a version; 0 starts with the existing objects.
 func (s *store) watch(k *kind, since uint64) (*watcher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +26,7 @@ func (s *store) watch(k *kind, since uint64) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{kind: k, waiting: missed, wake: make(chan struct{}, 1)}
+	w := &watcher{kind: k, waiting: missed, changed: make(chan struct{}, 1)}
 	s.watchers[w] = struct{}{}
 	return w, nil
 }
@@ -62,7 +63,7 @@ func (s *store) hand(w *watcher, c change) {
 
 func (w *watcher) signal() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.changed <- struct{}{}:
 	default:
 	}
 }

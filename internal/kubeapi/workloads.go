@@ -267,7 +267,7 @@ func rank(pod *corev1.Pod) int {
 	return 0
 }
 
-// number brings a StatefulSet's pods to the ordinals it wants; one that ends is replaced when it is gone.
+// number brings a StatefulSet's pods to the ordinals it wants; one that ends is replaced when it no longer exists.
 func (p *player) number(set *controller) {
 	wanted := map[string]bool{}
 	for ordinal := range set.replicas() {

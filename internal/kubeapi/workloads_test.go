@@ -22,7 +22,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/patience"
 )
 
-// suite is a cluster of played nodes on a clock that is stepped.
+// suite is a cluster of simulated nodes on a clock that is stepped.
 type suite struct {
 	*kubernetes.Clientset
 

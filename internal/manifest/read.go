@@ -207,7 +207,7 @@ func (r *reader) other(d tree.Document, gv schema.GroupVersion, version *tree.Va
 // add keeps an object, unless it was there already.
 func (r *reader) add(d tree.Document, object client.Object) {
 	if object.GetName() == "" {
-		r.problem(d, d.Value.Field("metadata"), "metadata.name", "", "every object needs a name: write one")
+		r.problem(d, d.Value.Field("metadata"), "metadata.name", "", "every object needs a name: set one")
 		return
 	}
 	key := fmt.Sprintf("%s/%s/%s/%s", reflect.TypeOf(object), object.GetObjectKind().GroupVersionKind(), object.GetNamespace(), object.GetName())

@@ -137,7 +137,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
+func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	_, err := read(manifest.Options{}, strings.Replace(cluster, "region", "regio", 1), strings.Replace(group, "minSize", "minSze", 1))
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("got %v", err)

@@ -82,8 +82,9 @@ func Kind(object client.Object) string {
 	return object.GetObjectKind().GroupVersionKind().Kind
 }
 
-// prune removes from a map the structs and texts within v that hold nothing: no field means something by an empty text. What
-// is there by a pointer means something even when it is empty, as a bastion does.
+// prune removes empty structs and strings within v from a map, since no field gives an empty string
+// a meaning. It keeps empty values behind pointers, such as a bastion, because they do have a
+// meaning.
 func prune(v reflect.Value, content any) {
 	switch v.Kind() {
 	case reflect.Pointer:

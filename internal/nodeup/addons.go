@@ -47,7 +47,7 @@ func (b *boot) installAddons(ctx context.Context) (string, error) {
 	return strings.Join(b.bundle.Kubeadm.Addons, ", "), nil
 }
 
-// listed is a Node, as far as it is looked at.
+// listed is a Node, with the fields that are used here.
 type listed struct {
 	Metadata struct {
 		UID               string            `json:"uid"`
@@ -64,8 +64,8 @@ type listed struct {
 	} `json:"status"`
 }
 
-// olderSlots names the other slots whose nodes are of an older version. The newest node of a slot counts: those of machines that are
-// gone may still be listed.
+// olderSlots returns the names of the other slots whose nodes run an older version. The newest node
+// of a slot counts, since nodes of terminated instances may still be listed.
 func (b *boot) olderSlots(ctx context.Context) ([]string, error) {
 	own := numbers(b.bundle.Kubernetes)
 	nodes, err := b.listSlots(ctx)
@@ -97,7 +97,7 @@ func numbers(version string) []int {
 	var found []int
 	for part := range strings.SplitSeq(strings.TrimPrefix(version, "v"), ".") {
 		digits, _, _ := strings.Cut(part, "-")
-		number, _ := strconv.Atoi(digits) // What is none is as old as can be.
+		number, _ := strconv.Atoi(digits) // Without digits, the version counts as 0.
 		found = append(found, number)
 	}
 	return found
@@ -118,8 +118,8 @@ func (b *boot) listSlots(ctx context.Context) ([]listed, error) {
 	return list.Items, nil
 }
 
-// askAsAdmin asks the API something as kubeadm does, with its kubeconfig, and returns the answer. What is sent, if it is not nil, is
-// JSON.
+// askAsAdmin calls the API as kubeadm does, with its kubeconfig, and returns the response. A
+// request body, if it is not nil, is JSON.
 func (b *boot) askAsAdmin(ctx context.Context, method, path string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

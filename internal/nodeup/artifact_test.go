@@ -96,7 +96,7 @@ func TestArchiveStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// slogTo logs, and tells of the message of each line that is a warning.
+// slogTo returns a logger that also passes the message of each warning to a function.
 func slogTo(out io.Writer, seen func(message string)) *slog.Logger {
 	return slog.New(&watched{Handler: slog.NewTextHandler(out, nil), seen: seen})
 }

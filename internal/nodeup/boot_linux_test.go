@@ -70,7 +70,7 @@ type suite struct {
 
 // TestMachinesBootForReal makes a cluster's stacks on the simulator. The instances boot from the user
 // data that EC2 hands them: nodeup, kubeadm, etcd and the API server are the real ones, the kubelet is
-// played. It shows that three slots that start at once and a worker become nodes of their bundles, and
+// simulated. It shows that three slots that start at once and a worker become nodes of their bundles, and
 // that a slot whose instance is terminated comes back on its etcd volume.
 func TestMachinesBootForReal(t *testing.T) {
 	if testing.Short() {

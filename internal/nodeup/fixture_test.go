@@ -191,7 +191,8 @@ func (a *account) resolve(_ context.Context, name string) ([]string, error) {
 	return nil, errors.New("no such host")
 }
 
-// machine is one that boots below a folder, with stand-ins for the programs that would change this one.
+// machine is a simulated one that boots below a folder, with fakes of the programs that would
+// change this one.
 type machine struct {
 	root    string
 	account *account
@@ -199,7 +200,7 @@ type machine struct {
 	log     *bytes.Buffer
 }
 
-// stand-ins note that they were called, and leave behind what the real ones would.
+// The fakes record that they were called, and leave the files that the real programs would.
 var programs = map[string]string{
 	"modprobe":  ``,
 	"sysctl":    `test -f "$2"`,

@@ -17,9 +17,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/bootstrap/bundle"
 )
 
-// What a worker looks at before kubeadm does, which waits five seconds whenever something is not there
-// yet. A slot writes the first last of all that joining needs, and shows it to everybody; the second is
-// shown to those who have a token.
+// Objects that a worker polls before it runs kubeadm, which waits five seconds whenever one is
+// missing. A slot writes the first one after everything else that joining needs, and everyone may
+// read it; the second is for clients with a token.
 const (
 	clusterInfo   = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 	kubeadmConfig = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
@@ -85,14 +85,14 @@ func (b *boot) token(ctx context.Context) (string, error) {
 	return strings.TrimSpace(*found.Parameter.Value), nil
 }
 
-// ask asks the cluster's API for something, and errs unless it is given.
+// ask asks the cluster's API for something, and returns an error unless it is given.
 func (b *boot) ask(ctx context.Context, path, token string) error {
 	_, err := b.send(ctx, http.MethodGet, path, token, nil)
 	return err
 }
 
-// send calls the cluster's API and returns its answer. Only a server with a certificate of the cluster's CA is shown the token. What is
-// sent, if it is not nil, is JSON.
+// send calls the cluster's API and returns its response. It sends the token only to a server with a
+// certificate of the cluster's CA. A request body, if it is not nil, is JSON.
 func (b *boot) send(ctx context.Context, method, path, token string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (b *boot) send(ctx context.Context, method, path, token string, sent []byte
 	return body, nil
 }
 
-// apiClient returns a client that trusts the cluster's CA and nobody else.
+// apiClient returns a client that trusts only the cluster's CA.
 func (b *boot) apiClient() (*http.Client, error) {
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM([]byte(b.bundle.API.CACertificate)) {

@@ -179,7 +179,7 @@ func (b *boot) joinMembers(ctx context.Context) (did string, err error) {
 	if own >= 0 && len(members[own].ClientURLs) == 0 {
 		return "join the other members, which expect it", nil
 	}
-	// etcd checks the quorum again by itself, as its --strict-reconfig-check is on:
+	// etcd checks the quorum itself as well, since its --strict-reconfig-check is on:
 	// https://etcd.io/docs/v3.6/op-guide/runtime-configuration/#strict-reconfiguration-check-mode---strict-reconfig-check
 	for _, other := range others {
 		if err := b.askHealth(ctx, client, other); err != nil {
@@ -260,7 +260,7 @@ func (b *boot) askEtcd(ctx context.Context, client *http.Client, member, path st
 	if err != nil {
 		return err
 	}
-	if slices.Equal(addresses, []string{nobody}) {
+	if slices.Equal(addresses, []string{unpublished}) {
 		return fmt.Errorf("%s has not started yet", member)
 	}
 	method, body := http.MethodGet, []byte(nil)

@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// nodeAfter is how long a kubelet has to make its Node before it is started anew. One that runs well makes it within seconds of the
+// nodeAfter is how long a kubelet has to make its Node before it is started again. One that runs well makes it within seconds of the
 // API's first answer.
 const nodeAfter = 15 * time.Second
 
-// ownNode makes sure that the Node of the machine's name is this machine's.
+// ownNode makes sure that the Node of the machine's name belongs to this machine.
 //
-// A slot keeps its address, and so its machines follow each other under one name. A kubelet takes over the Node that it finds, with
-// the providerID of the machine before, which cannot be changed: to all others it stays the Node of a machine that is gone, and whoever
-// cleans up deletes it. A kubelet that has registered once does not do so again. This happens when nobody removed the former Node in
-// time, as in a cluster that comes back from a backup, and is what the documentation asks to mend by hand:
+// A slot keeps its address, and so its successive instances have one node name. A kubelet takes
+// over the Node that it finds, with the providerID of the former instance, which cannot be changed:
+// to other components it remains the Node of a terminated instance, and the node lifecycle
+// controllers delete it. A kubelet that has registered once does not register again. This happens
+// when the former Node was not deleted in time, as in a cluster that is restored from a backup. The
+// documentation recommends to delete such a Node by hand:
 // https://kubernetes.io/docs/concepts/architecture/nodes/#node-name-uniqueness
 func (b *boot) ownNode(ctx context.Context) (string, error) {
 	if b.done() {
@@ -76,10 +78,10 @@ func (b *boot) deleteNode(ctx context.Context, node *listed) error {
 		"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": map[string]string{"uid": node.Metadata.UID},
 	})
 	if err != nil {
-		return fmt.Errorf("name the Node of a machine that is gone: %w", err)
+		return fmt.Errorf("read the Node of a terminated machine: %w", err)
 	}
 	if _, err := b.askAsAdmin(ctx, http.MethodDelete, "/api/v1/nodes/"+b.machine.NodeName, options); err != nil {
-		return fmt.Errorf("delete the Node of a machine that is gone: %w", err)
+		return fmt.Errorf("delete the Node of a terminated machine: %w", err)
 	}
 	return nil
 }

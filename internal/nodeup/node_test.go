@@ -8,7 +8,7 @@ import (
 )
 
 // TestASlotTakesNoNodeOfAnotherMachine boots a slot under whose name Nodes of former machines are left: each is deleted, and the kubelet
-// started anew, since it has taken it over.
+// started again, since it has taken it over.
 func TestASlotTakesNoNodeOfAnotherMachine(t *testing.T) {
 	const restart = "systemctl restart kubelet"
 	for sentence, left := range map[string][]string{

@@ -36,7 +36,7 @@ type Options struct {
 	Clock clock.Clock
 	// Log gets a line for each task.
 	Log *slog.Logger
-	// Done is told of each task that is done. It may be nil.
+	// Done is called for each completed task. It may be nil.
 	Done func(task string)
 }
 

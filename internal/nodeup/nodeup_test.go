@@ -118,7 +118,7 @@ func TestWorkerWaitsForTheClusterAndItsToken(t *testing.T) {
 	}
 }
 
-// Whoever has the API's address but no certificate of the cluster's CA is not shown the token.
+// The token is not sent to a server without a certificate of the cluster's CA.
 func TestTokenIsForTheClusterOnly(t *testing.T) {
 	asked := atomic.Int64{}
 	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -320,8 +320,8 @@ func TestDataIsNeverFormattedAway(t *testing.T) {
 	}
 }
 
-func TestHalfWrittenCertificatesAreMadeAnew(t *testing.T) {
-	// A kill in the middle of kubeadm: it stops at half a pair, until that is gone.
+func TestHalfWrittenCertificatesAreRecreated(t *testing.T) {
+	// A kill in the middle of kubeadm: it stops at half a pair, until that no longer exists.
 	script := `case "$*" in *"certs all"*) test ! -f "$ROOT/etc/kubernetes/pki/apiserver.key";;
 *"kubeconfig all"*) cp "$ADMIN_CONF" "$ROOT/etc/kubernetes/admin.conf";; esac`
 	programs["kubeadm"], script = script, programs["kubeadm"]

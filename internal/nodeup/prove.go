@@ -30,7 +30,7 @@ const (
 	deniedRetry = 15 * time.Second
 )
 
-// certificateRequest is a CertificateSigningRequest, as far as a worker looks at it.
+// certificateRequest is a CertificateSigningRequest, with the fields that a worker uses.
 type certificateRequest struct {
 	Metadata struct {
 		Name string `json:"name"`

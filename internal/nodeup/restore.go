@@ -13,9 +13,9 @@ const restoreProgram = stateFolder + "/etcd-restore"
 // noData is the program's exit code for a snapshot that no member can be made of.
 const noData = 3
 
-// restoreMember makes the slot's member of etcd from what is on a volume that was made from a snapshot, before etcd ever
-// runs on it; see package etcdrestore, which knows by itself whether that was done. The program is fetched for that
-// only: it is larger than nodeup.
+// restoreMember makes the slot's etcd member from the data on a volume that was created from a
+// snapshot, before etcd first runs on it. Package etcdrestore detects whether that was done. The
+// program is downloaded only for this purpose, since it is larger than nodeup.
 func (b *boot) restoreMember(ctx context.Context) (string, error) {
 	as := b.bundle.Etcd.Restore
 	if as == nil {

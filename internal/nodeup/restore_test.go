@@ -41,7 +41,7 @@ kubeadm init phase certs all`
 	}
 }
 
-// TestRestoreIsTriedAgainUnlessThereIsNothingToRestore tells what passes from what does not.
+// TestRestoreIsTriedAgainUnlessThereIsNothingToRestore checks which errors are retried.
 func TestRestoreIsTriedAgainUnlessThereIsNothingToRestore(t *testing.T) {
 	m := restored(t, `test -f "$ROOT/tried" || { touch "$ROOT/tried"; exit 1; }`)
 	if err := nodeup.Run(t.Context(), m.options); err != nil {

@@ -18,7 +18,7 @@ const nameTTL = 10
 
 // nobody is the address of a member that has not published its own yet: one of those that are never
 // anybody's (https://www.rfc-editor.org/rfc/rfc5737).
-const nobody = "192.0.2.1"
+const unpublished = "192.0.2.1"
 
 // publishName gives the slot's name the machine's address, and waits until it can be seen. A name that is
 // asked for before it is there is held for missing for a quarter of an hour, here and by the VPC's resolver
@@ -49,7 +49,7 @@ func (b *boot) publishName(ctx context.Context) (string, error) {
 	return name + " is " + b.machine.PrivateIP, nil
 }
 
-// seen errs unless the slot's name leads to this machine.
+// seen returns an error unless the slot's name leads to this machine.
 func (b *boot) seen(ctx context.Context) error {
 	name := b.bundle.Etcd.DNSName
 	addresses, err := b.Resolve(ctx, name)
@@ -70,7 +70,7 @@ func (b *boot) changeNames(ctx context.Context) (id string, err error) {
 	all := []types.Change{own}
 	for _, member := range slices.Sorted(maps.Keys(etcd.Members)) {
 		if other := etcd.Members[member]; other != etcd.DNSName {
-			all = append(all, record(types.ChangeActionCreate, other, nobody))
+			all = append(all, record(types.ChangeActionCreate, other, unpublished))
 		}
 	}
 	id, err = b.change(ctx, all)

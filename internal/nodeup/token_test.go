@@ -34,7 +34,7 @@ type tokenAPI struct {
 
 func (a *tokenAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/apis/") { // What an approver asks is not answered here.
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the client is gone
+		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the client no longer exists
 		<-r.Context().Done()
 		return
 	}

@@ -158,7 +158,7 @@ func (b *boot) format(ctx context.Context, device string) (bool, error) {
 	return true, nil
 }
 
-// mustBeBlank errs if there is anything on the first megabyte of a device. A new volume reads as
+// mustBeBlank returns an error if there is anything on the first megabyte of a device. A new volume reads as
 // zeros; one on which blkid sees nothing and that has data is damaged, and a person has to look.
 func mustBeBlank(device string) error {
 	const length = 1 << 20

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// namespacesAfter is how long an API server that has just started may take to make its namespaces, and namespacesAgain how often it
-	// is asked.
+	// namespacesAfter is how long an API server that has just started may take to create its namespaces, and namespacesAgain is the
+	// polling interval.
 	namespacesAfter = time.Minute
 	namespacesAgain = 250 * time.Millisecond
 )
 
 // managementCluster identifies the cluster in which the objects are: by the UID of its namespace kube-system, which every cluster has,
-// nobody can choose and no copy of manifests brings along.
+// which users cannot choose, and which copies of manifests do not contain.
 // https://github.com/kubernetes/kubernetes/issues/77487
 func managementCluster(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := corev1client.NewForConfig(config)

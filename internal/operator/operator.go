@@ -27,24 +27,24 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// DefaultClusterName begins the names of stacks when nobody gave another.
+// DefaultClusterName is the default prefix of stack names.
 const DefaultClusterName = "aws-operator"
 
 // Options configure an operator. RESTConfig is required.
 type Options struct {
 	// RESTConfig reaches the cluster whose objects the operator serves.
 	RESTConfig *rest.Config
-	// Logger receives what the operator says; the zero value is silent.
+	// Logger is the operator's logger; the zero value discards.
 	Logger logr.Logger
-	// Clock is the machine's when nil.
+	// Clock is the real clock when nil.
 	Clock clock.WithTicker
 
-	// Region, EndpointURL and Account say where AWS is. An empty Region or
-	// Account is found out: from the SDK's default chain, and by asking STS.
+	// Region, EndpointURL and Account select the target in AWS. An empty Region comes from the
+	// SDK's default chain, an empty Account from STS.
 	Region, EndpointURL, Account string
-	// Budgets are calls a second by AWS service, in place of the defaults.
+	// Budgets are rates of calls by AWS service, which override the defaults.
 	Budgets map[string]awsapi.Budget
-	// TemplateBucket is where templates go that are too big for a request.
+	// TemplateBucket is the bucket for templates that are too big for a request.
 	TemplateBucket string
 	// UserAgent is what AWS's logs show besides the SDK.
 	UserAgent string
@@ -60,7 +60,7 @@ type Options struct {
 	// operator's own program.
 	NodeupDir string
 
-	// ClusterName tells this operator's stacks from those of others in the same
+	// ClusterName distinguishes this operator's stacks from those of other operators in the same
 	// account and region; empty is DefaultClusterName.
 	ClusterName string
 	// WatchNamespaces limits the operator to these namespaces; empty is all.
@@ -68,8 +68,8 @@ type Options struct {
 	// MaxConcurrentReconciles is the number of workers of each kind; 0 leaves
 	// it to the controllers.
 	MaxConcurrentReconciles int
-	// SweepInterval is how often all stacks are listed, to find what no event
-	// told; 0 is the listener's default.
+	// SweepInterval is how often to list all stacks, in case an event was lost; 0 is the
+	// listener's default.
 	SweepInterval time.Duration
 
 	// MetricsAddress and ProbeAddress are listened on; "0" or empty listens
@@ -77,13 +77,13 @@ type Options struct {
 	MetricsAddress, ProbeAddress string
 	// Profiling adds net/http/pprof's pages to the metrics' address.
 	ProfilingAddress string
-	// LeaderElect has one of several operators work, and the others wait;
-	// LeaderElectionNamespace is where they agree, needed out of a cluster.
+	// LeaderElect elects a leader among several replicas; only the leader reconciles.
+	// LeaderElectionNamespace is the namespace of the lease, required outside a cluster.
 	LeaderElect             bool
 	LeaderElectionNamespace string
 }
 
-// Run runs the operator until ctx ends. It errs when AWS or the cluster cannot
+// Run runs the operator until ctx ends. It returns an error when AWS or the cluster cannot
 // be reached at the start, and when leadership is lost.
 func Run(ctx context.Context, opts Options) error {
 	mgr, err := New(ctx, opts)
@@ -97,7 +97,7 @@ func Run(ctx context.Context, opts Options) error {
 }
 
 // New returns the manager of an operator that is ready to be started. It makes
-// the CRDs. It errs as Run does at the start.
+// the CRDs. It returns the errors of Run at the start.
 func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	opts.setDefaults()
 	ctrl.SetLogger(opts.Logger)
@@ -140,13 +140,13 @@ func New(ctx context.Context, opts Options) (manager.Manager, error) {
 	if err := mgr.Add(listener); err != nil {
 		return nil, fmt.Errorf("add the listener for AWS's events: %w", err)
 	}
-	if err := mgr.Add(thrift{clock: opts.Clock}); err != nil {
+	if err := mgr.Add(memoryTrimmer{clock: opts.Clock}); err != nil {
 		return nil, fmt.Errorf("add what returns memory: %w", err)
 	}
 	return mgr, nil
 }
 
-// parts is what the controllers are made from.
+// parts are the dependencies of the controllers.
 type parts struct {
 	opts     Options
 	clients  *awsapi.Clients

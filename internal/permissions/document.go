@@ -72,8 +72,9 @@ func direct(of users) []Statement {
 	return found
 }
 
-// viaCloudFormation returns the documents for what CloudFormation calls: a statement for each AWS service, in as few documents as
-// a managed policy's size allows. The condition keeps these permissions from whoever has the credentials.
+// viaCloudFormation returns the documents for the calls that CloudFormation makes: a statement for
+// each AWS service, in as few documents as the size limit of managed policies allows. The condition
+// denies direct calls with the same credentials.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-calledvia
 func viaCloudFormation(name, what string, of users) []Document {
 	byService := map[string][]string{}

@@ -21,7 +21,7 @@ type Subject struct {
 	Name string
 	Part Part
 	Of   string
-	// Wanted is what was rendered, nil for a stack that is to go.
+	// Wanted is the rendered stack, nil for a stack that is to be deleted.
 	Wanted *render.Stack
 	// Deployed is what is deployed, nil if there is no stack.
 	Deployed *diff.Side

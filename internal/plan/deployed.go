@@ -80,7 +80,7 @@ func (s *Subject) keepManagement() {
 	s.Wanted = &wanted
 }
 
-// deployed asks what is deployed as a stack; nil if it is gone, or holds nothing.
+// deployed asks what is deployed as a stack; nil if it no longer exists, or holds nothing.
 func deployed(ctx context.Context, client awsapi.StackReader, id string) (*diff.Side, error) {
 	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(id)})
 	if isMissing(err) || err == nil && len(found.Stacks) == 0 {

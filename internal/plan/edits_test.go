@@ -183,7 +183,7 @@ type happening struct {
 	rolled  bool
 }
 
-// events returns what happened since the last look, by stack.
+// events returns the events since the last call, by stack.
 func (w *suite) events(seen map[string]bool) map[string]happening {
 	w.t.Helper()
 	api := w.cloudformation()

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/plan"
 )
 
-// What was just made is what is planned, for every example; and knowing so costs few calls.
+// For every example, a plan right after the creation has no changes, and needs few calls.
 func TestRightAfterCreationThereAreNoChanges(t *testing.T) {
 	files, err := filepath.Glob("../../examples/clusters/*.yaml")
 	if err != nil || len(files) == 0 {

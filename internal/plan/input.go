@@ -51,8 +51,8 @@ func (in *Input) Overlay(cluster *v1alpha1.Cluster, groups []*v1alpha1.InstanceG
 	}
 }
 
-// Read returns a cluster as the state has it, with what the manifests say, which may also be all there is of it. It errs with a
-// *state.NotFoundError where neither knows the cluster.
+// Read returns a cluster of the state, overridden by the manifests, which may also define all of
+// it. It returns a *state.NotFoundError if neither has the cluster.
 func Read(ctx context.Context, set *manifest.Set, from *state.State, name string) (Input, error) {
 	in := Input{}
 	objects, err := from.Load(ctx, name)

@@ -76,7 +76,7 @@ type pending struct {
 	guessed bool
 }
 
-// Of plans one cluster. It errs when the specs are wrong (model.Problems), and when AWS had to be asked and did not answer.
+// Of plans one cluster. It returns an error when the specs are wrong (model.Problems), and when AWS had to be asked and did not answer.
 func Of(ctx context.Context, in Input, o Options) (*Plan, error) {
 	d := &draft{in: in, options: o, nodeup: programs.In(o.NodeupDir)}
 	if o.Clients != nil {
@@ -179,7 +179,7 @@ func (d *draft) resolve(ctx context.Context) error {
 	return nil
 }
 
-// release returns the Release that the cluster is to be made of. It errs where there is none, and where Kubernetes does not bear that the
+// release returns the Release that the cluster is to be made of. It returns an error where there is none, and where Kubernetes does not bear that the
 // cluster moves to it, as the operator does.
 func (d *draft) release() (*v1alpha1.Release, error) {
 	c := d.in.Cluster
@@ -367,7 +367,7 @@ func (d *draft) add(s Subject, status *v1alpha1.StackStatus, owner client.Object
 	}
 	goes := !owner.GetDeletionTimestamp().IsZero() || !d.in.Cluster.DeletionTimestamp.IsZero()
 	switch {
-	case goes && s.Same: // What was rendered is what is deployed.
+	case goes && s.Same: // The deployed stack is up to date.
 		s.Deployed, s.Same = sideOf(s.Wanted), false
 	case there && !s.Same && !d.alone:
 		d.pending = append(d.pending, pending{subject: len(d.subjects), id: s.Name}) // not by the ARN: a status can name any stack

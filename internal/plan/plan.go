@@ -20,7 +20,7 @@ const (
 	Update Action = "Update"
 	// Replace makes a new one and deletes the old.
 	Replace Action = "Replace"
-	// MayReplace is Update or Replace: only AWS can tell which.
+	// MayReplace is Update or Replace: only AWS can determine which.
 	MayReplace Action = "MayReplace"
 	// Delete removes it.
 	Delete Action = "Delete"
@@ -139,7 +139,8 @@ type Property struct {
 
 // Roll is the replacement of the machines of the control plane, of an instance group or of the bastions.
 type Roll struct {
-	// What is ControlPlane, InstanceGroup or Bastion; Name is the instance group's.
+	// What is the kind: ControlPlane, InstanceGroup or Bastion. Name is the name of the instance
+	// group.
 	What string `json:"what"`
 	Name string `json:"name,omitempty"`
 	// Machines is how many are replaced; with UpTo at most so many: those stay that are of a type and in a subnet that are still wanted.
@@ -161,7 +162,7 @@ type Roll struct {
 	Assumes string `json:"assumes"`
 }
 
-// What is replaced.
+// Kinds of replaced nodes.
 const (
 	RollControlPlane = "ControlPlane"
 	RollGroup        = "InstanceGroup"

@@ -9,7 +9,7 @@ import (
 	"github.com/aws-operator/aws-operator/api/cluster/v1alpha1"
 )
 
-// Who replaces machines.
+// Parties that replace nodes.
 const (
 	byCloudFormation = "CloudFormation"
 	byOperator       = "the operator"
@@ -34,7 +34,7 @@ func (p *Plan) roll(subjects []Subject) {
 			slots = append(slots, s.Name)
 		case Group:
 			groups = append(groups, groupRoll(s, p.Stacks[i].fitStay()))
-		case Base, Service: // What they hold of machines is replaced by nobody.
+		case Base, Service: // Nothing replaces their instances.
 		}
 	}
 	var first, behind Duration

@@ -42,10 +42,10 @@ type serviceDraft struct {
 	outputs map[string]map[string]any
 }
 
-// OfServices plans services, in the region that the clients are of. What is deployed is the stack that the operator gives an object, by
-// its name: an object from a management cluster whose status says that its stack is as desired is asked for no more, of others
-// CloudFormation is asked for the template. It errs when an object is wrong, when a stack of the name is somebody else's, and when AWS had
-// to be asked and did not answer.
+// OfServices plans services, in the region of the clients. It compares an object with the stack of
+// its name. If the status of an object in a management cluster says that its stack is up to date,
+// it makes no further call; otherwise CloudFormation returns the template. It returns an error when
+// an object is invalid, when the stack belongs to another object, and when a call to AWS fails.
 func OfServices(ctx context.Context, of Services, o Options) (*Plan, error) {
 	d := &serviceDraft{draft: draft{options: o}, of: of, outputs: map[string]map[string]any{}}
 	account, err := d.accountOf(ctx)
@@ -220,7 +220,7 @@ func (d *serviceDraft) outputsOf(ctx context.Context, namespace string, r servic
 	return d.outputs[name], nil
 }
 
-// strangers errs if a stack that is deployed is not of the object that it is compared with.
+// strangers returns an error if a stack that is deployed is not of the object that it is compared with.
 func (d *serviceDraft) strangers(objects []*servicev1alpha1.Object) error {
 	for i, object := range objects {
 		s := &d.subjects[i]

@@ -19,7 +19,7 @@ import (
 )
 
 // ReadServices returns the services of the manifests, each with the status that it has in the management cluster, if the state is one; and
-// where there are no manifests all of the management cluster. Other states hold no services. It errs when a kind is defined wrongly, and
+// where there are no manifests all of the management cluster. Other states hold no services. It returns an error when a kind is defined wrongly, and
 // when the management cluster does not answer.
 func ReadServices(ctx context.Context, set *manifest.Set, from *state.State) (Services, error) {
 	all := len(set.Manifests) == 0
@@ -78,7 +78,7 @@ type rules struct {
 	of    map[string]*admit.Definition
 }
 
-// check errs on an object that the API server would refuse.
+// check returns an error on an object that the API server would refuse.
 func (r *rules) check(ctx context.Context, object *servicev1alpha1.Object) error {
 	if r.of[object.Kind] == nil {
 		kind, err := r.known.Model(object.Kind)

@@ -35,7 +35,7 @@ const (
 	account = "123456789012"
 )
 
-// suite is AWS on loopback with played machines, and a state in a folder.
+// suite is AWS on loopback with simulated machines, and a state in a folder.
 type suite struct {
 	t        testing.TB
 	sim      *simulator.Simulator
@@ -152,7 +152,7 @@ func (w *suite) put(objects ...client.Object) {
 	w.must(err)
 }
 
-// played returns a built-in release without what played machines do not have: addons and what is fetched for them.
+// simulated returns a built-in release without what simulated machines do not have: addons and what is fetched for them.
 func (w *suite) played(name string) *v1alpha1.Release {
 	w.t.Helper()
 	found, err := release.Find(name)
@@ -242,7 +242,7 @@ func (w *suite) network(c *v1alpha1.Cluster, objects []client.Object) {
 	}
 }
 
-// stack makes a stack of somebody else's, and returns its outputs.
+// stack makes a stack of another client's, and returns its outputs.
 func (w *suite) stack(called, body string) map[string]string {
 	w.t.Helper()
 	api, name := w.cloudformation(), aws.String(called)

@@ -1,5 +1,6 @@
-// Package program is about the running program's own file: how much of it is held in memory.
+// Package program frees the memory that holds parts of the running program's own file.
 //
-// A page of the file that was read counts as the process's until the process lets go of it, and the program is large: most of what
-// a short command holds is code and constants that only starting needed. [Return] lets go of them.
+// A page of the file that the process has read counts as its memory until the process releases it,
+// and the program is large: most of the memory of a short command is code and constants that only
+// its start needed. [Return] releases these pages.
 package program

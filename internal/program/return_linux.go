@@ -10,15 +10,16 @@ import (
 	"syscall"
 )
 
-// Return lets go of the parts of the program's own file that were read so far: what is needed again comes back from the page
-// cache, and most is not. Starting reads some 50 MB of the program, an operator that works some 20, a short command less.
+// Return releases the pages of the program's own file that were read so far. Most are not needed
+// again, and the others come back from the page cache. The start reads some 50 MB of the program, a
+// working operator some 20, a short command less.
 func Return() {
 	for _, p := range constant() {
 		p.release()
 	}
 }
 
-// constant returns the parts of the program that are never written. They stay where they are, so it looks once.
+// constant returns the parts of the program that are never written. They do not move, so it reads them once.
 var constant = sync.OnceValue(func() (found []part) {
 	self, err := os.Executable()
 	if err != nil {

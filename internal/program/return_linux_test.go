@@ -48,7 +48,7 @@ func TestWhatWasReadOfTheProgramIsLetGo(t *testing.T) {
 	}
 }
 
-func TestOnlyPartsOfTheProgramThatNobodyWritesAreLetGo(t *testing.T) {
+func TestOnlyReadOnlyPagesAreReleased(t *testing.T) {
 	for name, test := range map[string]struct {
 		line string
 		want part

@@ -23,10 +23,11 @@ import (
 
 // bucket keeps files as objects of an S3 bucket.
 //
-// What was written is there for the next to read or list at once
-// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel). Nobody overwrites what somebody
-// else has changed meanwhile: every write names the ETag that it takes the place of (If-Match), or that there is to be no
-// object yet (If-None-Match: *): https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html.
+// S3 is strongly consistent: a written object is visible at once
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/Welcome.html#ConsistencyModel). A write
+// never overwrites a concurrent change of another client: it names the ETag that it replaces
+// (If-Match), or requires that no object exists (If-None-Match: *):
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html.
 //
 // Every object is encrypted, with the bucket's own key unless another is named:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/default-bucket-encryption.html.
@@ -50,7 +51,7 @@ func openBucket(ctx context.Context, ref string, options Options) (*bucket, erro
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{UserAgent: options.UserAgent})
 	if err != nil {
-		return nil, fmt.Errorf("find out how to reach AWS: %w", err)
+		return nil, fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	return &bucket{objects: clients.Objects(awsapi.Target{}), name: name, prefix: prefix, kmsKey: options.KMSKey, etags: map[string]string{}}, nil
 }
@@ -126,7 +127,7 @@ func (b *bucket) known(name string) string {
 
 func (b *bucket) write(ctx context.Context, name string, data []byte) error {
 	etag := b.known(name)
-	if etag == "" { // Nobody has read it here. It is new as a rule, and if not, it takes the place of what there is.
+	if etag == "" { // This process has not read it. It is usually new; if not, it is overwritten.
 		switch _, found, err := b.get(ctx, name); {
 		case err == nil:
 			etag = found
@@ -166,8 +167,9 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, etag string)
 // errConflict means that an object is not what it was.
 var errConflict = errors.New("changed meanwhile")
 
-// isConflict is whether a condition of a write did not hold, or somebody wrote at the same time. A write in place of what
-// is not there any more finds no key: https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html.
+// isConflict reports whether the condition of a write did not hold, or another client wrote at the
+// same time. A conditional overwrite of a deleted object returns NoSuchKey:
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html.
 func isConflict(err error) bool {
 	switch awsapi.Code(err) {
 	case "PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey":
@@ -201,7 +203,7 @@ func (b *bucket) lock(ctx context.Context, cluster string, h Holder) (func() err
 			return nil, readErr
 		}
 		locked := &LockedError{Cluster: cluster, Remedy: "wait until it is done; if that process is not there any more, remove its lock with aws s3 rm " + b.where(name)}
-		_ = yaml.Unmarshal(data, &locked.Holder) // one that cannot be read names nobody
+		_ = yaml.Unmarshal(data, &locked.Holder) // an unreadable lock names no holder
 		if etag == "" || !locked.Holder.gone() {
 			return nil, locked
 		}

@@ -96,7 +96,7 @@ func TestABucketKeepsClustersAsAFolderDoes(t *testing.T) {
 	}
 }
 
-func TestNobodyOverwritesWhatAnotherHasWrittenMeanwhile(t *testing.T) {
+func TestConcurrentWritesConflict(t *testing.T) {
 	newS3(t)
 	one, other := open(t, inBucket), open(t, inBucket)
 	actions(t, one, demo)

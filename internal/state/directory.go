@@ -19,10 +19,10 @@ import (
 type directory struct{ root string }
 
 const (
-	// What is not secret others may read, as anything that is kept in Git.
+	// Other users may read files that are not secret, as those in Git.
 	folderMode = 0o755
 	fileMode   = 0o644
-	// What is secret is its owner's only.
+	// Only the owner may read secrets.
 	secretFolderMode = 0o700
 )
 
@@ -98,7 +98,7 @@ func (d *directory) write(_ context.Context, name string, data []byte) error {
 	return nil
 }
 
-// makeFolder makes a folder. Git is told to leave what is in one of secrets alone.
+// makeFolder makes a folder. In folders of secrets it adds a .gitignore for all files.
 func (d *directory) makeFolder(path string, mode fs.FileMode, secret bool) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -149,7 +149,7 @@ func (d *directory) tidy(cluster string) error {
 			entries = nil
 		}
 		if len(entries) == 0 {
-			_ = os.Remove(folder) // somebody may have put something there meanwhile
+			_ = os.Remove(folder) // fails if another client has added a file in the meantime
 		}
 	}
 	return nil

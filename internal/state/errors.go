@@ -25,7 +25,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no %s %s in the state %s; there is %s", e.Kind, e.Name, e.State, strings.Join(e.Others, ", "))
 }
 
-// LockedError says that somebody else is changing a cluster.
+// LockedError says that another client is changing a cluster.
 type LockedError struct {
 	// Cluster is which.
 	Cluster string

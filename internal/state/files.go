@@ -50,7 +50,7 @@ type writer interface {
 	write(ctx context.Context, name string, data []byte) error
 	// remove removes a file; one that is not there is removed already.
 	remove(ctx context.Context, name string) error
-	// lock keeps others from changing a cluster. The error is a *LockedError if somebody else does.
+	// lock keeps others from changing a cluster. The error is a *LockedError if another client does.
 	lock(ctx context.Context, cluster string, h Holder) (unlock func() error, err error)
 }
 
@@ -174,7 +174,8 @@ func (f *files) save(ctx context.Context, cluster string, object client.Object) 
 const (
 	// statusHead begins files that people do not write.
 	statusHead = "# What is known of it. Kept by aws-operator: not to be edited.\n"
-	// fileEnd ends files that people do not write: YAML's mark of the end, by which one that was cut off is told.
+	// fileEnd ends files that users do not edit: the YAML document end marker, by which truncated
+	// files are detected.
 	fileEnd = "...\n"
 )
 

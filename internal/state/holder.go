@@ -45,7 +45,8 @@ func (h Holder) String() string {
 		cmp.Or(h.User, "somebody"), cmp.Or(h.Host, "an unnamed machine"), h.Process, h.Since.UTC().Format(time.RFC3339), cmp.Or(h.Purpose, "an unnamed purpose"))
 }
 
-// gone is whether the holder was a process of this machine that has ended. Of other machines it is not known.
+// gone reports whether the holder was a process of this machine that has exited. For other machines
+// it is unknown, and false.
 func (h Holder) gone() bool {
 	host, err := os.Hostname()
 	if err != nil || host == "" || h.Host != host || h.Process <= 0 {

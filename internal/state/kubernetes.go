@@ -193,7 +193,8 @@ func (m *management) put(ctx context.Context, given client.Object, dry bool) (Ch
 	return m.update(ctx, old, object, dry)
 }
 
-// mostConflicts is how many times an object may change between reading and writing it: the operator writes its status again and again.
+// mostConflicts is how many times an object may change between reading and writing it, since the
+// operator keeps writing its status.
 const mostConflicts = 10
 
 // update gives an object the spec, the labels and the annotations of another. What others write meanwhile is no hindrance as long as it
@@ -284,7 +285,7 @@ func (m *management) lock(ctx context.Context, cluster, purpose string) (func() 
 		}
 		locked := &LockedError{Cluster: cluster, Remedy: fmt.Sprintf(
 			"wait until it is done; if that process is not there any more, remove its lock with kubectl delete lease %s --namespace %s", lease.Name, lease.Namespace)}
-		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // one that cannot be read names nobody
+		_ = yaml.Unmarshal([]byte(there.Annotations[holderAnnotation]), &locked.Holder) // an unreadable annotation names no holder
 		if !locked.Holder.gone() {
 			return nil, locked
 		}
@@ -318,7 +319,7 @@ func (m *management) remove(ctx context.Context, _ string, object client.Object)
 	return nil
 }
 
-// explain says what the API server has against a call. What it says of a bad object is said as it is.
+// explain explains an error of the API server. Errors about invalid objects are returned unchanged.
 func (m *management) explain(what string, err error) error {
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource"):

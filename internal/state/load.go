@@ -69,7 +69,7 @@ func (f *files) load(ctx context.Context, cluster string, strict bool) (*Objects
 	return objects, nil
 }
 
-// checkEdits errs if a person has edited a definition in a way that Replace would refuse.
+// checkEdits returns an error if a person has edited a definition in a way that Replace would refuse.
 func checkEdits(ctx context.Context, all *found) error {
 	invalid := &InvalidError{}
 	check := func(object, seen client.Object) {
@@ -132,7 +132,7 @@ func (f *files) find(ctx context.Context, cluster string, secrets bool) (*found,
 	return all, nil
 }
 
-// misplaced errs if what a file holds does not go with its name.
+// misplaced returns an error if what a file holds does not go with its name.
 func (f *files) misplaced(all *found, cluster, name, base string) error {
 	where := f.store.where(name)
 	if name == path.Join(cluster, fileCluster) && all.cluster.Name != cluster {
@@ -168,7 +168,7 @@ func (f *files) merge(all *found) *Objects {
 		if group := all.groups[name]; group != nil {
 			group.Status = seen.Status
 			f.know(group, seen)
-		} else if len(seen.Finalizers) > 0 { // Somebody removed its file, and it has something in AWS.
+		} else if len(seen.Finalizers) > 0 { // A user removed the file, but the group still has resources in AWS.
 			gone := seen.DeepCopy()
 			if gone.DeletionTimestamp.IsZero() {
 				gone.DeletionTimestamp = f.now()
@@ -224,7 +224,7 @@ func sameSpec(a, b client.Object) bool {
 	return err == nil && otherErr == nil && reflect.DeepEqual(one["spec"], other["spec"])
 }
 
-// complete errs if keys of a cluster are missing: new ones would lock out all that runs already.
+// complete returns an error if keys of a cluster are missing: new ones would lock out all that runs already.
 func (f *files) complete(o *Objects, madeHere bool) error {
 	var missing []string
 	for _, suffix := range authoritySuffixes {
@@ -293,7 +293,7 @@ func halfWritten(err error) error {
 	return err
 }
 
-// cutOff errs if a file that people do not write lacks its end.
+// cutOff returns an error if a file that people do not write lacks its end.
 func cutOff(name, where string, data []byte) error {
 	_, inCluster, _ := strings.Cut(name, "/")
 	if !isSecret(name) && !strings.HasPrefix(inCluster, folderStatus+"/") || bytes.HasSuffix(data, []byte(fileEnd)) {

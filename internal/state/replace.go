@@ -152,8 +152,8 @@ func clusterOf(object client.Object) string {
 	return object.GetName()
 }
 
-// old returns what there is of an object, or nil, and whether its file is there. Of a file that somebody removed it is
-// what was last worked on, if that has come to anything.
+// old returns the existing object, or nil, and whether its file exists. If a user removed the file,
+// it returns the object that was last reconciled, if that has AWS resources.
 func (t *there) old(object client.Object) (old client.Object, there bool) {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
@@ -181,7 +181,7 @@ func (t *there) old(object client.Object) (old client.Object, there bool) {
 	return nil, false
 }
 
-// goesTogether errs if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
+// goesTogether returns an error if what an object refers to is neither there nor among the objects, or if it cannot be changed now.
 func (f *files) goesTogether(object client.Object, objects []client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:
@@ -231,8 +231,8 @@ func (f *files) clusterGoesTogether(c *v1alpha1.Cluster, objects []client.Object
 	if all.clusterSeen != nil {
 		return f.complete(&Objects{Cluster: all.cluster, Secrets: sorted(all.secrets)}, true)
 	}
-	// Whoever writes a new cluster's definition here has written its status and keys before. A definition alone was copied from
-	// where these are, and with other keys nobody would reach the cluster any more.
+	// This package writes the status and keys of a new cluster before its definition. A definition
+	// alone was copied from elsewhere, and with other keys the cluster would be unreachable.
 	return fmt.Errorf("the state has its definition, but neither its status nor its keys: bring the folders status and secrets from where it was made, "+
 		"or, if it was never made, remove %s/%s", c.Name, fileCluster)
 }
@@ -325,7 +325,8 @@ func (f *files) writeDefinition(ctx context.Context, w writing, t *there) (Actio
 	return action, f.accept(ctx, w.object, t)
 }
 
-// accept notes that a definition was checked, so that whoever loads it next need not check it again.
+// accept notes that a definition was validated, so that the next load does not have to validate it
+// again.
 func (f *files) accept(ctx context.Context, object client.Object, t *there) error {
 	switch o := object.(type) {
 	case *v1alpha1.Cluster:

@@ -116,7 +116,7 @@ func Open(ctx context.Context, ref string, options Options) (*State, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	s := &State{ref: strings.TrimRight(ref, "/")} // A folder's name follows in what people are told.
+	s := &State{ref: strings.TrimRight(ref, "/")} // A folder's name follows in messages.
 	switch scheme, rest, found := strings.Cut(ref, "://"); {
 	case ref == "":
 		return nil, errors.New("name a state: a folder, s3://bucket/prefix, or k8s")
@@ -155,11 +155,12 @@ func (s *State) Clusters(ctx context.Context) ([]string, error) { return s.clust
 // Releases returns all Releases that the state holds, by name.
 func (s *State) Releases(ctx context.Context) ([]*v1alpha1.Release, error) { return s.releases(ctx) }
 
-// Load returns a cluster and what belongs to it. The error is a *NotFoundError if there is no such cluster. A cluster
-// whose keys are not all there is an error as well, unless it is being deleted or is in a management cluster.
+// Load returns a cluster and its objects. It returns a *NotFoundError if the cluster does not
+// exist, and an error if keys are missing, unless the cluster is being deleted or is in a
+// management cluster.
 //
-// The generation of an object grows with every change of its spec, whoever made it. An instance group whose file somebody
-// removed, and which still has something in AWS, is one that is being deleted.
+// The generation of an object grows with every change of its spec. An instance group whose file a
+// user removed, but which still has AWS resources, is one that is being deleted.
 func (s *State) Load(ctx context.Context, cluster string) (*Objects, error) {
 	return s.load(ctx, cluster, true)
 }
@@ -171,14 +172,14 @@ func (s *State) Definition(ctx context.Context, cluster string) (*Objects, error
 
 // Replace writes the specs of Clusters, InstanceGroups and Releases, and what their metadata says; never a status.
 // A cluster that is new gets its authorities, unless an operator makes them. All objects are checked as the API
-// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if somebody else is
+// server would before anything is written: the error is an *InvalidError then. It is a *LockedError if another client is
 // changing a cluster.
 func (s *State) Replace(ctx context.Context, objects []client.Object) ([]Change, error) {
 	return s.replace(ctx, objects)
 }
 
 // Lock keeps others from changing a cluster until unlock is called, for a purpose in words such as "apply". The error
-// is a *LockedError if somebody else does. Taking it again while it is held by the same State succeeds, and leaves
+// is a *LockedError if another client does. Taking it again while it is held by the same State succeeds, and leaves
 // unlocking to the first holder.
 func (s *State) Lock(ctx context.Context, cluster, purpose string) (unlock func() error, err error) {
 	return s.lock(ctx, cluster, purpose)

@@ -98,8 +98,9 @@ func text(t *testing.T, e hclsyntax.Expression, ctx *hcl.EvalContext) string {
 	return value.AsString()
 }
 
-// TestMachinesBootFromWhatTerraformPutsThere evaluates user data and objects as Terraform would: each machine is told the hash
-// of a bundle that is in the bucket under that hash, and the bundle is the one that the model gives when the stacks' outputs are known.
+// TestMachinesBootFromWhatTerraformPutsThere evaluates user data and objects as Terraform would:
+// user data has the hash of a bundle, the bucket has that bundle, and the bundle equals the one
+// that the model returns when the stacks' outputs are known.
 func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
 		t.Helper()
@@ -125,13 +126,13 @@ func TestMachinesBootFromWhatTerraformPutsThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told, err := bootstrap.ParseUserData(string(script))
+			userData, err := bootstrap.ParseUserData(string(script))
 			if err != nil {
 				t.Fatalf("%s: %v", address, err)
 			}
-			document, ok := stored[model.BundleKey(told.BundleSHA256)]
-			if !ok || hashOf(document) != told.BundleSHA256 {
-				t.Errorf("%s boots from bundle %s, which is not there", address, told.BundleSHA256)
+			document, ok := stored[model.BundleKey(userData.BundleSHA256)]
+			if !ok || hashOf(document) != userData.BundleSHA256 {
+				t.Errorf("%s boots from bundle %s, which is not there", address, userData.BundleSHA256)
 			}
 			if _, err := bootstrap.Parse([]byte(document)); err != nil {
 				t.Error(err)
@@ -184,7 +185,8 @@ func TestNoFileOfDataIsMissingOrInTheWay(t *testing.T) {
 	})
 }
 
-// TestSecretsAreUploadedAndStandNowhere looks at all that Git, plans and Terraform's state will have.
+// TestSecretsAreUploadedAndStandNowhere checks everything that Git, plans and Terraform's state
+// contain.
 func TestSecretsAreUploadedAndStandNowhere(t *testing.T) {
 	every(t, func(t *testing.T, f fixture, c *terraform.Configuration) {
 		t.Helper()

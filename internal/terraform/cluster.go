@@ -33,8 +33,8 @@ type Input struct {
 	Groups  []*model.Group
 	// CACertificate is the PEM of the cluster's CA, which workers trust. Without one there may be no instance groups.
 	CACertificate []byte
-	// Keys are the files of the cluster's authorities by their keys in the bucket, private keys among them. Without them the
-	// slots wait until somebody else puts them there.
+	// Keys are the files of the cluster's CAs by their keys in the bucket, including private keys.
+	// Without them, the slots wait until another client uploads them.
 	Keys map[string][]byte
 	// Public are the files by their keys in the bucket that all who may read the bucket may read: what an issuer publishes.
 	Public map[string][]byte
@@ -47,8 +47,8 @@ type Input struct {
 	Layout Layout
 	// OmitProvider leaves out the blocks terraform and provider, for a module that has its own.
 	OmitProvider bool
-	// Renames are names that resources had, besides those that earlier versions of this package gave them. Terraform is told to
-	// move such resources in its state.
+	// Renames are former names of resources, besides those of earlier versions of this package.
+	// Terraform moves such resources in its state.
 	Renames []Rename
 }
 
@@ -60,8 +60,9 @@ type Configuration struct {
 	Folder string
 	// Resources are the stacks' resources and what became of them, by stack and logical ID.
 	Resources []Resource
-	// Secrets are files that are nobody else's to read, by their paths below [Configuration.SecretsFolder]. Terraform uploads
-	// them; neither its state nor a plan has their contents.
+	// Secrets are files that only their owner may read, by their paths below
+	// [Configuration.SecretsFolder]. Terraform uploads them; neither its state nor a plan has their
+	// contents.
 	Secrets map[string][]byte
 	// Programs are the files that Terraform uploads besides; their contents are the caller's to put there.
 	Programs []Program
@@ -104,7 +105,7 @@ const (
 // account that the provider acts in. It is as long as an account's number.
 const AccountOfProvider = "tf-account-x"
 
-// Cluster returns the configuration of a cluster. It errs when the input lacks something, when the stacks cannot be rendered,
+// Cluster returns the configuration of a cluster. It returns an error when the input lacks something, when the stacks cannot be rendered,
 // and when a template has something that the mapping has no counterpart for.
 func Cluster(in Input) (*Configuration, error) {
 	if in.Cluster == nil {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// An output of the base stack is known once it is made. In what is rendered before there is a mark in its place: a host name,
-// so that it goes wherever the address of the API goes, of the domain that is nobody's (RFC 6761).
+// An output of the base stack is known only after its creation. What is rendered earlier contains a
+// mark instead: a host name, so that it fits wherever the address of the API does, in a domain that
+// is reserved (RFC 6761).
 var markPattern = regexp.MustCompile(`tf-output-[a-z0-9]+\.invalid|` + AccountOfProvider)
 
 // It is in lower case, as the address of the API is in what is rendered.

@@ -70,8 +70,8 @@ func plain(stack string) string { return strings.NewReplacer("-", "_", ".", "_")
 // in Former. Type is Terraform's.
 type Rename struct{ Type, Former, Now string }
 
-// renames are all there were, oldest first. Whoever changes a name of what exists adds a line, so that Terraform moves the
-// resource in its state and does not make another.
+// renames are all renames, oldest first. A change that renames an existing resource adds a line, so
+// that Terraform moves the resource in its state instead of creating another.
 var renames []Rename
 
 // formerNames returns what a resource was called before, the latest first.

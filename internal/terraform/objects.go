@@ -49,8 +49,8 @@ func (s *scope) storeProgram(p Program, key string) error {
 	return nil
 }
 
-// storeSecret makes a file of the authorities' a file of its own and an object in the bucket. Terraform knows of it the path and
-// the hash that is written here, so whoever plans needs no such file.
+// storeSecret makes a CA file a separate file and an object in the bucket. Terraform's state has
+// only its path and the hash that is written here, so plans do not need the file.
 func (s *scope) storeSecret(key string, contents []byte) error {
 	object, err := s.object(plain(s.stack.Name)+"_"+snake(key), nil)
 	if err != nil {
@@ -104,7 +104,8 @@ func (s *scope) objectIn(bucket, name string, contents func() error) (*block, er
 			return nil, err
 		}
 	}
-	// Machines that boot meanwhile find what they are told to fetch, whichever version of the group's they are of.
+	// Instances that boot in the meantime find the objects that their user data names, whichever
+	// version of the group they belong to.
 	b.one("lifecycle").set("create_before_destroy", raw("true"))
 	s.objects = append(s.objects, &made{address: resource + "." + name, blocks: []*block{b}, refers: s.seen})
 	return b, nil

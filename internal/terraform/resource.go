@@ -54,7 +54,7 @@ func hasTags(b *block) bool {
 	return slices.ContainsFunc(b.arguments, func(m member) bool { return m.name == "tags" }) || b.labels[0] == "aws_autoscaling_group"
 }
 
-// attributesOf translates what CloudFormation is told about a resource beside its properties.
+// attributesOf translates a resource's attributes other than its properties.
 func (s *scope) attributesOf(t *target, r *template.Resource) error {
 	switch {
 	case r.Condition != "":

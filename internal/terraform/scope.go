@@ -22,7 +22,7 @@ type module struct {
 	marks map[string]meaning
 	// files are the data files by path.
 	files map[string][]byte
-	// secrets are the files of data that nobody else may read, by path.
+	// secrets are the data files that only their owner may read, by path.
 	secrets map[string][]byte
 	// slotsNeed are the addresses of what must be in the bucket before slots boot.
 	slotsNeed []string
@@ -165,7 +165,7 @@ func (s *scope) output(name string) (expression, error) {
 	if err != nil {
 		return expression{}, fmt.Errorf("output %s of stack %s: %w", name, s.stack.Name, err)
 	}
-	if name == model.OutputAPIAddress { // As in model.APIAddress: AWS keeps the case in which somebody named the load balancer.
+	if name == model.OutputAPIAddress { // As in model.APIAddress: AWS keeps the case of the load balancer's name.
 		value = call("lower", value)
 	}
 	return value, nil
@@ -189,7 +189,7 @@ func (s *scope) declare() error {
 	return nil
 }
 
-// own takes an address. It errs if it is another's.
+// own takes an address. It returns an error if it is another's.
 func (m *module) own(address, owner string) error {
 	if other := m.owners[address]; other != "" {
 		return fmt.Errorf("%s and %s would both be %s; name the instance group otherwise", other, owner, address)

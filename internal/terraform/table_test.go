@@ -155,7 +155,7 @@ Resources:
 	}
 }
 
-func TestWhatIsToldBesidePropertiesIsKept(t *testing.T) {
+func TestAttributesAreTranslated(t *testing.T) {
 	out, _, err := mapped(t, `
 Resources:
   Kept: {Type: AWS::EC2::VPC, DeletionPolicy: Retain}

@@ -36,7 +36,7 @@ func TestKopsClusterBecomesReady(t *testing.T) {
 		t.Errorf("apply ends with\n%s", shown)
 	}
 	for _, note := range []string{
-		"warning: .*spec.kubernetesVersion: 1.15.12: the cluster runs release v1.36.3", "warning: .*spec.networking.calico: .*Cilium takes its place",
+		"warning: .*spec.kubernetesVersion: 1.15.12: the cluster runs release v1.36.3", "warning: .*spec.networking.calico: .*Cilium replaces it",
 		`info: .*spec.subnets\[2\].egress: ` + network["NATC"] + ": the routes of existing subnets are left as they are",
 	} {
 		if !regexp.MustCompile(note).MatchString(notes) {

@@ -14,8 +14,8 @@ import (
 	"github.com/aws-operator/aws-operator/test/inventory"
 )
 
-// goesOn is the line that an interrupted command prints.
-const goesOn = "\nInterrupted. What was done is written down, and the same command goes on."
+// goesOn is what is told, in one line, when a command is interrupted.
+const goesOn = "\nInterrupted. The state has the progress; run the same command to continue."
 
 // After Ctrl-C the same command continues, whatever it was doing: it prints one line that says so,
 // and its exit code is that of an interruption.

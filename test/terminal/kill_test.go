@@ -96,7 +96,7 @@ func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 		"The group grows by 1 machine", "must be drained", "must be drained")
 	w.count(t, 1, 4)
 	out, _ := p.run(0, "rolling-update", "cluster", "demo", "--yes")
-	p.says(out, "No machine needs to be replaced by rolling-update.\n")
+	p.says(out, "rolling-update does not need to replace any instances.\n")
 
 	p.podsOnWorkers(2)
 	p.older(time.Second)
@@ -104,7 +104,7 @@ func TestKilledRollingUpdateReplacesEveryMachineOnce(t *testing.T) {
 		"control-plane-0: 1 of 1 machine", "workers: 2 of 2 machines", "must be drained", "may go")
 	w.count(t, 2, 6)
 	out, _ = p.run(0, "rolling-update", "cluster", "demo")
-	p.says(out, "No machine needs to be replaced.\n")
+	p.says(out, "No instances need to be replaced.\n")
 	p.saysNot(out, "--force")
 }
 

@@ -49,19 +49,19 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	p.says(errOut, " stack demo-workers: UPDATE_IN_PROGRESS\n", "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
-	p.says(out, "No machine needs to be replaced.\n")
+	p.says(out, "No instances need to be replaced.\n")
 
 	// The operator is asked to replace all machines. Removing that from the definition afterwards
 	// replaces none.
 	old = p.launchedAs("m6a.large", "demo-workers", 2)
 	force := []string{"rolling-update", "cluster", "demo", "-n", namespace, "--force", "--instance-group", "workers"}
 	_, errOut = p.run(1, append(force, "--yes", "--batch-size", "2")...)
-	p.says(errOut, "Error: --batch-size cannot be where the operator replaces the machines of workers: it goes by spec.rollingUpdate.batchSize. Nothing was changed\n")
+	p.says(errOut, "Error: --batch-size cannot be used if the operator replaces the instances of workers: the operator uses spec.rollingUpdate.batchSize. Nothing was changed\n")
 	out, _ = p.run(0, force...)
-	p.says(out, "Would ask the operator to replace all machines of workers, as it does for any change.\nNothing was changed. Give --yes to do it.\n")
+	p.says(out, "Would ask the operator to replace all instances of workers, as it does for any change.\nNothing was changed. To replace them, add --yes.\n")
 	force = append(force, "--yes")
 	out, errOut = p.run(0, force...)
-	p.says(out, "workers: the operator was asked to replace all machines, by spec.roll: ", "All machines of workers are replaced.\n")
+	p.says(out, "workers: the operator was asked to replace all instances, with spec.roll: ", "All instances of workers are replaced.\n")
 	p.says(errOut, "CloudFormation replaces the group's machines", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = command(0, "plan", "-f", "demo.yaml", "--detailed-exitcode")
@@ -89,7 +89,7 @@ func TestClusterLifecycleInTheManagementCluster(t *testing.T) {
 	p.says(out+errOut, "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::Snapshot", "Nothing has been removed. To delete cluster demo, add --yes.\n")
 	p.saysNot(out, "arn:aws:")
 	_, errOut = command(0, "delete", "cluster", "demo", "--yes")
-	p.says(errOut, " stack demo: DELETE_IN_PROGRESS\n", "\nCluster demo is gone.\n")
+	p.says(errOut, " stack demo: DELETE_IN_PROGRESS\n", "\nCluster demo is deleted.\n")
 	out, _ = p.run(0, "get", "clusters", "-n", namespace)
 	p.saysNot(out, "demo")
 	left := slices.DeleteFunc(inventory.Of(t, p.aws()), func(line string) bool { return line == "stack aws-operator-events" }) // the operator's own

@@ -52,7 +52,7 @@ spec:
 `
 )
 
-// refusal is a case of what cannot be.
+// refusal is a case that the API server must refuse.
 type refusal struct {
 	reason   string
 	manifest string

@@ -1,6 +1,6 @@
 package v1alpha1_test
 
-// clusterRefusals are of what a cluster says beside its network and machines.
+// clusterRefusals are cases of a cluster's fields other than its network and control plane.
 func clusterRefusals() []refusal {
 	return []refusal{
 		{

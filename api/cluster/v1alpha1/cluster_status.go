@@ -5,29 +5,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ClusterStatus says how far a cluster is.
+// ClusterStatus is the observed state of a cluster.
 type ClusterStatus struct {
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions say how far the cluster is and what a person can do about it: Ready, Synced, Stalled,
-	// Reconciling, NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady.
+	// Conditions are the conditions of the cluster: Ready, Synced, Stalled, Reconciling,
+	// NetworkReady, ControlPlaneReady, APIReachable, NodesReady, AddonsReady. Their messages name
+	// the action that a user can take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Version is the Kubernetes version that the API servers run.
+	// Version is the Kubernetes version of the API servers.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ResourceSet is the version of the templates that the cluster is made from.
+	// ResourceSet is the version of the templates that the cluster's stacks are rendered from.
 	// +optional
 	ResourceSet string `json:"resourceSet,omitempty"`
 
-	// Release is the Release that the whole control plane runs: the spec's, once all slots are in place. Instance groups follow
-	// it, since no node may be newer than its control plane.
+	// Release is the Release that the entire control plane runs. It becomes the spec's release when
+	// all slots are updated. Instance groups follow it, since no node may be newer than its control
+	// plane.
 	// +optional
 	Release string `json:"release,omitempty"`
 
@@ -35,11 +37,11 @@ type ClusterStatus struct {
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Account is the AWS account that the cluster stands in.
+	// Account is the ID of the cluster's AWS account.
 	// +optional
 	Account string `json:"account,omitempty"`
 
-	// Nodes counts the cluster's nodes.
+	// Nodes are the numbers of the cluster's nodes.
 	// +optional
 	Nodes NodeCount `json:"nodes,omitempty"`
 
@@ -47,19 +49,19 @@ type ClusterStatus struct {
 	// +optional
 	Outputs map[string]string `json:"outputs,omitempty"`
 
-	// Rollout is the replacement of the control plane's machines that is under way, or the last one.
+	// Rollout is the current replacement of the control plane's nodes, or the last one.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
-	// Backup is what is known of the snapshots of etcd's volumes.
+	// Backup is the status of the snapshots of the etcd volumes.
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 
-	// Etcd is what the operator must remember of etcd's volumes.
+	// Etcd is the operator's record of the etcd volumes.
 	// +optional
 	Etcd *EtcdStatus `json:"etcd,omitempty"`
 
-	// Repairs count, for each slot that is not well, how often its instance was replaced.
+	// Repairs are the numbers of instance replacements, for each slot that is unhealthy.
 	// +optional
 	// +listType=map
 	// +listMapKey=slot
@@ -71,13 +73,13 @@ type ClusterStatus struct {
 	// +listMapKey=name
 	Addons []AddonStatus `json:"addons,omitempty"`
 
-	// PendingChanges are changes that wait for approval.
+	// PendingChanges are the changes that wait for approval.
 	// +optional
 	// +listType=map
 	// +listMapKey=stack
 	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
-	// Stacks are the cluster's own stacks: base, and one for each slot.
+	// Stacks are the cluster's own stacks: the base stack, and one for each slot.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -86,130 +88,134 @@ type ClusterStatus struct {
 
 // AddonStatus is the chart archive that an addon was installed from.
 type AddonStatus struct {
-	// Name is the addon's.
+	// Name is the name of the addon.
 	Name string `json:"name"`
 
-	// Chart is the chart's name in the repository, or an oci:// address.
+	// Chart is the name of the chart in the repository, or an oci:// address.
 	Chart string `json:"chart"`
 
-	// Repository is the chart repository's address, empty for an oci:// chart.
+	// Repository is the address of the chart repository. It is empty for an oci:// chart.
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
-	// Version is the chart's version.
+	// Version is the version of the chart.
 	Version string `json:"version"`
 
-	// Digest is the SHA-256 of the archive. Another archive of the same chart and version is refused, unless the
-	// spec's or the release's digest names it.
+	// Digest is the SHA-256 of the archive. The operator refuses another archive of the same chart
+	// and version, unless the digest of the spec or the release matches it.
 	Digest string `json:"digest"`
 }
 
-// NodeCount counts nodes.
+// NodeCount is the numbers of nodes.
 type NodeCount struct {
-	// Desired is how many there should be.
+	// Desired is the desired number of nodes.
 	// +optional
 	Desired int32 `json:"desired,omitempty"`
 
-	// Ready is how many are ready.
+	// Ready is the number of nodes that are Ready.
 	// +optional
 	Ready int32 `json:"ready,omitempty"`
 
-	// Updated is how many run the present bundle.
+	// Updated is the number of nodes that run the current bundle.
 	// +optional
 	Updated int32 `json:"updated,omitempty"`
 
-	// Summary is ready and desired for people, for example 5/6.
+	// Summary is ready and desired in one text, for example 5/6.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// UpdatedSummary is updated and desired for people, for example 2/5.
+	// UpdatedSummary is updated and desired in one text, for example 2/5.
 	// +optional
 	UpdatedSummary string `json:"updatedSummary,omitempty"`
 }
 
-// RolloutState says how far a rollout is.
+// RolloutState is the state of a rollout.
 //
 // +kubebuilder:validation:Enum=Rolling;RollingBack;Done;RolledBack;Stopped
 type RolloutState string
 
 // States of a rollout.
 const (
-	// RolloutRolling replaces nodes.
+	// RolloutRolling means that nodes are being replaced.
 	RolloutRolling RolloutState = "Rolling"
-	// RolloutRollingBack replaces new nodes by nodes of the former shape, since the new ones did not do.
+	// RolloutRollingBack means that the operator or CloudFormation restores the former
+	// configuration, because the new nodes did not become Ready.
 	RolloutRollingBack RolloutState = "RollingBack"
-	// RolloutDone has replaced all nodes.
+	// RolloutDone means that all nodes have been replaced.
 	RolloutDone RolloutState = "Done"
-	// RolloutRolledBack is back at the former shape.
+	// RolloutRolledBack means that the former configuration has been restored.
 	RolloutRolledBack RolloutState = "RolledBack"
-	// RolloutStopped needs a person: what is left of the old shape stays until the next edit.
+	// RolloutStopped means that a user must act: the remaining nodes of the old configuration stay
+	// until the next edit.
 	RolloutStopped RolloutState = "Stopped"
 )
 
 // RolloutStatus is a replacement of nodes.
 type RolloutStatus struct {
-	// State says how far it is.
+	// State is the state of the rollout: Rolling, RollingBack, Done, RolledBack or Stopped.
 	// +required
 	State RolloutState `json:"state"`
 
-	// Started and Finished are when it began and ended.
+	// Started and Finished are the times at which the rollout began and ended.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`
 	// +optional
 	Finished *metav1.Time `json:"finished,omitempty"`
 
-	// Updated and Total count the nodes of the new shape and all of them.
+	// Updated and Total are the number of nodes with the new configuration and the number of all
+	// nodes.
 	// +optional
 	Updated int32 `json:"updated"`
 	// +optional
 	Total int32 `json:"total"`
 
-	// Draining are the nodes that are being emptied.
+	// Draining are the nodes that are being drained.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	Draining []DrainStatus `json:"draining,omitempty"`
 
-	// Message says in a sentence what goes on or why it ended.
+	// Message describes in a sentence the progress of the rollout, or why it ended.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// DrainStatus is one node that is being emptied.
+// DrainStatus is a node that is being drained.
 type DrainStatus struct {
-	// Node is the node's name.
+	// Node is the name of the node.
 	// +required
 	Node string `json:"node"`
 
-	// Instance is the EC2 instance that it runs on.
+	// Instance is the ID of the node's EC2 instance.
 	// +optional
 	Instance string `json:"instance,omitempty"`
 
-	// Since is when it began, Deadline until when it may take.
+	// Since is the time at which the drain began, Deadline the time at which it times out.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
 
-	// Pods is how many pods are still to go.
+	// Pods is the number of pods that still have to be evicted.
 	// +optional
 	Pods int32 `json:"pods,omitempty"`
 
-	// BlockedBy are the PodDisruptionBudgets that keep pods, as namespace/name.
+	// BlockedBy are the PodDisruptionBudgets that block evictions, as namespace/name.
 	// +optional
 	// +listType=atomic
 	BlockedBy []string `json:"blockedBy,omitempty"`
 }
 
-// BackupStatus is what is known of the snapshots of etcd's volumes.
+// BackupStatus is the status of the snapshots of the etcd volumes.
 type BackupStatus struct {
-	// LastTime is when the last backup was complete, NextTime when the next begins.
+	// LastTime is the time at which the last backup completed, NextTime the time at which the next
+	// one begins.
 	// +optional
 	LastTime *metav1.Time `json:"lastTime,omitempty"`
 	// +optional
 	NextTime *metav1.Time `json:"nextTime,omitempty"`
 
-	// Backups are those that are kept, newest first.
+	// Backups are the backups that the operator keeps, newest first.
 	// +optional
 	// +listType=map
 	// +listMapKey=snapshot
@@ -218,43 +224,45 @@ type BackupStatus struct {
 
 // Backup is one snapshot of an etcd volume.
 type Backup struct {
-	// Snapshot is the EBS snapshot's ID: what spec.controlPlane.restoreSnapshot takes.
+	// Snapshot is the ID of the EBS snapshot. It is a valid value of
+	// spec.controlPlane.restoreSnapshot.
 	// +required
 	Snapshot string `json:"snapshot"`
 
-	// Time is when it was taken.
+	// Time is the time at which the snapshot was taken.
 	// +optional
 	Time metav1.Time `json:"time,omitempty"`
 
-	// Slot is the slot whose volume it is of.
+	// Slot is the slot to which the volume belongs.
 	// +optional
 	Slot int32 `json:"slot"`
 
-	// State is EC2's word: pending, completed or error.
+	// State is the state that EC2 reports: pending, completed or error.
 	// +optional
 	State string `json:"state,omitempty"`
 }
 
-// EtcdStatus is what the operator must remember of etcd's volumes.
+// EtcdStatus is the operator's record of the etcd volumes.
 type EtcdStatus struct {
-	// RestoreProgram is the SHA-256 of the program that the cluster was restored with, in hex.
+	// RestoreProgram is the SHA-256, in hex, of the program that restored the cluster.
 	// +optional
 	RestoreProgram string `json:"restoreProgram,omitempty"`
 
-	// Volumes are those that were lost and replaced by blank ones.
+	// Volumes are the volumes that were lost and replaced by blank ones.
 	// +optional
 	// +listType=map
 	// +listMapKey=slot
 	Volumes []EtcdVolumeStatus `json:"volumes,omitempty"`
 }
 
-// EtcdVolumeStatus is one slot's etcd volume that was lost and replaced.
+// EtcdVolumeStatus is the etcd volume of a slot that was lost and replaced.
 type EtcdVolumeStatus struct {
-	// Slot is the slot's number.
+	// Slot is the number of the slot.
 	// +required
 	Slot int32 `json:"slot"`
 
-	// Generation counts how often the volume was lost. It is part of the volume's name in the base stack.
+	// Generation is how often the volume was lost. It is part of the volume's name in the base
+	// stack.
 	// +optional
 	Generation int32 `json:"generation,omitempty"`
 
@@ -262,29 +270,30 @@ type EtcdVolumeStatus struct {
 	// +optional
 	Lost string `json:"lost,omitempty"`
 
-	// Snapshot is the spec.controlPlane.restoreSnapshot that the generations are counted for. A restore
-	// replaces all volumes and starts over.
+	// Snapshot is the spec.controlPlane.restoreSnapshot for which generations are counted. A
+	// restore replaces all volumes and resets the count.
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// SlotRepairStatus counts how often the instance of a slot was replaced.
+// SlotRepairStatus is how often the instance of a slot was replaced.
 type SlotRepairStatus struct {
-	// Slot is the slot's number.
+	// Slot is the number of the slot.
 	// +required
 	Slot int32 `json:"slot"`
 
 	RepairStatus `json:",inline"`
 }
 
-// RepairStatus counts replacements of instances that did not help. The delay before the next one doubles
-// each time, up to six hours. The count starts over once nodes have been Ready for that long.
+// RepairStatus counts replacements of instances after which nodes did not stay Ready. The delay
+// before the next replacement doubles each time, up to six hours. The count is reset once nodes
+// have been Ready for that long.
 type RepairStatus struct {
 	// Replaced is how often instances were replaced.
 	// +optional
 	Replaced int32 `json:"replaced,omitempty"`
 
-	// LastTime is when instances were replaced last.
+	// LastTime is the time of the last replacement.
 	// +optional
 	LastTime metav1.Time `json:"lastTime,omitempty"`
 
@@ -295,27 +304,29 @@ type RepairStatus struct {
 
 // PendingChange is a change of a stack that waits for approval.
 type PendingChange struct {
-	// Stack is the stack's name.
+	// Stack is the name of the stack.
 	// +required
 	Stack string `json:"stack"`
 
-	// Digest names exactly this change: the annotation aws-operator/approve with it carries it out.
+	// Digest identifies this change. To approve it, set the annotation aws-operator/approve to the
+	// digest.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Summary says it in a sentence, replacements of what holds data first.
+	// Summary describes the change in a sentence, replacements of resources that hold data first.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// Changes are what CloudFormation would do, by resource.
+	// Changes are the changes that CloudFormation would make, by resource.
 	// +optional
 	// +listType=atomic
 	Changes []ResourceChange `json:"changes,omitempty"`
 }
 
-// ResourceChange is what would be done with one resource.
+// ResourceChange is a change of one resource.
 type ResourceChange struct {
-	// Resource is its logical ID, Type its CloudFormation type, PhysicalID its name in AWS if it has one.
+	// Resource is the logical ID of the resource, Type its CloudFormation type, PhysicalID its ID
+	// in AWS if it has one.
 	// +required
 	Resource string `json:"resource"`
 	// +optional
@@ -323,45 +334,45 @@ type ResourceChange struct {
 	// +optional
 	PhysicalID string `json:"physicalID,omitempty"`
 
-	// Action is CloudFormation's word: Add, Modify, Remove, Import or Dynamic.
+	// Action is the action that CloudFormation reports: Add, Modify, Remove, Import or Dynamic.
 	// +optional
 	Action string `json:"action,omitempty"`
 
-	// Replacement is True, False or Conditional, of a modification.
+	// Replacement is whether a modification replaces the resource: True, False or Conditional.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
 
-	// Properties are what changes, by their paths.
+	// Properties are the paths of the properties that change.
 	// +optional
 	// +listType=atomic
 	Properties []string `json:"properties,omitempty"`
 
-	// Warning says in plain words what would be lost, if anything.
+	// Warning describes what would be lost, if anything.
 	// +optional
 	Warning string `json:"warning,omitempty"`
 }
 
-// StackStatus is what is known of one stack.
+// StackStatus is the status of one stack.
 type StackStatus struct {
-	// Name is the stack's name.
+	// Name is the name of the stack.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
 
-	// Status is CloudFormation's word.
+	// Status is the status that CloudFormation reports, for example UPDATE_COMPLETE.
 	// +optional
 	Status string `json:"status,omitempty"`
 
-	// Reason says why the stack is in that status.
+	// Reason is the reason for the status.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Bundle is the SHA-256 of the bundle that the stack's machines boot from.
+	// Bundle is the SHA-256 of the bundle that the stack's instances boot from.
 	// +optional
 	Bundle string `json:"bundle,omitempty"`
 
-	// Record is what the operator must remember of the stack to go on after a restart without asking
-	// AWS. Its form is the operator's own.
+	// Record is the operator's record of the stack, from which it continues after a restart without
+	// AWS calls. Its format is internal and may change.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -375,5 +386,5 @@ func (c *Cluster) GetConditions() []metav1.Condition { return c.Status.Condition
 // SetConditions replaces the cluster's conditions.
 func (c *Cluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (c *Cluster) SetObservedGeneration(generation int64) { c.Status.ObservedGeneration = generation }

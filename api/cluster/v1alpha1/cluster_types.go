@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Cluster is a Kubernetes cluster on AWS: its network, its control plane, and what its nodes share.
-// Its nodes are InstanceGroups that name it.
+// Cluster is a Kubernetes cluster on AWS: its network, its control plane, and the settings that its
+// nodes share. InstanceGroups that name it provide its worker nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -28,10 +28,10 @@ type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the cluster is to be.
+	// Spec is the desired state of the cluster.
 	Spec ClusterSpec `json:"spec"`
 
-	// Status says how far it is.
+	// Status is the observed state of the cluster.
 	// +optional
 	// +structType=atomic
 	Status ClusterStatus `json:"status,omitempty"`
@@ -48,8 +48,11 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
-// ClusterSpec says what a cluster is to be. Its rules run at every write of a status too, and reading a field of it is the most that they cost:
-// what is read often is read once, and what did not change is compared as a whole first.
+// ClusterSpec is the desired state of a cluster.
+//
+// The API server evaluates its rules on every write, status updates included, and the number of
+// field reads dominates their cost. So a rule reads a field that it needs often once, and compares
+// a value as a whole before its parts.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.role) == has(oldSelf.role) && (!has(self.role) || self.role.arn == oldSelf.role.arn)",message="role cannot change, since it decides the account: make a new cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.zones) || [self.region].all(r, self.network.zones.all(z, z.startsWith(r) && z.size() == r.size() + 1 && z.matches('[a-h]$')))",message="network.zones has a zone that is not of the region: write the region and a letter of a to h, for example eu-central-1a"
@@ -65,70 +68,79 @@ type ClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || self.api.access != 'Public' || self.network.subnets.exists(s, s.role == 'Public')",message="the API is public, and network.subnets has no public subnet: add one with role Public, or set api.access to Internal"
 // +kubebuilder:validation:XValidation:rule="!has(self.network.subnets) || !has(self.bastion) || self.network.subnets.exists(s, s.role == 'Public')",message="there is a bastion, and network.subnets has no public subnet: add one with role Public, or leave out bastion"
 type ClusterSpec struct {
-	// Release names the Release whose versions the cluster runs, for example v1.36.3.
+	// Release is the name of the Release whose component versions the cluster runs, for example
+	// v1.36.3. A change replaces the control plane's nodes one at a time, then the nodes of the
+	// instance groups.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Release string `json:"release"`
 
-	// Region is the AWS region.
+	// Region is the AWS region of the cluster, for example eu-central-1. It cannot change.
 	// +required
 	// +kubebuilder:validation:MaxLength=31
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]{2}(-[a-z]+)+-[0-9]+$')",message="write an AWS region, for example eu-central-1"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region cannot change: make a new cluster in the other region"
 	Region string `json:"region"`
 
-	// Role is assumed to make the cluster in another account; empty makes it in the operator's own.
+	// Role is the IAM role that the operator assumes to manage the cluster in another account. If
+	// empty, the cluster is in the operator's own account. The ARN cannot change.
 	// +optional
 	Role *AssumedRole `json:"role,omitempty"`
 
-	// Network is the VPC and its subnets.
+	// Network is the VPC of the cluster and its subnets.
 	// +required
 	Network Network `json:"network"`
 
-	// API is how the Kubernetes API is reached.
+	// API configures access to the Kubernetes API.
 	// +optional
 	// +kubebuilder:default={access: Public}
 	API APIEndpoint `json:"api,omitempty"`
 
-	// DNS gives the API a name in a public hosted zone; empty leaves it at the load balancer's.
+	// DNS is a name for the API in a public hosted zone. If empty, clients use the DNS name of the
+	// load balancer. Setting it, or changing its name, replaces the control plane's nodes one at a
+	// time, since their certificates contain the name.
 	// +optional
 	DNS *DNS `json:"dns,omitempty"`
 
-	// ControlPlane is the machines that run etcd and the Kubernetes API.
+	// ControlPlane configures the nodes that run etcd and the Kubernetes API.
 	// +optional
 	// +kubebuilder:default={replicas: 3}
 	ControlPlane ControlPlane `json:"controlPlane,omitempty"`
 
-	// Backup says how often etcd's volumes are snapshotted.
+	// Backup configures the snapshots of the etcd volumes.
 	// +optional
 	Backup EtcdBackup `json:"backup,omitempty"`
 
-	// Bastion is a group of machines through which people reach the nodes by SSH; empty makes none.
+	// Bastion is a group of instances through which users reach the nodes by SSH. If empty, the
+	// cluster has no bastion. It can be added and removed in place.
 	// +optional
 	Bastion *Bastion `json:"bastion,omitempty"`
 
-	// SSH says who may log in to the machines.
+	// SSH configures SSH access to the nodes.
 	// +optional
 	SSH SSH `json:"ssh,omitempty"`
 
-	// IAM are further permissions of the machines.
+	// IAM configures further permissions of the nodes.
 	// +optional
 	IAM NodeIAM `json:"iam,omitempty"`
 
-	// ServiceAccountIssuer publishes the cluster's service-account keys, so that IAM roles can trust
-	// its service accounts.
+	// ServiceAccountIssuer publishes the keys that verify the cluster's service-account tokens, so
+	// that IAM roles can trust its service accounts. If empty, the cluster publishes none. A change
+	// of the issuer's URL replaces the control plane's nodes one at a time.
 	// +optional
 	ServiceAccountIssuer *ServiceAccountIssuer `json:"serviceAccountIssuer,omitempty"`
 
-	// Addons add to, change or leave out the release's addons.
+	// Addons add addons to those of the release, change them, or leave them out. A change takes
+	// effect in the running cluster and replaces no nodes.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Addons []Addon `json:"addons,omitempty"`
 
-	// Tags are put on everything that AWS makes for the cluster.
+	// Tags are added to all AWS resources of the cluster. At most 40. A change updates the
+	// resources in place.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=40
@@ -137,144 +149,151 @@ type ClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// Paused stops the operator from doing anything about the cluster and its instance groups.
+	// Paused stops the operator from changing or deleting the cluster and its instance groups. The
+	// default is false. While it is true, the operator does not renew the bootstrap token either:
+	// within a day, new workers can no longer join.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// UpdatePolicy says whether changes need a person's approval.
+	// UpdatePolicy is whether the operator applies changes of the cluster's stacks at once
+	// (Automatic, the default) or only after a user approves them (Manual).
 	// +optional
 	// +kubebuilder:default=Automatic
 	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
 
-	// VolumePolicy says what becomes of the volumes of persistent volume claims when the cluster is
-	// deleted.
+	// VolumePolicy is whether the volumes of persistent volume claims are kept (Retain, the
+	// default) or deleted (Delete) when the cluster is deleted.
 	// +optional
 	// +kubebuilder:default=Retain
 	VolumePolicy VolumePolicy `json:"volumePolicy,omitempty"`
 }
 
-// EtcdBackup says how often etcd's volumes are snapshotted. It is on by default.
+// EtcdBackup configures the snapshots of the etcd volumes. They are enabled by default.
 type EtcdBackup struct {
-	// Disabled makes no snapshots. Those that there are stay.
+	// Disabled stops the operator from taking snapshots. The default is false. It does not delete
+	// existing snapshots.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 
-	// Interval is the time between two backups; 6 hours when empty.
+	// Interval is the time between two backups, 15m to 168h. The default is 6h.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('15m') && self <= duration('168h')",message="take 15m to 168h"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
-	// Keep is how many backups are kept; 28 when empty.
+	// Keep is the number of backups to keep, 1 to 500. The default is 28. The operator deletes
+	// older ones.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=500
 	Keep int32 `json:"keep,omitempty"`
 }
 
-// AssumedRole is a role in another account.
+// AssumedRole is an IAM role that the operator assumes.
 type AssumedRole struct {
-	// ARN is the role's ARN.
+	// ARN is the ARN of the role. It cannot change, since it determines the account of the cluster.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/.+$')",message="write the ARN of a role, for example arn:aws:iam::123456789012:role/clusters"
 	ARN string `json:"arn"`
 
-	// ExternalID is what the role's trust policy asks for.
+	// ExternalID is the external ID that the role's trust policy requires, 2 to 1224 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=1224
 	ExternalID string `json:"externalID,omitempty"`
 }
 
-// Addon adds to, changes or leaves out one of the release's addons.
+// Addon adds an addon, or changes or leaves out an addon of the release.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.chart) || has(self.version)",message="chart needs a version: pin one"
 // +kubebuilder:validation:XValidation:rule="!has(self.chart) || self.chart.startsWith('oci://') || has(self.repository)",message="chart is a name: give its repository, or write an oci:// address"
 // +kubebuilder:validation:XValidation:rule="!has(self.repository) || has(self.chart)",message="repository is for a chart of your own: give chart as well"
 // +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !has(self.chart)",message="disabled leaves out an addon of the release: leave out chart, or disabled"
 type Addon struct {
-	// Name is the addon's, and its Helm release's.
+	// Name is the name of the addon and of its Helm release.
 	// +required
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write lower-case letters, digits and hyphens: a Helm release is named so"
 	Name string `json:"name"`
 
-	// Disabled leaves out an addon of the release.
+	// Disabled leaves out an addon of the release. The default is false.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 
-	// Namespace is where it is installed; kube-system when empty.
+	// Namespace is the namespace in which the addon is installed. The default is kube-system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace"
 	Namespace string `json:"namespace,omitempty"`
 
-	// Chart is where the chart is: an https repository and name, or an oci:// address. Needed for addons
-	// that the release does not have.
+	// Chart is the name of a chart in the repository, or the oci:// address of a chart. It is
+	// required for addons that are not part of the release.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Chart string `json:"chart,omitempty"`
 
-	// Repository is the chart repository's address, if chart is a name.
+	// Repository is the https address of the chart repository. It is required if chart is a name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="write the https address of a chart repository"
 	Repository string `json:"repository,omitempty"`
 
-	// Version pins the chart's version.
+	// Version is the version of the chart. It is required if chart is set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// Digest is the SHA-256 of the chart's archive, as in a chart repository's index.yaml and in the chart layer of
-	// an OCI manifest. An archive of another digest is refused. Without it, and without one of the release for the same
-	// version, the digest of the archive that is used first is recorded in the status and is required from then on.
+	// Digest is the SHA-256 of the chart's archive, 64 lower-case hex digits, as in the index.yaml
+	// of a chart repository and in the chart layer of an OCI manifest. The operator refuses an
+	// archive with another digest. If neither this field nor the release has a digest for the
+	// version, the operator records the digest of the first archive that it uses in the status and
+	// requires it from then on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
 	Digest string `json:"digest,omitempty"`
 
-	// Values are merged over the release's.
+	// Values are Helm values, merged over those of the release.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
 
-	// Patches change the manifests that the chart renders, where the chart has no value for something. They are applied
-	// after the release's.
+	// Patches change the manifests that the chart renders, for settings that the chart has no value
+	// for. The operator applies them after the patches of the release.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Patches []AddonPatch `json:"patches,omitempty"`
 }
 
-// UpdatePolicy says whether changes need approval.
+// UpdatePolicy is whether changes require approval.
 //
 // +kubebuilder:validation:Enum=Automatic;Manual
 type UpdatePolicy string
 
 // Update policies.
 const (
-	// UpdateAutomatic carries changes out.
+	// UpdateAutomatic applies changes at once.
 	UpdateAutomatic UpdatePolicy = "Automatic"
-	// UpdateManual waits for approval of each change of a stack that is in place.
+	// UpdateManual waits for a user to approve each change of an existing stack.
 	UpdateManual UpdatePolicy = "Manual"
 )
 
-// VolumePolicy says what becomes of persistent volumes.
+// VolumePolicy is what happens to persistent volumes when the cluster is deleted.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
 type VolumePolicy string
 
 // Volume policies.
 const (
-	// VolumesRetain keeps them.
+	// VolumesRetain keeps the volumes.
 	VolumesRetain VolumePolicy = "Retain"
-	// VolumesDelete deletes them with the cluster.
+	// VolumesDelete deletes the volumes with the cluster.
 	VolumesDelete VolumePolicy = "Delete"
 )

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
-// server is the API server with the kinds of clusters in it.
+// server is an API server with the CRDs of clusters.
 type server struct {
 	client.Client
 	namespace string
@@ -42,7 +42,7 @@ func newServer(t *testing.T) server {
 	return server{Client: c, namespace: controlplanetest.Namespace(t, cluster)}
 }
 
-// object parses a manifest and puts fields over it.
+// object parses a manifest and merges fields into it.
 func (s server) object(t *testing.T, manifest, with string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -60,7 +60,7 @@ func (s server) object(t *testing.T, manifest, with string) *unstructured.Unstru
 	return obj
 }
 
-// merge puts fields over an object's; null removes one.
+// merge merges fields into an object's; null removes a field.
 func merge(into, over map[string]any) {
 	for key, value := range over {
 		deeper, isMap := value.(map[string]any)
@@ -76,21 +76,22 @@ func merge(into, over map[string]any) {
 	}
 }
 
-// create tries to make the object, and makes it vanish again.
+// create validates the creation of the object with a dry run.
 func (s server) create(t *testing.T, obj *unstructured.Unstructured) error {
 	t.Helper()
 	given := obj.DeepCopy()
 	return agreed(t, given, nil, s.Create(t.Context(), obj, client.DryRunAll))
 }
 
-// agreed returns what the API server said of an object, after making sure that package admit says the same without one.
+// agreed returns the API server's error for an object, after checking that package admit returns
+// the same error without an API server.
 func agreed(t *testing.T, obj, old *unstructured.Unstructured, said error) error {
 	t.Helper()
 	var before client.Object
 	if old != nil {
 		before = old
 	}
-	// YAML has made every number a fraction; JSON does not.
+	// YAML decodes every number as a float; JSON does not.
 	data, err := obj.MarshalJSON()
 	if err == nil {
 		err = obj.UnmarshalJSON(data)
@@ -104,7 +105,7 @@ func agreed(t *testing.T, obj, old *unstructured.Unstructured, said error) error
 	return said
 }
 
-// update makes the object, then changes it.
+// update creates the object, then changes it.
 func (s server) update(t *testing.T, obj *unstructured.Unstructured, change string) error {
 	t.Helper()
 	obj.SetGenerateName(obj.GetName() + "-")

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// InstanceGroup is a group of a cluster's worker nodes of one shape.
+// InstanceGroup is a group of worker nodes of a cluster with the same configuration.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -26,10 +26,10 @@ type InstanceGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the group is to be.
+	// Spec is the desired state of the group.
 	Spec InstanceGroupSpec `json:"spec"`
 
-	// Status says how far it is.
+	// Status is the observed state of the group.
 	// +optional
 	// +structType=atomic
 	Status InstanceGroupStatus `json:"status,omitempty"`
@@ -46,32 +46,34 @@ type InstanceGroupList struct {
 	Items []InstanceGroup `json:"items"`
 }
 
-// InstanceGroupSpec says what a group is to be.
+// InstanceGroupSpec is the desired state of a group.
 //
 // +kubebuilder:validation:XValidation:rule="self.minSize <= self.maxSize",message="minSize is greater than maxSize: lower it, or raise maxSize"
 // +kubebuilder:validation:XValidation:rule="self.instanceTypes.all(t, t.matches('^[a-z]+[0-9]+[a-z]*g[a-z]*[.-]|^a1[.]') == (self.architecture == 'arm64'))",message="an instance type is not of the architecture: make a group for each architecture, and set architecture to arm64 for Graviton types"
 // +kubebuilder:validation:XValidation:rule="!has(self.spot) || !has(self.spot.onDemandBase) || self.spot.onDemandBase <= self.maxSize",message="spot.onDemandBase is greater than maxSize: lower it, or raise maxSize"
 type InstanceGroupSpec struct {
-	// Cluster is the name of the Cluster, in the same namespace.
+	// Cluster is the name of the Cluster, in the same namespace. It cannot change.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cluster cannot change: make a new group in the other cluster"
 	Cluster string `json:"cluster"`
 
-	// MinSize is the least number of nodes.
+	// MinSize is the minimum number of nodes, 0 to 1000. A change takes effect in place.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MinSize int32 `json:"minSize"`
 
-	// MaxSize is the greatest number of nodes.
+	// MaxSize is the maximum number of nodes, 1 to 1000. A change takes effect in place.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxSize int32 `json:"maxSize"`
 
-	// InstanceTypes are the types that the machines may have, best first.
+	// InstanceTypes are the allowed instance types, in order of preference, for example m6i.large.
+	// At most 20, all of the group's architecture. A change replaces the nodes, as rollingUpdate
+	// configures.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -81,17 +83,20 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, t.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$'))",message="write instance types, for example m6i.large"
 	InstanceTypes []string `json:"instanceTypes"`
 
-	// Spot says how many machines are spot instances; none when empty.
+	// Spot configures how many instances are spot instances. If empty, all are on-demand. A change
+	// replaces the nodes, as rollingUpdate configures.
 	// +optional
 	Spot *Spot `json:"spot,omitempty"`
 
-	// Architecture is that of the instance types.
+	// Architecture is the architecture of the instance types: amd64 (the default) or arm64. It
+	// cannot change.
 	// +optional
 	// +kubebuilder:default=amd64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="architecture cannot change: make a new group"
 	Architecture Architecture `json:"architecture,omitempty"`
 
-	// Zones limit the group to some of the network's zones.
+	// Zones limit the group to these zones of the network. If empty, the group uses all of them. A
+	// change replaces the nodes, as rollingUpdate configures.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -100,7 +105,8 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
-	// Subnets are the existing subnets to stand in, in place of the network's.
+	// Subnets are the IDs of existing subnets to use instead of the network's. A change replaces
+	// the nodes, as rollingUpdate configures.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -110,30 +116,35 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s.matches('^subnet-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the ID of a subnet, for example subnet-0123456789abcdef0"
 	Subnets []string `json:"subnets,omitempty"`
 
-	// Image is the ID of a machine image in place of the release's.
+	// Image is the ID of the AMI to use instead of the release's. A change replaces the nodes, as
+	// rollingUpdate configures.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
-	// RootVolume is the machines' disk; gp3 of 30 GiB when empty.
+	// RootVolume is the root volume of the instances. The default is gp3 with 30 GiB. A change
+	// replaces the nodes, as rollingUpdate configures.
 	// +optional
 	RootVolume Volume `json:"rootVolume,omitempty"`
 
-	// Volumes are further disks.
+	// Volumes are further volumes of the instances, at most 11. A change replaces the nodes, as
+	// rollingUpdate configures.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=11
 	// +kubebuilder:validation:XValidation:rule="self.all(v, self.exists_one(w, w.device == v.device))",message="names a device twice: name each once"
 	Volumes []DataVolume `json:"volumes,omitempty"`
 
-	// Roll has all machines replaced once when this text changes, as rollingUpdate says. Any text does: the date, say, or the
-	// number of a ticket. That it is taken away replaces nothing.
+	// Roll replaces all nodes once when its text changes, as rollingUpdate configures. Any text of
+	// up to 253 characters works, for example the date or a ticket number. Removing it does not
+	// replace any nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Roll string `json:"roll,omitempty"`
 
-	// Labels are put on the nodes.
+	// Labels are added to the nodes. At most 32. A change replaces the nodes, as rollingUpdate
+	// configures.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=32
@@ -143,7 +154,8 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Taints are put on the nodes.
+	// Taints are added to the nodes. At most 32. A change replaces the nodes, as rollingUpdate
+	// configures.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -153,7 +165,8 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.timeAdded))",message="timeAdded is set by Kubernetes: leave it out"
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
-	// Tags are put on the group and its machines.
+	// Tags are added to the Auto Scaling group and its instances, and override the cluster's. At
+	// most 40. A change takes effect in place.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=40
@@ -162,7 +175,8 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)",message="a tag has a key of 1 to 128 characters and a value of at most 256: make it shorter"
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// SecurityGroups are existing security groups put on the machines as well.
+	// SecurityGroups are the IDs of existing security groups to attach to the instances in addition
+	// to the cluster's. At most 4. A change replaces the nodes, as rollingUpdate configures.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -171,7 +185,8 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
-	// KubeletExtraArgs are further arguments of the kubelet, by name without dashes.
+	// KubeletExtraArgs are further arguments of the kubelet, by name without dashes. A change
+	// replaces the nodes, as rollingUpdate configures.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
@@ -179,24 +194,28 @@ type InstanceGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['bootstrap-kubeconfig', 'cert-dir', 'cloud-provider', 'config', 'container-runtime-endpoint', 'hostname-override', 'image-credential-provider-bin-dir', 'image-credential-provider-config', 'kubeconfig', 'node-ip', 'node-labels', 'provider-id', 'register-node', 'register-with-taints', 'root-dir']))",message="bootstrap-kubeconfig, cert-dir, cloud-provider, config, container-runtime-endpoint, hostname-override, image-credential-provider-bin-dir, image-credential-provider-config, kubeconfig, node-ip, node-labels, provider-id, register-node, register-with-taints, root-dir are set by the operator: leave them out"
 	KubeletExtraArgs map[string]string `json:"kubeletExtraArgs,omitempty"`
 
-	// ExtraUserData is a shell script that each machine runs before it joins.
+	// ExtraUserData is a shell script, of up to 12288 characters, that each instance runs before it
+	// joins the cluster. A change replaces the nodes, as rollingUpdate configures.
 	// +optional
 	// +kubebuilder:validation:MaxLength=12288
 	ExtraUserData string `json:"extraUserData,omitempty"`
 
-	// Autoscale puts the tags on the group by which the cluster autoscaler finds it.
+	// Autoscale adds the tags to the Auto Scaling group by which the cluster autoscaler discovers
+	// it. The default is false. A change takes effect in place.
 	// +optional
 	Autoscale bool `json:"autoscale,omitempty"`
 
-	// RollingUpdate says how nodes are replaced when their shape changes.
+	// RollingUpdate configures how nodes are replaced when a change requires it. A change of these
+	// settings replaces no nodes.
 	// +optional
 	RollingUpdate RollingUpdate `json:"rollingUpdate,omitempty"`
 
-	// Repair replaces nodes that are not well.
+	// Repair configures the replacement of unhealthy nodes.
 	// +optional
 	Repair Repair `json:"repair,omitempty"`
 
-	// UpdatePolicy says whether changes need a person's approval.
+	// UpdatePolicy is whether the operator applies changes of the group's stack at once (Automatic,
+	// the default) or only after a user approves them (Manual).
 	// +optional
 	// +kubebuilder:default=Automatic
 	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
@@ -211,54 +230,58 @@ type Architecture string
 const (
 	// AMD64 is x86-64.
 	AMD64 Architecture = "amd64"
-	// ARM64 is 64-bit ARM, AWS's Graviton.
+	// ARM64 is 64-bit ARM, such as AWS Graviton.
 	ARM64 Architecture = "arm64"
 )
 
-// SpotStrategy says which spot capacity is taken.
+// SpotStrategy is how EC2 chooses spot capacity.
 //
 // +kubebuilder:validation:Enum=price-capacity-optimized;capacity-optimized;lowest-price
 type SpotStrategy string
 
 // Strategies.
 const (
-	// SpotPriceCapacityOptimized weighs price and the likelihood of interruption.
+	// SpotPriceCapacityOptimized weighs the price against the likelihood of interruption.
 	SpotPriceCapacityOptimized SpotStrategy = "price-capacity-optimized"
-	// SpotCapacityOptimized takes what is least likely to be interrupted.
+	// SpotCapacityOptimized chooses the capacity that is least likely to be interrupted.
 	SpotCapacityOptimized SpotStrategy = "capacity-optimized"
-	// SpotLowestPrice takes the cheapest.
+	// SpotLowestPrice chooses the cheapest capacity.
 	SpotLowestPrice SpotStrategy = "lowest-price"
 )
 
 // Spot mixes spot instances into a group.
 type Spot struct {
-	// OnDemandBase is how many machines are on-demand in any case.
+	// OnDemandBase is the minimum number of on-demand instances, 0 to 1000 and at most maxSize. The
+	// default is 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	OnDemandBase int32 `json:"onDemandBase,omitempty"`
 
-	// OnDemandPercentage is the share of on-demand machines above the base.
+	// OnDemandPercentage is the percentage of on-demand instances above the base, 0 to 100. The
+	// default is 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	OnDemandPercentage int32 `json:"onDemandPercentage,omitempty"`
 
-	// Strategy says which capacity is taken.
+	// Strategy is how EC2 chooses spot capacity: price-capacity-optimized (the default),
+	// capacity-optimized or lowest-price.
 	// +optional
 	// +kubebuilder:default=price-capacity-optimized
 	Strategy SpotStrategy `json:"strategy,omitempty"`
 
-	// MaxPrice is the most to pay an hour, in dollars; the on-demand price when empty.
+	// MaxPrice is the maximum price per hour in US dollars, for example 0.05. The default is the
+	// on-demand price.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]{1,6})?$')",message="write dollars an hour, for example 0.05"
 	MaxPrice string `json:"maxPrice,omitempty"`
 }
 
-// DataVolume is a further disk of a machine.
+// DataVolume is a further volume of an instance.
 type DataVolume struct {
-	// Device is its name, for example /dev/sdf.
+	// Device is the device name, /dev/sdf to /dev/sdp.
 	// +required
 	// +kubebuilder:validation:MaxLength=9
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/dev/sd[f-p]$')",message="take one of /dev/sdf to /dev/sdp"
@@ -267,33 +290,35 @@ type DataVolume struct {
 	Volume `json:",inline"`
 }
 
-// RollingEngine says who replaces a group's nodes.
+// RollingEngine is what replaces the nodes of a group.
 //
 // +kubebuilder:validation:Enum=CloudFormation;Operator
 type RollingEngine string
 
 // Rolling engines.
 const (
-	// RollCloudFormation has CloudFormation replace nodes, by the group's update policy, and go back by itself.
+	// RollCloudFormation lets CloudFormation replace nodes, by the update policy of the Auto
+	// Scaling group, and roll back on failure.
 	RollCloudFormation RollingEngine = "CloudFormation"
-	// RollOperator has the operator replace nodes, with a canary and a surge.
+	// RollOperator lets the operator replace nodes, with a canary and a surge.
 	RollOperator RollingEngine = "Operator"
 )
 
-// DrainPolicy says what becomes of a machine whose node could not be drained in time.
+// DrainPolicy is what happens to an instance whose node is not drained in time.
 //
 // +kubebuilder:validation:Enum=Continue;Abandon
 type DrainPolicy string
 
 // Drain policies.
 const (
-	// DrainContinue ends the machine, and the pods that are left on it.
+	// DrainContinue terminates the instance, and with it the pods that still run on it.
 	DrainContinue DrainPolicy = "Continue"
-	// DrainAbandon keeps the machine until its pods can go, and takes the change back that was to end it.
+	// DrainAbandon keeps the instance until its pods can be evicted, and rolls back the change that
+	// was to terminate it.
 	DrainAbandon DrainPolicy = "Abandon"
 )
 
-// RollingUpdate says how nodes are replaced.
+// RollingUpdate configures how nodes are replaced.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.batchSize) || (type(self.batchSize) == string ? self.batchSize.matches('^([1-9][0-9]?|100)%$') : int(self.batchSize) >= 1)",message="batchSize is a number of at least 1, or a percentage as 25%"
 // +kubebuilder:validation:XValidation:rule="!has(self.minInService) || (type(self.minInService) == string ? self.minInService.matches('^([0-9][0-9]?|100)%$') : int(self.minInService) >= 0)",message="minInService is a number of at least 0, or a percentage as 75%"
@@ -301,123 +326,131 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.engine) && self.engine == 'Operator' || !has(self.surge) && !has(self.canary)",message="CloudFormation knows neither surge nor canary: leave them out, or set engine to Operator"
 // +kubebuilder:validation:XValidation:rule="(has(self.pause) ? self.pause : duration('0s')) + (has(self.readyTimeout) ? self.readyTimeout : duration('15m')) <= duration('1h')",message="pause and readyTimeout (15m when empty) together are more than 1h, which is the longest that CloudFormation waits for a batch: lower one of them"
 type RollingUpdate struct {
-	// Engine says who replaces the nodes; CloudFormation when empty.
+	// Engine is what replaces the nodes: CloudFormation (the default) or Operator.
 	// +optional
 	Engine RollingEngine `json:"engine,omitempty"`
 
-	// BatchSize is how many nodes are replaced at once, a number or a percentage of maxSize; 1 when empty.
+	// BatchSize is how many nodes are replaced at once, a number of at least 1 or a percentage of
+	// maxSize. The default is 1.
 	// +optional
 	BatchSize *intstr.IntOrString `json:"batchSize,omitempty"`
 
-	// MinInService is how many nodes stay in service, a number or a percentage of minSize; minSize when empty,
-	// but always less than maxSize.
+	// MinInService is how many nodes stay in service, a number or a percentage of minSize. The
+	// default is minSize. It is always less than maxSize.
 	// +optional
 	MinInService *intstr.IntOrString `json:"minInService,omitempty"`
 
-	// Surge is how many nodes there may be above the group's present size while it rolls, a number or a percentage of
-	// maxSize, but never more than maxSize; none when empty. Engine Operator only.
+	// Surge is how many nodes the group may have above its current size during a rollout, a number
+	// or a percentage of maxSize. The group never exceeds maxSize. The default is 0. It requires
+	// the engine Operator.
 	// +optional
 	Surge *intstr.IntOrString `json:"surge,omitempty"`
 
-	// Canary is how many nodes are replaced first, alone; the others follow when these are ready. Engine Operator only.
+	// Canary is how many nodes are replaced first, 0 to 100. The others follow when these are
+	// Ready. The default is 0. It requires the engine Operator.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Canary int32 `json:"canary,omitempty"`
 
-	// Pause is how long a new node must have been ready before the next batch; no time when empty.
+	// Pause is how long a new node must have been Ready before the next batch, 0s to 45m. The
+	// default is 0s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('45m')",message="take 0s to 45m, since CloudFormation waits at most an hour for a batch"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
-	// ReadyTimeout is how long new nodes may take to become ready before the group goes back to its former shape; 15
-	// minutes when empty.
+	// ReadyTimeout is how long new nodes may take to become Ready before the group rolls back, 10s
+	// to 1h. The default is 15m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('1h')",message="take 10s to 1h, the longest that CloudFormation waits for a batch"
 	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
 
-	// DrainTimeout is how long draining a node may take; 10 minutes when empty.
+	// DrainTimeout is how long draining a node may take, 0s to 24h. The default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('0s') && self <= duration('24h')",message="take 0s to 24h"
 	DrainTimeout *metav1.Duration `json:"drainTimeout,omitempty"`
 
-	// OnDrainTimeout says what becomes of a machine whose node could not be drained in time; Continue when empty.
+	// OnDrainTimeout is what happens to an instance whose node is not drained in time: Continue
+	// (the default) terminates it, Abandon keeps it and rolls back.
 	// +optional
 	OnDrainTimeout DrainPolicy `json:"onDrainTimeout,omitempty"`
 }
 
-// Repair says when nodes that are not well are replaced.
+// Repair configures when unhealthy nodes are replaced.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnhealthy) || (type(self.maxUnhealthy) == string ? self.maxUnhealthy.matches('^([0-9][0-9]?|100)%$') : int(self.maxUnhealthy) >= 0)",message="maxUnhealthy is a number of at least 0, or a percentage as 40%"
 type Repair struct {
-	// Disabled leaves them as they are.
+	// Disabled keeps the operator from replacing unhealthy nodes. The default is false.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 
-	// After is how long a node is not ready, or a machine without a node, before it is replaced; 10 minutes when
-	// empty.
+	// After is how long a node must be unhealthy, or an instance without a node, before it is
+	// replaced, 10s to 24h. The default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
 	// +kubebuilder:validation:XValidation:rule="self >= duration('10s') && self <= duration('24h')",message="take 10s to 24h"
 	After *metav1.Duration `json:"after,omitempty"`
 
-	// MaxUnhealthy is how many of the group's nodes may be unwell for any to be replaced, a number or a percentage of its
-	// nodes; 40% when empty, but one in any case. When more are, something else is likely broken, and new machines would not mend
-	// it.
+	// MaxUnhealthy is how many of the group's nodes may be unhealthy for the operator to replace
+	// any, a number or a percentage of its nodes. The default is 40%, and at least one node. If
+	// more nodes are unhealthy, the cause is likely elsewhere, and replacing instances would not
+	// help.
 	// +optional
 	MaxUnhealthy *intstr.IntOrString `json:"maxUnhealthy,omitempty"`
 }
 
-// InstanceGroupStatus says how far a group is.
+// InstanceGroupStatus is the observed state of a group.
 type InstanceGroupStatus struct {
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions say how far the group is and what a person can do about it.
+	// Conditions are the conditions of the group. Their messages name the action that a user can
+	// take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Version is the Kubernetes version that the nodes are made with.
+	// Version is the Kubernetes version that new nodes run.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Release is the Release that the nodes are made with: the Cluster's, once its control plane runs it.
+	// Release is the Release that new nodes run. It becomes the Cluster's release when the entire
+	// control plane runs it.
 	// +optional
 	Release string `json:"release,omitempty"`
 
-	// Nodes counts the group's nodes.
+	// Nodes are the numbers of the group's nodes.
 	// +optional
 	Nodes NodeCount `json:"nodes,omitempty"`
 
-	// AutoScalingGroup is the name of the group in AWS.
+	// AutoScalingGroup is the name of the Auto Scaling group in AWS.
 	// +optional
 	AutoScalingGroup string `json:"autoScalingGroup,omitempty"`
 
-	// Rollout is the replacement of nodes that is under way, or the last one.
+	// Rollout is the current replacement of nodes, or the last one.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
-	// Repair counts how often instances that were not well were replaced.
+	// Repair is how often unhealthy instances were replaced.
 	// +optional
 	Repair *RepairStatus `json:"repair,omitempty"`
 
-	// PendingChanges are changes that wait for approval.
+	// PendingChanges are the changes that wait for approval.
 	// +optional
 	// +listType=map
 	// +listMapKey=stack
 	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
-	// Stack is what is known of the group's stack.
+	// Stack is the status of the group's stack.
 	// +optional
 	Stack *StackStatus `json:"stack,omitempty"`
 }
@@ -430,7 +463,7 @@ func (g *InstanceGroup) SetConditions(conditions []metav1.Condition) {
 	g.Status.Conditions = conditions
 }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (g *InstanceGroup) SetObservedGeneration(generation int64) {
 	g.Status.ObservedGeneration = generation
 }

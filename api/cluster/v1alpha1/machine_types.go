@@ -2,26 +2,28 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ControlPlane is the machines that run etcd and the Kubernetes API, in slots.
+// ControlPlane configures the nodes that run etcd and the Kubernetes API. Each of them fills a
+// slot, which has an etcd volume of its own.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.etcdVolume) && has(self.etcdVolume.sizeGiB) ? self.etcdVolume.sizeGiB : 20) >= (has(oldSelf.etcdVolume) && has(oldSelf.etcdVolume.sizeGiB) ? oldSelf.etcdVolume.sizeGiB : 20)",message="a volume cannot shrink: keep etcdVolume.sizeGiB, or raise it"
 type ControlPlane struct {
-	// Replicas is the number of slots, 1 or 3.
+	// Replicas is the number of slots, 1 or 3. It cannot change.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:XValidation:rule="self == 1 || self == 3",message="take 1 or 3 slots: etcd needs an odd number for its quorum, and more than 3 only make it slower"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replicas cannot change, since etcd's members are fixed when it is made (also 1 to 3 is not supported): make a new cluster"
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// InstanceType is the machines' type.
+	// InstanceType is the instance type of the nodes. A change replaces the nodes one at a time.
 	// +optional
 	// +kubebuilder:default=m6i.large
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$')",message="write an instance type, for example m6i.large"
 	InstanceType string `json:"instanceType,omitempty"`
 
-	// Zones are the zones of the slots, in turn; the network's when empty. What would move a slot is refused,
-	// since its etcd volume cannot move.
+	// Zones are the zones of the slots, in order. If empty, the slots use the zones of the network.
+	// The API server refuses a change that would move a slot to another zone, since its etcd volume
+	// cannot move.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -30,39 +32,48 @@ type ControlPlane struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
-	// Image is the ID of a machine image in place of the release's.
+	// Image is the ID of the AMI to use instead of the release's. A change replaces the nodes one
+	// at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ami-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a machine image, for example ami-0123456789abcdef0"
 	Image string `json:"image,omitempty"`
 
-	// RootVolume is the machines' disk; gp3 of 30 GiB when empty.
+	// RootVolume is the root volume of the instances. The default is gp3 with 30 GiB. A change
+	// replaces the nodes one at a time.
 	// +optional
 	RootVolume Volume `json:"rootVolume,omitempty"`
 
-	// EtcdVolume holds etcd's data and outlives its machine; gp3 of 20 GiB when empty.
+	// EtcdVolume is the volume that holds the data of etcd and outlives its instance. The default
+	// is gp3 with 20 GiB. It changes in place. It can grow, but its file system does not grow with
+	// it: run resize2fs on the node. It cannot shrink.
 	// +optional
 	EtcdVolume Volume `json:"etcdVolume,omitempty"`
 
-	// RestoreSnapshot is the EBS snapshot of a slot's etcd volume from which all slots' volumes are made anew: the cluster
-	// goes back to what it was then. Keep it afterwards; another value restores again. The Cluster must allow it by its annotation
-	// cluster-operator.aws/allow: remove, since the volumes that there are go (CloudFormation keeps a last snapshot of each).
+	// RestoreSnapshot is the ID of an EBS snapshot of a slot's etcd volume. Setting it re-creates
+	// the etcd volumes of all slots from the snapshot, which restores the cluster to that state.
+	// Keep the value afterwards; another value restores again. The Cluster must have the annotation
+	// cluster-operator.aws/allow: remove, since the existing volumes are deleted (CloudFormation
+	// takes a final snapshot of each).
 	// +optional
 	// +kubebuilder:validation:MaxLength=22
 	// +kubebuilder:validation:XValidation:rule="self.matches('^snap-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a snapshot, for example snap-0123456789abcdef0"
 	RestoreSnapshot string `json:"restoreSnapshot,omitempty"`
 
-	// Roll has all machines replaced once when this text changes, one slot at a time. Any text does: the date, say, or the
-	// number of a ticket. That it is taken away replaces nothing.
+	// Roll replaces all nodes once, one slot at a time, when its text changes. Any text of up to
+	// 253 characters works, for example the date or a ticket number. Removing it does not replace
+	// any nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Roll string `json:"roll,omitempty"`
 
-	// Repair replaces slots that are not well, one at a time and only while the others serve.
+	// Repair configures the replacement of unhealthy slots, one at a time and only while the others
+	// serve.
 	// +optional
 	Repair SlotRepair `json:"repair,omitempty"`
 
-	// SecurityGroups are existing security groups put on the machines as well.
+	// SecurityGroups are the IDs of existing security groups to attach to the nodes in addition to
+	// the cluster's. At most 4. A change replaces the nodes one at a time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -71,7 +82,7 @@ type ControlPlane struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
-	// Labels are put on the nodes.
+	// Labels are added to the nodes. At most 32. A change replaces the nodes one at a time.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=32
@@ -81,18 +92,20 @@ type ControlPlane struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="a label has a key of at most 317 characters and a value of at most 63: make it shorter"
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// ExtraArgs are further arguments of the control plane's components.
+	// ExtraArgs are further arguments of the control plane's components. A change replaces the
+	// nodes one at a time.
 	// +optional
 	ExtraArgs ExtraArgs `json:"extraArgs,omitempty"`
 }
 
-// SlotRepair says when the machine of a slot that is not well is replaced.
+// SlotRepair configures when the instance of an unhealthy slot is replaced.
 type SlotRepair struct {
-	// Disabled leaves it as it is.
+	// Disabled keeps the operator from replacing unhealthy slots. The default is false.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 
-	// After is how long its node is not ready, or missing, before it is replaced; 10 minutes when empty.
+	// After is how long the node of a slot must be unhealthy or missing before its instance is
+	// replaced, 10s to 24h. The default is 10m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=duration
@@ -102,7 +115,7 @@ type SlotRepair struct {
 
 // ExtraArgs are further arguments, by name without dashes.
 type ExtraArgs struct {
-	// APIServer are those of kube-apiserver.
+	// APIServer are arguments of kube-apiserver.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
@@ -110,7 +123,7 @@ type ExtraArgs struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['advertise-address', 'etcd-servers', 'secure-port', 'service-account-issuer', 'service-cluster-ip-range']))",message="advertise-address, etcd-servers, secure-port, service-account-issuer, service-cluster-ip-range are set by the operator: leave them out"
 	APIServer map[string]string `json:"apiServer,omitempty"`
 
-	// ControllerManager are those of kube-controller-manager.
+	// ControllerManager are arguments of kube-controller-manager.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
@@ -118,7 +131,7 @@ type ExtraArgs struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['cloud-provider', 'cluster-cidr', 'service-cluster-ip-range']))",message="cloud-provider, cluster-cidr, service-cluster-ip-range are set by the operator: leave them out"
 	ControllerManager map[string]string `json:"controllerManager,omitempty"`
 
-	// Scheduler are those of kube-scheduler.
+	// Scheduler are arguments of kube-scheduler.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
@@ -126,7 +139,7 @@ type ExtraArgs struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['kubeconfig']))",message="kubeconfig is set by the operator: leave it out"
 	Scheduler map[string]string `json:"scheduler,omitempty"`
 
-	// Etcd are those of etcd.
+	// Etcd are arguments of etcd.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=64
@@ -135,65 +148,68 @@ type ExtraArgs struct {
 	Etcd map[string]string `json:"etcd,omitempty"`
 }
 
-// VolumeType is an EBS volume type that can be what a cluster needs.
+// VolumeType is an EBS volume type.
 //
 // +kubebuilder:validation:Enum=gp3;io2
 type VolumeType string
 
 // Volume types.
 const (
-	// VolumeGP3 is general purpose.
+	// VolumeGP3 is General Purpose SSD.
 	VolumeGP3 VolumeType = "gp3"
-	// VolumeIO2 has provisioned performance.
+	// VolumeIO2 is Provisioned IOPS SSD.
 	VolumeIO2 VolumeType = "io2"
 )
 
-// Volume is an EBS volume, always encrypted.
+// Volume is an EBS volume. It is always encrypted.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'io2' || !has(self.throughputMiBps)",message="the throughput of an io2 volume follows from its IOPS: leave out throughputMiBps"
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type == 'io2' || !has(self.iops) || self.iops >= 3000 && self.iops <= 80000",message="a gp3 volume does 3000 to 80000 IOPS: take one of them, or type io2"
 // +kubebuilder:validation:XValidation:rule="!has(self.throughputMiBps) || self.throughputMiBps * 4 <= (has(self.iops) ? self.iops : 3000)",message="a gp3 volume needs 4 IOPS for each MiB a second: raise iops, or lower throughputMiBps"
 type Volume struct {
-	// Type is the volume's type.
+	// Type is the type of the volume: gp3 (the default) or io2.
 	// +optional
 	Type VolumeType `json:"type,omitempty"`
 
-	// SizeGiB is its size in GiB.
+	// SizeGiB is the size of the volume in GiB, 1 to 65536.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	SizeGiB int32 `json:"sizeGiB,omitempty"`
 
-	// IOPS are its operations a second.
+	// IOPS is the number of I/O operations per second. The default is 3000. A gp3 volume supports
+	// 3000 to 80000, an io2 volume 100 to 256000.
 	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=256000
 	IOPS int32 `json:"iops,omitempty"`
 
-	// ThroughputMiBps is its throughput in MiB a second; gp3 only.
+	// ThroughputMiBps is the throughput in MiB per second, 125 to 2000, and at most a quarter of
+	// the IOPS. It applies to gp3 only. The default is 125.
 	// +optional
 	// +kubebuilder:validation:Minimum=125
 	// +kubebuilder:validation:Maximum=2000
 	ThroughputMiBps int32 `json:"throughputMiBps,omitempty"`
 }
 
-// Bastion is a group of machines for SSH.
+// Bastion is a group of instances through which users reach the nodes by SSH.
 type Bastion struct {
-	// InstanceType is the machines' type.
+	// InstanceType is the instance type of the bastions.
 	// +optional
 	// +kubebuilder:default=t3.micro
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9-]*[.][a-z0-9-]+$')",message="write an instance type, for example t3.micro"
 	InstanceType string `json:"instanceType,omitempty"`
 
-	// Replicas is their number.
+	// Replicas is the number of bastions, 1 to 10.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// AllowedCIDRs are the ranges that may log in; the cluster's ssh.allowedCIDRs when empty.
+	// AllowedCIDRs are the IPv4 ranges from which users may log in to the bastions, at most 50. The
+	// default is ssh.allowedCIDRs of the cluster. A change takes effect in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -204,9 +220,10 @@ type Bastion struct {
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
-// SSH says who may log in.
+// SSH configures SSH access to the nodes.
 type SSH struct {
-	// AuthorizedKeys are public keys of the image's default user.
+	// AuthorizedKeys are public keys of users who may log in as the image's default user, at most
+	// 16. A change replaces all nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -215,7 +232,8 @@ type SSH struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a key twice: name each once"
 	AuthorizedKeys []string `json:"authorizedKeys,omitempty"`
 
-	// AllowedCIDRs are the ranges from which nodes may be reached by SSH; none when empty.
+	// AllowedCIDRs are the IPv4 ranges from which users may reach the nodes by SSH, at most 50. If
+	// empty, none may. A change takes effect in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -226,9 +244,10 @@ type SSH struct {
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 }
 
-// NodeIAM are further permissions of machines.
+// NodeIAM configures further permissions of nodes.
 type NodeIAM struct {
-	// ControlPlanePolicies are ARNs of policies attached to the slots' role.
+	// ControlPlanePolicies are the ARNs of policies to attach to the IAM role of the control
+	// plane's nodes, at most 10. A change updates the role in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -237,7 +256,8 @@ type NodeIAM struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$'))",message="write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 	ControlPlanePolicies []string `json:"controlPlanePolicies,omitempty"`
 
-	// WorkerPolicies are ARNs of policies attached to the workers' role.
+	// WorkerPolicies are the ARNs of policies to attach to the IAM role of the workers, at most 10.
+	// A change updates the role in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -246,11 +266,12 @@ type NodeIAM struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$'))",message="write the ARNs of IAM policies, for example arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 	WorkerPolicies []string `json:"workerPolicies,omitempty"`
 
-	// ImageRepositories are the ECR repositories from which nodes may pull images: names of repositories of
-	// the cluster's account, in any region, or ARNs; * stands for any characters. If it is empty, nodes may
-	// pull from the repositories of the account that have the tag kubernetes.io/cluster/<cluster> with the
-	// value owned or shared. Clusters whose release has a resource set before 1.2.0 may then pull from all
-	// repositories of the account. A change updates the roles in place.
+	// ImageRepositories are the ECR repositories from which nodes may pull images, at most 16:
+	// names of repositories in the cluster's account, in any region, or ARNs. The wildcard *
+	// matches any characters. If empty, nodes may pull from the repositories of the account that
+	// have the tag kubernetes.io/cluster/<cluster> with the value owned or shared; clusters with a
+	// resource set before 1.2.0 may pull from all repositories of the account. A change updates the
+	// roles in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -259,18 +280,20 @@ type NodeIAM struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^(arn:aws(-cn|-us-gov)?:ecr:[a-z0-9*-]+:[0-9]{12}:repository/)?[a-z0-9*][a-z0-9*._/-]*$'))",message="write names or ARNs of ECR repositories, for example team/* or arn:aws:ecr:*:123456789012:repository/team/*"
 	ImageRepositories []string `json:"imageRepositories,omitempty"`
 
-	// PermissionsBoundary is the ARN of the boundary of every role that is made.
+	// PermissionsBoundary is the ARN of the permissions boundary of every role that the operator
+	// creates. A change updates the roles in place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws(-cn|-us-gov)?:iam::([0-9]{12}|aws):policy/.+$')",message="write the ARN of an IAM policy, for example arn:aws:iam::123456789012:policy/boundary"
 	PermissionsBoundary string `json:"permissionsBoundary,omitempty"`
 }
 
-// ServiceAccountIssuer publishes service-account keys.
+// ServiceAccountIssuer configures where the keys of service accounts are published.
 type ServiceAccountIssuer struct {
-	// URL is where the documents are published, https and without a path when it is the operator that publishes
-	// them; empty publishes them from a bucket of their own (before resource set 1.2.0 from the cluster's bucket). Needed where the
-	// account blocks public policies of buckets.
+	// URL is the https URL at which the documents are published. If empty, the operator publishes
+	// them in a bucket of their own (before resource set 1.2.0, in the cluster's bucket). Set it
+	// where the account blocks public bucket policies. If the operator publishes the documents at
+	// the URL, it must have no path. A change replaces the control plane's nodes one at a time.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost().size() > 0 && url(self).getQuery().size() == 0 && !self.endsWith('/')",message="write an https URL without a query and a slash at its end, for example https://oidc.example.com/demo"

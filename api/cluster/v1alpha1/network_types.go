@@ -1,19 +1,19 @@
 package v1alpha1
 
-// Topology says where nodes stand.
+// Topology is the kind of subnets that nodes run in.
 //
 // +kubebuilder:validation:Enum=Public;Private
 type Topology string
 
 // Topologies.
 const (
-	// TopologyPublic has nodes in public subnets, with public addresses.
+	// TopologyPublic runs nodes in public subnets, with public addresses.
 	TopologyPublic Topology = "Public"
-	// TopologyPrivate has nodes in private subnets, behind NAT.
+	// TopologyPrivate runs nodes in private subnets, behind NAT.
 	TopologyPrivate Topology = "Private"
 )
 
-// NAT says how private subnets reach the internet.
+// NAT is how private subnets reach the internet.
 //
 // +kubebuilder:validation:Enum=PerZone;Single;Existing;None
 type NAT string
@@ -26,7 +26,8 @@ const (
 	NATSingle NAT = "Single"
 	// NATExisting uses the gateways named in natGateways.
 	NATExisting NAT = "Existing"
-	// NATNone makes no way out: the VPC has endpoints or a transit gateway of its own.
+	// NATNone makes no route to the internet: the VPC has endpoints or a transit gateway of its
+	// own.
 	NATNone NAT = "None"
 )
 
@@ -48,7 +49,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.cidr) || !isCIDR(self.cidr) || !isCIDR(self.serviceCIDR) || !cidr(self.cidr).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.cidr)",message="serviceCIDR overlaps cidr: take another range for one of them"
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.podCIDR) || !isCIDR(self.serviceCIDR) || !cidr(self.podCIDR).containsCIDR(self.serviceCIDR) && !cidr(self.serviceCIDR).containsCIDR(self.podCIDR)",message="serviceCIDR overlaps podCIDR: take another range for one of them"
 type Network struct {
-	// CIDR is the range of a new VPC, /16 to /24.
+	// CIDR is the IPv4 range of a new VPC, /16 to /24. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=18
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4",message="write an IPv4 range, for example 10.0.0.0/16"
@@ -58,9 +59,9 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].exists(p, cidr(p).containsCIDR(self))",message="the range is not private: take one in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
 	CIDR string `json:"cidr,omitempty"`
 
-	// Zones are the availability zones of a new VPC, by the region and a letter of a to h. Each gets a subnet
-	// for nodes and, beside private ones, a public subnet. The range of a subnet follows from the letter, so a
-	// zone can be added later; none can be removed.
+	// Zones are the availability zones of a new VPC, at most 8, each the region and a letter from a
+	// to h. Each zone gets a subnet for nodes and, if that is private, a public subnet. The range
+	// of a subnet follows from the letter, so zones can be added in place. They cannot be removed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -69,13 +70,13 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a zone twice: name each once"
 	Zones []string `json:"zones,omitempty"`
 
-	// VPC is the ID of an existing VPC to stand in.
+	// VPC is the ID of an existing VPC to use. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21
 	// +kubebuilder:validation:XValidation:rule="self.matches('^vpc-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a VPC, for example vpc-0123456789abcdef0"
 	VPC string `json:"vpc,omitempty"`
 
-	// Subnets are the existing subnets to stand in, at most one of each role in a zone.
+	// Subnets are the existing subnets to use, at most one of each role per zone.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -84,25 +85,28 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(s, self.exists_one(t, t.zone == s.zone && t.role == s.role))",message="has two subnets of one role in a zone: name one; instance groups can name others in their spec.subnets"
 	Subnets []Subnet `json:"subnets,omitempty"`
 
-	// Topology says whether nodes stand in public or private subnets.
+	// Topology is whether nodes run in Private (the default) or Public subnets. It cannot change.
 	// +optional
 	// +kubebuilder:default=Private
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="topology cannot change: make a new cluster"
 	Topology Topology `json:"topology,omitempty"`
 
-	// NAT says how private subnets of a new VPC reach the internet; Single when empty, None for public nodes.
+	// NAT is how private subnets of a new VPC reach the internet: PerZone, Single, Existing or
+	// None. The default is Single, or None for nodes in public subnets. It changes in place. A
+	// change that removes gateways requires the annotation cluster-operator.aws/allow: remove.
 	// +optional
 	NAT NAT `json:"nat,omitempty"`
 
-	// NATGateways are the gateways for nat Existing, by zone: NAT gateways (nat-…) or transit gateways (tgw-…)
-	// that were put in the VPC, or attached to it, after it was made with nat None.
+	// NATGateways are the IDs of the gateways for nat Existing, by zone: NAT gateways (nat-…) or
+	// transit gateways (tgw-…) that were created in the VPC, or attached to it, after the operator
+	// made it with nat None.
 	// +optional
 	// +mapType=atomic
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(z, self[z].startsWith('nat-') || self[z].startsWith('tgw-'))",message="write the IDs of NAT or transit gateways, for example nat-0123456789abcdef0"
 	NATGateways map[string]string `json:"natGateways,omitempty"`
 
-	// PodCIDR is the range of pods' addresses.
+	// PodCIDR is the IPv4 range of pod addresses, /8 to /20. It cannot change.
 	// +optional
 	// +kubebuilder:default="100.64.0.0/13"
 	// +kubebuilder:validation:MaxLength=18
@@ -113,7 +117,7 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="podCIDR cannot change: make a new cluster"
 	PodCIDR string `json:"podCIDR,omitempty"`
 
-	// ServiceCIDR is the range of services' addresses.
+	// ServiceCIDR is the IPv4 range of Service addresses, /12 to /24. It cannot change.
 	// +optional
 	// +kubebuilder:default="172.20.0.0/16"
 	// +kubebuilder:validation:MaxLength=18
@@ -125,59 +129,64 @@ type Network struct {
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
 }
 
-// SubnetRole says what a subnet is for.
+// SubnetRole is the purpose of a subnet.
 //
 // +kubebuilder:validation:Enum=Public;Private
 type SubnetRole string
 
 // Roles of subnets.
 const (
-	// SubnetPublic holds load balancers that the internet reaches, bastions, and nodes of public clusters.
+	// SubnetPublic is for internet-facing load balancers, bastions, and nodes of public clusters.
 	SubnetPublic SubnetRole = "Public"
-	// SubnetPrivate holds nodes and internal load balancers.
+	// SubnetPrivate is for nodes and internal load balancers.
 	SubnetPrivate SubnetRole = "Private"
 )
 
 // Subnet is an existing subnet.
 type Subnet struct {
-	// ID is the subnet's ID.
+	// ID is the ID of the subnet.
 	// +required
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:XValidation:rule="self.matches('^subnet-([0-9a-f]{8}|[0-9a-f]{17})$')",message="write the ID of a subnet, for example subnet-0123456789abcdef0"
 	ID string `json:"id"`
 
-	// Zone is its availability zone.
+	// Zone is the availability zone of the subnet.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	Zone string `json:"zone"`
 
-	// Role says what it is for.
+	// Role is the purpose of the subnet. Public subnets are for internet-facing load balancers,
+	// bastions, and nodes with topology Public. Private subnets are for nodes and internal load
+	// balancers.
 	// +required
 	Role SubnetRole `json:"role"`
 }
 
-// APIAccess says who reaches the API's load balancer.
+// APIAccess is where the load balancer of the API can be reached from.
 //
 // +kubebuilder:validation:Enum=Public;Internal
 type APIAccess string
 
 // Accesses.
 const (
-	// APIPublic is an internet-facing load balancer.
+	// APIPublic makes an internet-facing load balancer.
 	APIPublic APIAccess = "Public"
-	// APIInternal is a load balancer that only the VPC, and what is connected to it, reaches.
+	// APIInternal makes a load balancer that is reachable only from the VPC and networks connected
+	// to it.
 	APIInternal APIAccess = "Internal"
 )
 
-// APIEndpoint is how the Kubernetes API is reached.
+// APIEndpoint configures access to the Kubernetes API.
 type APIEndpoint struct {
-	// Access is Public or Internal.
+	// Access is whether the load balancer of the API is internet-facing (Public, the default) or
+	// internal to the VPC (Internal). It cannot change.
 	// +optional
 	// +kubebuilder:default=Public
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="api.access cannot change, since nodes know the API by its load balancer's name: make a new cluster"
 	Access APIAccess `json:"access,omitempty"`
 
-	// AllowedCIDRs are the ranges that may reach it; all when empty.
+	// AllowedCIDRs are the IPv4 ranges from which clients may reach the API, at most 50. If empty,
+	// all may. A change takes effect in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -187,7 +196,8 @@ type APIEndpoint struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.exists_one(y, y == x))",message="names a range twice: name each once"
 	AllowedCIDRs []string `json:"allowedCIDRs,omitempty"`
 
-	// SecurityGroups are existing security groups put on the load balancer as well.
+	// SecurityGroups are the IDs of existing security groups to attach to the load balancer in
+	// addition to the cluster's. At most 4. A change takes effect in place.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -196,7 +206,8 @@ type APIEndpoint struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(g, g.matches('^sg-([0-9a-f]{8}|[0-9a-f]{17})$'))",message="write the IDs of security groups, for example sg-0123456789abcdef0"
 	SecurityGroups []string `json:"securityGroups,omitempty"`
 
-	// ExtraNames are further names or addresses that the API server's certificate is good for.
+	// ExtraNames are further DNS names or addresses in the API server's certificate, at most 32. A
+	// change replaces the control plane's nodes one at a time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -206,15 +217,16 @@ type APIEndpoint struct {
 	ExtraNames []string `json:"extraNames,omitempty"`
 }
 
-// DNS names the API in a public hosted zone.
+// DNS is a name for the API in a public hosted zone.
 type DNS struct {
-	// HostedZoneID is the ID of the zone.
+	// HostedZoneID is the ID of the hosted zone.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^Z[A-Z0-9]+$')",message="write the ID of a hosted zone, for example Z0123456789ABCDEFGHIJ"
 	HostedZoneID string `json:"hostedZoneID"`
 
-	// Name is the API's name in it, for example api.demo.example.com.
+	// Name is the DNS name of the API in the zone, for example api.demo.example.com. A change
+	// replaces the control plane's nodes one at a time.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a DNS name, for example api.demo.example.com"

@@ -9,7 +9,7 @@ import (
 // Group is the API group of workload clusters.
 const Group = "cluster-operator.aws"
 
-// PausedAnnotation makes the operator leave an object alone that has it, set to "true".
+// PausedAnnotation, set to "true", stops the operator from reconciling the object.
 const PausedAnnotation = "aws-operator/paused"
 
 // Version is the only version served.

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Release is a named, immutable set of component versions and of the templates' version.
+// Release is a named, immutable set of component versions, including the version of the templates.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
@@ -18,7 +18,7 @@ type Release struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the release consists of.
+	// Spec is the content of the release.
 	Spec ReleaseSpec `json:"spec"`
 }
 
@@ -33,20 +33,20 @@ type ReleaseList struct {
 	Items []Release `json:"items"`
 }
 
-// ReleaseState says whether new clusters should use a release.
+// ReleaseState is whether new clusters should use a release.
 //
 // +kubebuilder:validation:Enum=Active;Deprecated
 type ReleaseState string
 
 // States.
 const (
-	// ReleaseActive is for new clusters.
+	// ReleaseActive is suitable for new clusters.
 	ReleaseActive ReleaseState = "Active"
-	// ReleaseDeprecated still works; clusters on it say that they should move.
+	// ReleaseDeprecated still works, but clusters that use it report that they should upgrade.
 	ReleaseDeprecated ReleaseState = "Deprecated"
 )
 
-// ReleaseSpec is what a release consists of. It cannot change, except its state.
+// ReleaseSpec is the content of a release. Only its state can change.
 //
 // +kubebuilder:validation:XValidation:rule="self.kubernetes == oldSelf.kubernetes && self.resourceSet == oldSelf.resourceSet",message="a release cannot change, except its state: make a new one"
 // +kubebuilder:validation:XValidation:rule="has(self.components) == has(oldSelf.components) && (!has(self.components) || self.components == oldSelf.components)",message="components of a release cannot change: make a new one"
@@ -54,7 +54,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.images == oldSelf.images",message="images of a release cannot change: make a new one"
 // +kubebuilder:validation:XValidation:rule="has(self.addons) == has(oldSelf.addons) && (!has(self.addons) || self.addons == oldSelf.addons)",message="addons of a release cannot change: make a new one"
 type ReleaseSpec struct {
-	// Kubernetes is the version of Kubernetes, for example v1.36.3.
+	// Kubernetes is the Kubernetes version, for example v1.36.3.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.][0-9]+[.][0-9]+$')",message="write a version of Kubernetes, for example v1.36.3"
@@ -66,31 +66,33 @@ type ReleaseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+[.][0-9]+[.][0-9]+$')",message="write a version of the templates, for example 1.1.0"
 	ResourceSet string `json:"resourceSet"`
 
-	// State says whether new clusters should use it.
+	// State is whether new clusters should use the release: Active (the default) or Deprecated. It
+	// is the only field that can change.
 	// +optional
 	// +kubebuilder:default=Active
 	State ReleaseState `json:"state,omitempty"`
 
-	// Components are the versions of what is not an artifact, for example etcd, coredns, pause: image tags
-	// that kubeadm is given.
+	// Components are the versions of components that are not artifacts, for example etcd, coredns,
+	// pause: image tags that the operator passes to kubeadm.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Components map[string]string `json:"components,omitempty"`
 
-	// Artifacts are the files that a node installs, in their order.
+	// Artifacts are the files that a node installs, in this order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 
-	// Images are the machine images by architecture.
+	// Images are the machine images, by architecture.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=2
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a in ['amd64', 'arm64'])",message="images are by architecture, amd64 or arm64"
 	Images map[Architecture]MachineImage `json:"images"`
 
-	// Addons are the charts that every cluster gets unless it leaves them out.
+	// Addons are the charts that the operator installs in every cluster, unless the cluster leaves
+	// them out.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -98,44 +100,46 @@ type ReleaseSpec struct {
 	Addons []ReleaseAddon `json:"addons,omitempty"`
 }
 
-// ArtifactFormat says what to do with a fetched file.
+// ArtifactFormat is how a node installs a file.
 //
 // +kubebuilder:validation:Enum=Binary;TarGz
 type ArtifactFormat string
 
 // Formats.
 const (
-	// ArtifactBinary is an executable, installed as it is.
+	// ArtifactBinary is an executable, installed unchanged.
 	ArtifactBinary ArtifactFormat = "Binary"
-	// ArtifactTarGz is an archive, unpacked below path.
+	// ArtifactTarGz is an archive, unpacked below the path.
 	ArtifactTarGz ArtifactFormat = "TarGz"
 )
 
 // Artifact is a file that a node installs.
 type Artifact struct {
-	// Name is what it is, for example kubelet.
+	// Name is the name of the artifact, for example kubelet.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// Version is its own version, for people.
+	// Version is the version of the artifact, for information only.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
-	// Format says what to do with it.
+	// Format is how the node installs the file: Binary (the default) installs it unchanged, TarGz
+	// unpacks it.
 	// +optional
 	// +kubebuilder:default=Binary
 	Format ArtifactFormat `json:"format,omitempty"`
 
-	// Path is where it is installed: a file for Binary, a folder for TarGz.
+	// Path is the absolute path at which the artifact is installed: a file for Binary, a directory
+	// for TarGz.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write an absolute path"
 	Path string `json:"path"`
 
-	// Sources say where it is fetched, by architecture.
+	// Sources are the sources of the file, by architecture.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=2
@@ -143,46 +147,48 @@ type Artifact struct {
 	Sources map[Architecture]ArtifactSource `json:"sources"`
 }
 
-// ArtifactSource is one architecture's file.
+// ArtifactSource is the file for one architecture.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.sha256) != has(self.unverified)",message="give sha256, or say in unverified why it is not known"
 type ArtifactSource struct {
-	// URL is where the file is.
+	// URL is the https address of the file.
 	// +required
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="write an https address"
 	URL string `json:"url"`
 
-	// SHA256 is its hash. A node refuses a file without one.
+	// SHA256 is the SHA-256 of the file, 64 lower-case hex digits. A node refuses a file with
+	// another hash. It is required unless unverified is set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
 	SHA256 string `json:"sha256,omitempty"`
 
-	// Unverified says why the hash is not known.
+	// Unverified is the reason why the hash is unknown.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Unverified string `json:"unverified,omitempty"`
 }
 
-// MachineImage is a machine image, by SSM parameter or by region.
+// MachineImage is an AMI, by SSM parameter or by region.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.parameter) != has(self.byRegion)",message="give parameter or byRegion"
 type MachineImage struct {
-	// Parameter is the name of a public SSM parameter that holds the image's ID.
+	// Parameter is the name of a public SSM parameter whose value is the ID of the image.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="write the name of an SSM parameter, beginning with a slash"
 	Parameter string `json:"parameter,omitempty"`
 
-	// ByRegion are the images' IDs by region.
+	// ByRegion are the IDs of the images, by region.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(r, self[r].startsWith('ami-'))",message="write the IDs of machine images, for example ami-0123456789abcdef0"
 	ByRegion map[string]string `json:"byRegion,omitempty"`
 
-	// User is the image's default user, whom SSH keys are for.
+	// User is the default user of the image, for which SSH keys are installed. The default is
+	// ubuntu.
 	// +optional
 	// +kubebuilder:default=ubuntu
 	// +kubebuilder:validation:MaxLength=32
@@ -191,77 +197,81 @@ type MachineImage struct {
 
 // ReleaseAddon is a Helm chart of a release.
 type ReleaseAddon struct {
-	// Name is the addon's, and its Helm release's.
+	// Name is the name of the addon and of its Helm release.
 	// +required
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
 
-	// Namespace is where it is installed; kube-system when empty.
+	// Namespace is the namespace in which the addon is installed. The default is kube-system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 
-	// Chart is the chart's name in the repository, or an oci:// address.
+	// Chart is the name of the chart in the repository, or an oci:// address.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Chart string `json:"chart"`
 
-	// Repository is the chart repository's address, if chart is a name.
+	// Repository is the https address of the chart repository. It is required if chart is a name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Repository string `json:"repository,omitempty"`
 
-	// Version is the chart's version.
+	// Version is the version of the chart.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
 
-	// Digest is the SHA-256 of the chart's archive, as in a chart repository's index.yaml and in the chart layer of
-	// an OCI manifest. An archive of another digest is refused. Without it, the digest of the archive that a cluster
-	// uses first is recorded in the cluster's status and is required from then on.
+	// Digest is the SHA-256 of the chart's archive, 64 lower-case hex digits, as in the index.yaml
+	// of a chart repository and in the chart layer of an OCI manifest. The operator refuses an
+	// archive with another digest. If it is empty, the operator records the digest of the first
+	// archive that a cluster uses in the cluster's status and requires it from then on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="write 64 lower-case hex digits"
 	Digest string `json:"digest,omitempty"`
 
-	// Values are the chart's values. In their strings and keys $(CLUSTER), $(REGION), $(POD_CIDR) and
-	// $(SERVICE_CIDR) stand for the cluster's.
+	// Values are the Helm values of the chart. In their strings and keys, $(CLUSTER), $(REGION),
+	// $(POD_CIDR) and $(SERVICE_CIDR) stand for the values of the cluster.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
 
-	// Patches change the manifests that the chart renders, where the chart has no value for something.
+	// Patches change the manifests that the chart renders, for settings that the chart has no value
+	// for.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Patches []AddonPatch `json:"patches,omitempty"`
 
-	// WithRole is added to the addon in clusters that have an IAM role for its service account. From resource set 1.2.0
-	// on, the operator creates such a role for the addon aws-ebs-csi-driver in clusters with spec.serviceAccountIssuer.
-	// In the values, $(ROLE_ARN) stands for the role's ARN.
+	// WithRole is merged into the addon in clusters that have an IAM role for its service account.
+	// From resource set 1.2.0 on, the operator creates such a role for the addon aws-ebs-csi-driver
+	// in clusters with spec.serviceAccountIssuer. In the values, $(ROLE_ARN) stands for the ARN of
+	// the role.
 	// +optional
 	WithRole *AddonVariant `json:"withRole,omitempty"`
 
-	// WithoutRole is added to the addon in clusters that have no IAM role for its service account.
+	// WithoutRole is merged into the addon in clusters that have no IAM role for its service
+	// account.
 	// +optional
 	WithoutRole *AddonVariant `json:"withoutRole,omitempty"`
 }
 
-// AddonVariant is what an addon has in some clusters only.
+// AddonVariant is the part of an addon that only some clusters have.
 type AddonVariant struct {
-	// Values are merged over the addon's.
+	// Values are merged over the values of the addon.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
 
-	// Patches are applied after the addon's.
+	// Patches are applied after the patches of the addon.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -276,14 +286,15 @@ type AddonPatch struct {
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 
-	// Name is the name of the object to change. A patch of an object that the chart does not render is refused.
+	// Name is the name of the object to change. The operator refuses a patch of an object that the
+	// chart does not render.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// Patch is merged into the object: as a strategic merge patch for Kubernetes' own kinds, as a JSON merge patch for
-	// others.
+	// Patch is merged into the object: as a strategic merge patch for built-in kinds, as a JSON
+	// merge patch for others.
 	// +required
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object

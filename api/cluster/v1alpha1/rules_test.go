@@ -44,7 +44,7 @@ func eachRule(path string, schema *apiextensionsv1.JSONSchemaProps, visit func(p
 	}
 }
 
-func TestShortNamesAreNobodyElses(t *testing.T) {
+func TestShortNamesAreUnique(t *testing.T) {
 	crds, err := v1alpha1.CustomResourceDefinitions()
 	if err != nil {
 		t.Fatal(err)

@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CloudFormationTemplate is a CloudFormation template that objects may use in place of their
-// kind's own: they name it in spec.cloudFormationTemplateName and
-// spec.cloudFormationTemplateNamespace. It stays in the cluster: nothing is uploaded.
+// CloudFormationTemplate is a CloudFormation template that objects may use instead of the template
+// of their kind. They reference it in spec.cloudFormationTemplateName and
+// spec.cloudFormationTemplateNamespace. The operator does not upload it: it stays in the cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -18,16 +18,16 @@ type CloudFormationTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Data holds the template.
+	// Data is the template.
 	// +optional
 	Data CloudFormationTemplateData `json:"data,omitempty"`
 
-	// Output says where the template can be read.
+	// Output is where the template can be read.
 	// +optional
 	// +nullable
 	Output *CloudFormationTemplateOutput `json:"output,omitempty"`
 
-	// AdditionalResources is empty for a template; old manifests carry it.
+	// AdditionalResources is always empty. It exists because old manifests set it.
 	// +optional
 	// +nullable
 	// +kubebuilder:validation:Schemaless
@@ -35,7 +35,7 @@ type CloudFormationTemplate struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	AdditionalResources *RawJSON `json:"additionalResources,omitempty"`
 
-	// Status says whether the template is sound.
+	// Status is whether the template is valid.
 	// +optional
 	Status CloudFormationTemplateStatus `json:"status,omitempty"`
 }
@@ -58,26 +58,27 @@ type CloudFormationTemplateData struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Key string `json:"key,omitempty"`
 
-	// Template is the CloudFormation template, YAML or JSON.
+	// Template is the CloudFormation template, in YAML or JSON, of up to 1000000 characters. A
+	// change updates the stacks of the objects that use it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000000
 	Template string `json:"template,omitempty"`
 }
 
-// CloudFormationTemplateOutput says where a template can be read.
+// CloudFormationTemplateOutput is where a template can be read.
 type CloudFormationTemplateOutput struct {
 	// URL is the path of the template in the Kubernetes API.
 	// +optional
 	URL string `json:"url,omitempty"`
 }
 
-// CloudFormationTemplateStatus says whether a template is sound.
+// CloudFormationTemplateStatus is whether a template is valid.
 type CloudFormationTemplateStatus struct {
 	// ResourceStatus is COMPLETE when the template can be used and FAILED when it cannot.
 	// +optional
 	ResourceStatus string `json:"resourceStatus,omitempty"`
 
-	// ResourceStatusReason says what is wrong with the template.
+	// ResourceStatusReason describes what is wrong with the template.
 	// +optional
 	ResourceStatusReason string `json:"resourceStatusReason,omitempty"`
 
@@ -85,11 +86,12 @@ type CloudFormationTemplateStatus struct {
 	// +optional
 	StackID string `json:"stackID,omitempty"`
 
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready when the template can be used, Stalled when it must be corrected.
+	// Conditions are Ready, which is True when the template can be used, and Stalled, which is True
+	// when it must be corrected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -104,7 +106,7 @@ func (t *CloudFormationTemplate) SetConditions(conditions []metav1.Condition) {
 	t.Status.Conditions = conditions
 }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (t *CloudFormationTemplate) SetObservedGeneration(generation int64) {
 	t.Status.ObservedGeneration = generation
 }

@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ModelDefinition defines a kind of AWS service. The operator makes the kind's
-// CustomResourceDefinition and serves its objects: each becomes a CloudFormation stack, made from
-// the template below and the object's spec.
+// ModelDefinition defines a kind of AWS service. The operator creates the CustomResourceDefinition
+// of the kind and reconciles its objects: each becomes a CloudFormation stack, rendered from the
+// template and the object's spec.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -20,10 +20,10 @@ type ModelDefinition struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the kind is called, what its objects may say, and what stack they become.
+	// Spec is the definition of the kind: its names, the schema of its objects, and their stack.
 	Spec ModelDefinitionSpec `json:"spec"`
 
-	// Status says whether the kind is served.
+	// Status is whether the kind is served.
 	// +optional
 	Status ModelDefinitionStatus `json:"status,omitempty"`
 }
@@ -45,18 +45,19 @@ type ModelDefinitionList struct {
 // +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="kind cannot change; make another ModelDefinition"
 // +kubebuilder:validation:XValidation:rule="has(self.plural) == has(oldSelf.plural) && (!has(self.plural) || self.plural == oldSelf.plural)",message="plural cannot change; make another ModelDefinition"
 type ModelDefinitionSpec struct {
-	// Kind is the kind of the objects, in CamelCase, for example KinesisStream.
+	// Kind is the kind of the objects, in CamelCase, for example KinesisStream. It cannot change.
 	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=59
 	Kind string `json:"kind"`
 
-	// Plural is the plural used in URLs; the kind in lower case and an s when empty.
+	// Plural is the plural used in URLs. The default is the kind in lower case with an s. It cannot
+	// change.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	Plural string `json:"plural,omitempty"`
 
-	// ShortNames are what people may type instead of the plural.
+	// ShortNames are names that users may type instead of the plural. At most 16.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -64,26 +65,28 @@ type ModelDefinitionSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	ShortNames []string `json:"shortNames,omitempty"`
 
-	// Description is what kubectl explain says of the kind.
+	// Description is the text that kubectl explain shows for the kind.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Description string `json:"description,omitempty"`
 
-	// ResourceType is the CloudFormation resource type that the kind stands for, for example
-	// AWS::Kinesis::Stream. Schema, template and outputs that are not given are derived from it.
+	// ResourceType is the CloudFormation resource type of the kind, for example
+	// AWS::Kinesis::Stream. The operator derives schema, template and outputs from it if they are
+	// empty.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}$`
 	ResourceType string `json:"resourceType,omitempty"`
 
-	// Schema is the OpenAPI v3 schema of the objects' spec. Derived from resourceType when empty.
+	// Schema is the OpenAPI v3 schema of the objects' spec. If empty, the operator derives it from
+	// resourceType.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Schema RawJSON `json:"schema,omitempty"`
 
-	// Validations are rules in the Common Expression Language for the object as a whole; they may
-	// read self.metadata.name and self.spec.
+	// Validations are rules in the Common Expression Language for the whole object, at most 32.
+	// They may read self.metadata.name and self.spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -91,57 +94,61 @@ type ModelDefinitionSpec struct {
 
 	// Template is the CloudFormation template of an object's stack: YAML, rendered by Go's
 	// text/template with .name, .namespace, .kind, .spec, .references, .region, .accountID,
-	// .partition, .dnsSuffix and .clusterName. Every value is quoted when it is put in, so an interpolation must stand
-	// where a whole YAML value may stand. Derived from resourceType when empty.
+	// .partition, .dnsSuffix and .clusterName. The operator quotes every value that it inserts, so
+	// an interpolation must stand for a whole YAML value. If empty, the operator derives the
+	// template from resourceType. A change updates the stacks of all objects of the kind.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000000
 	Template string `json:"template,omitempty"`
 
-	// Outputs are the fields of the objects' output. Derived from resourceType, or else from the
-	// template's Outputs, when empty.
+	// Outputs are the fields of the objects' output, at most 200. If empty, the operator derives
+	// them from resourceType, or else from the Outputs of the template.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=200
 	Outputs []ModelOutput `json:"outputs,omitempty"`
 
-	// Parameters are further parameters for templates that users put in place of the kind's own
-	// by spec.cloudFormationTemplateName: the name of the parameter, and a Go template for its
-	// value. Every field of the spec is there already, in PascalCase.
+	// Parameters are further parameters of the templates that users name in
+	// spec.cloudFormationTemplateName to replace the kind's own: the name of the parameter, and a
+	// Go template for its value. Every field of the spec is a parameter already, with its name in
+	// PascalCase.
 	// +optional
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// References are other objects that must be ready before the stack is made, and whose outputs
-	// the template may use as .references.NAME.
+	// References are other objects that must be ready before the operator creates the stack, at
+	// most 16. The template may use their outputs as .references.NAME.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	References []ModelReference `json:"references,omitempty"`
 
-	// AdditionalResources are Kubernetes objects made from the outputs.
+	// AdditionalResources are the Kubernetes objects to make from the outputs.
 	// +optional
 	AdditionalResources ModelAdditionalResources `json:"additionalResources,omitempty"`
 
-	// Capabilities are the IAM capabilities to acknowledge when creating and updating stacks of the kind. The operator
-	// acknowledges no others, whatever a template contains: a model that makes roles needs CAPABILITY_IAM, or
-	// CAPABILITY_NAMED_IAM if it names them.
+	// Capabilities are the IAM capabilities to acknowledge when the operator creates and updates
+	// stacks of the kind. The operator acknowledges no others, whatever a template contains: a
+	// model that creates IAM roles needs CAPABILITY_IAM, or CAPABILITY_NAMED_IAM if it names them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:items:Enum=CAPABILITY_IAM;CAPABILITY_NAMED_IAM;CAPABILITY_AUTO_EXPAND
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// DynamicReferences are the fields of the spec, as paths with dots, whose values may hold CloudFormation's dynamic
-	// references ({{resolve:…}}). The operator refuses them in all other fields: they read Secrets Manager and Systems
-	// Manager with its permissions, so that an author of objects reads by such a field what the operator may read.
+	// DynamicReferences are the fields of the spec, as dotted paths, whose values may contain
+	// dynamic references of CloudFormation ({{resolve:…}}). The operator refuses them in all other
+	// fields. They read Secrets Manager and Systems Manager with the operator's permissions, so a
+	// user who may write such a field can read what the operator can read.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	DynamicReferences []string `json:"dynamicReferences,omitempty"`
 
-	// Foreign are values by which an object names AWS resources that its namespace did not make. The operator refuses
-	// those that its flag --allow-foreign does not grant the namespace.
+	// Foreign are values by which an object references AWS resources that its namespace did not
+	// create. The operator refuses those that its flag --allow-foreign does not grant to the
+	// namespace.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -149,52 +156,55 @@ type ModelDefinitionSpec struct {
 	Foreign []ModelForeign `json:"foreign,omitempty"`
 }
 
-// ModelForeign is a value by which an object names an AWS resource that its namespace did not make.
+// ModelForeign is a value by which an object references an AWS resource that its namespace did not
+// create.
 type ModelForeign struct {
-	// Name is what the template calls those that share the resource: .siblings.NAME has the references of every object
-	// of the kind that names the same resource and may do so.
+	// Name is the name by which the template lists the objects that share the resource:
+	// .siblings.NAME has the references of every object of the kind that references the same
+	// resource and may do so.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	Name string `json:"name"`
 
-	// Field is the field that messages name, for example spec.endpoint.
+	// Field is the field that error messages name, for example spec.endpoint.
 	// +kubebuilder:validation:MaxLength=253
 	Field string `json:"field"`
 
-	// ARN is a Go template for the resource's ARN. When it gives an empty text no resource is named.
+	// ARN is a Go template for the ARN of the resource. If it renders an empty text, the object
+	// references no resource.
 	// +kubebuilder:validation:MaxLength=2048
 	ARN string `json:"arn"`
 }
 
-// ModelValidation is a rule that every object of the kind must keep.
+// ModelValidation is a validation rule for all objects of the kind.
 type ModelValidation struct {
-	// Rule is an expression in the Common Expression Language that is true for good objects.
+	// Rule is an expression in the Common Expression Language that is true for valid objects.
 	// +kubebuilder:validation:MaxLength=2048
 	Rule string `json:"rule"`
 
-	// Message says what is wrong when the rule is broken.
+	// Message is the error message for objects that break the rule.
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message"`
 }
 
 // ModelOutput is one field of an object's output.
 type ModelOutput struct {
-	// Name is the field, for example tableARN.
+	// Name is the name of the field, for example tableARN.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
 
-	// Description is what kubectl explain says of the field.
+	// Description is the text that kubectl explain shows for the field.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// Type is how the value is written. CloudFormation's outputs are texts; Integer and Number
-	// write them without quotes.
+	// Type is how the value is written: String (the default), Integer or Number. CloudFormation's
+	// outputs are strings; Integer and Number write them without quotes.
 	// +optional
 	// +kubebuilder:default=String
 	Type OutputType `json:"type,omitempty"`
 
-	// From is the template's output that gives the value; the name with a capital first letter
-	// when empty. A template that lacks the output leaves the field empty.
+	// From is the name of the template's output that has the value. The default is the name with
+	// its first letter in upper case. If the template has no such output, the field stays empty.
 	// +optional
 	From string `json:"from,omitempty"`
 }
@@ -206,7 +216,7 @@ type OutputType string
 
 // Types of output.
 const (
-	// OutputString writes the output as a text.
+	// OutputString writes the output as a string.
 	OutputString OutputType = "String"
 	// OutputInteger writes the output as a whole number.
 	OutputInteger OutputType = "Integer"
@@ -216,7 +226,7 @@ const (
 
 // ModelReference names another object by a field of the spec.
 type ModelReference struct {
-	// Name is what the template calls the reference.
+	// Name is the name of the reference in the template.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	Name string `json:"name"`
 
@@ -225,30 +235,31 @@ type ModelReference struct {
 	Kind string `json:"kind"`
 
 	// ObjectName is a Go template for the other object's name, for example {{ .spec.topicName }}.
-	// When it gives an empty text there is no such reference.
+	// If it renders an empty text, there is no reference.
 	ObjectName string `json:"objectName"`
 
-	// PhysicalID is the other object's output that must be the physical ID of a resource in that object's stack. Set it
-	// where the template changes or reads the resource: the other object's author may have chosen its outputs.
+	// PhysicalID is the name of the other object's output whose value must be the physical ID of a
+	// resource in that object's stack. Set it if the template changes or reads the resource, since
+	// the author of the other object may have chosen its outputs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	PhysicalID string `json:"physicalID,omitempty"`
 }
 
-// ModelAdditionalResources are the Kubernetes objects made from an object's outputs. All texts are
-// Go templates with what the stack's template has, and .output.
+// ModelAdditionalResources are the Kubernetes objects to make from an object's outputs. All texts
+// are Go templates with the values of the stack's template, and .output.
 type ModelAdditionalResources struct {
-	// ConfigMaps made for every object.
+	// ConfigMaps are made for every object.
 	// +optional
 	// +listType=atomic
 	ConfigMaps []ModelData `json:"configMaps,omitempty"`
 
-	// Secrets made for every object.
+	// Secrets are made for every object.
 	// +optional
 	// +listType=atomic
 	Secrets []ModelData `json:"secrets,omitempty"`
 
-	// Services made for every object.
+	// Services are made for every object.
 	// +optional
 	// +listType=atomic
 	Services []ModelService `json:"services,omitempty"`
@@ -256,7 +267,7 @@ type ModelAdditionalResources struct {
 
 // ModelData is a ConfigMap or a Secret.
 type ModelData struct {
-	// Name is the name; the object's own name when empty.
+	// Name is the name of the ConfigMap or Secret. The default is the name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -266,31 +277,34 @@ type ModelData struct {
 
 // ModelService is a Service of type ExternalName.
 type ModelService struct {
-	// ID is how the texts of ConfigMaps and Secrets name the Service: .services.ID is its name.
+	// ID is the name by which the texts of ConfigMaps and Secrets refer to the Service:
+	// .services.ID is its name.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z][A-Za-z0-9]*$`
 	ID string `json:"id,omitempty"`
 
-	// Name is the name; the object's own name when empty.
+	// Name is the name of the Service. The default is the name of the object.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// ExternalName is the DNS name that the Service stands for. No Service is made while it is
-	// empty.
+	// ExternalName is the DNS name that the Service points to. While it is empty, the operator
+	// makes no Service.
 	ExternalName string `json:"externalName"`
 
-	// Port is the port, as a template that gives a number. No port is named when empty.
+	// Port is the port of the Service, a template that renders a number. If empty, the Service has
+	// no port.
 	// +optional
 	Port string `json:"port,omitempty"`
 }
 
-// ModelDefinitionStatus says whether a kind is served.
+// ModelDefinitionStatus is whether a kind is served.
 type ModelDefinitionStatus struct {
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready when the kind is served, Stalled when the definition must be corrected.
+	// Conditions are Ready, which is True when the kind is served, and Stalled, which is True when
+	// the definition must be corrected.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -305,7 +319,7 @@ func (m *ModelDefinition) SetConditions(conditions []metav1.Condition) {
 	m.Status.Conditions = conditions
 }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (m *ModelDefinition) SetObservedGeneration(generation int64) {
 	m.Status.ObservedGeneration = generation
 }

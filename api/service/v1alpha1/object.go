@@ -4,30 +4,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Object is one object of a modelled kind. Which kind it is stands in its TypeMeta; what its spec
-// may say stands in that kind's CustomResourceDefinition.
+// Object is one object of a modelled kind. Its TypeMeta names the kind; the schema of its spec is
+// in the CustomResourceDefinition of that kind.
 //
 // +kubebuilder:object:root=true
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants, as JSON. The operator never writes it.
+	// Spec is the desired state, as JSON. The operator never writes it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec RawJSON `json:"spec,omitempty"`
 
-	// Output holds the outputs of the stack, by name.
+	// Output are the outputs of the stack, by name.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Output map[string]Value `json:"output,omitempty"`
 
-	// AdditionalResources names what was made from the outputs.
+	// AdditionalResources are the names of the objects made from the outputs.
 	AdditionalResources *AdditionalResources `json:"additionalResources,omitempty"`
 
-	// Status is what was last seen.
+	// Status is the observed state.
 	Status ObjectStatus `json:"status,omitempty"`
 }
 
@@ -42,7 +42,7 @@ type ObjectList struct {
 	Items []Object `json:"items"`
 }
 
-// AdditionalResources names the Kubernetes objects made for an object, in its namespace.
+// AdditionalResources are the names of the Kubernetes objects made for an object, in its namespace.
 type AdditionalResources struct {
 	// ConfigMaps are the names of the ConfigMaps.
 	// +optional
@@ -62,11 +62,11 @@ type AdditionalResources struct {
 
 // ObjectStatus is the status that every modelled kind shares.
 type ObjectStatus struct {
-	// ResourceStatus is the status of the stack in CloudFormation's own word.
+	// ResourceStatus is the status of the stack that CloudFormation reports.
 	// +optional
 	ResourceStatus string `json:"resourceStatus,omitempty"`
 
-	// ResourceStatusReason says why the stack is in that status.
+	// ResourceStatusReason is the reason for the status.
 	// +optional
 	ResourceStatusReason string `json:"resourceStatusReason,omitempty"`
 
@@ -78,28 +78,29 @@ type ObjectStatus struct {
 	// +optional
 	StackName string `json:"stackName,omitempty"`
 
-	// OutputDigest is a short hash of the output as it was written, to notice when somebody else
-	// changed it.
+	// OutputDigest is a short hash of the output as the operator wrote it. By it the operator
+	// detects changes by other clients.
 	// +optional
 	OutputDigest string `json:"outputDigest,omitempty"`
 
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status reports on.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions say how far the object is and what a person can do about it.
+	// Conditions are the conditions of the object. Their messages name the action that a user can
+	// take.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// PendingChanges are changes that wait for approval.
+	// PendingChanges are the changes that wait for approval.
 	// +optional
 	// +listType=atomic
 	PendingChanges []PendingChange `json:"pendingChanges,omitempty"`
 
-	// Stack is what the operator must remember of the stack to go on after a restart without
-	// asking AWS. Its form is the operator's own.
+	// Stack is the operator's record of the stack, from which it continues after a restart without
+	// AWS calls. Its format is internal and may change.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -109,40 +110,43 @@ type ObjectStatus struct {
 
 // PendingChange is a change of a stack that waits for approval.
 type PendingChange struct {
-	// Stack is the stack's name.
+	// Stack is the name of the stack.
 	Stack string `json:"stack"`
 
-	// Digest names exactly this change: the annotation aws-operator/approve with it carries it out.
+	// Digest identifies this change. To approve it, set the annotation aws-operator/approve to the
+	// digest.
 	Digest string `json:"digest,omitempty"`
 
-	// Summary says in a few sentences what would be done, losses first.
+	// Summary describes the change in a few sentences, data loss first.
 	Summary string `json:"summary,omitempty"`
 
-	// Changes are what CloudFormation would do, by resource.
+	// Changes are the changes that CloudFormation would make, by resource.
 	// +optional
 	// +listType=atomic
 	Changes []ResourceChange `json:"changes,omitempty"`
 }
 
-// ResourceChange is what would be done with one resource.
+// ResourceChange is a change of one resource.
 type ResourceChange struct {
-	// Resource is its logical ID, Type its CloudFormation type, PhysicalID its name in AWS if it has one.
+	// Resource is the logical ID of the resource, Type its CloudFormation type, PhysicalID its ID
+	// in AWS if it has one.
 	Resource   string `json:"resource"`
 	Type       string `json:"type,omitempty"`
 	PhysicalID string `json:"physicalID,omitempty"`
 
-	// Action is CloudFormation's word: Add, Modify, Remove, Import or Dynamic.
+	// Action is the action that CloudFormation reports: Add, Modify, Remove, Import or Dynamic.
 	Action string `json:"action,omitempty"`
 
-	// Replacement is True, False or Conditional, of a modification.
+	// Replacement is whether a modification replaces the resource: True, False or Conditional.
 	Replacement string `json:"replacement,omitempty"`
 
-	// Properties are what changes, by their paths. Values are not shown: they may be secret.
+	// Properties are the paths of the properties that change. Values are omitted, since they may be
+	// secret.
 	// +optional
 	// +listType=atomic
 	Properties []string `json:"properties,omitempty"`
 
-	// Warning says in plain words what would be lost, if anything.
+	// Warning describes what would be lost, if anything.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -152,5 +156,5 @@ func (o *Object) GetConditions() []metav1.Condition { return o.Status.Conditions
 // SetConditions replaces the object's conditions.
 func (o *Object) SetConditions(conditions []metav1.Condition) { o.Status.Conditions = conditions }
 
-// SetObservedGeneration records the generation that the status speaks of.
+// SetObservedGeneration records the generation that the status reports on.
 func (o *Object) SetObservedGeneration(generation int64) { o.Status.ObservedGeneration = generation }

@@ -1,4 +1,5 @@
-// Package apply is the verb that makes clusters what manifests, or the state, say.
+// Package apply implements the command apply, which creates and updates clusters to match manifests
+// or the state. It changes nothing without --yes or --approve.
 package apply
 
 import (
@@ -39,26 +40,26 @@ type options struct {
 	detailed bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
 		Use:   "apply [cluster NAME] [-f FILE …]",
-		Short: "Make clusters what manifests, or the state, say",
-		Long: `Make clusters what manifests say, through CloudFormation: show what would happen and, with
---yes, put the manifests into the state, do it, and wait until the clusters are ready.
-Without -f that is done with what the state holds.
+		Short: "Create and update clusters to match manifests or the state",
+		Long: `Create and update clusters with CloudFormation so that they match their manifests. Without
+--yes, only show what would happen. With --yes, write the manifests to the state, apply the
+changes, and wait until the clusters are ready. Without -f, apply what the state holds.
 
-With the state in a folder or a bucket, the operator's own controllers run in this
-process until they are done; all that they do is written to the state at once, so
-that after an interruption the same command goes on. With --state k8s the manifests are
-applied to the management cluster, whose operator is followed.
+If the state is a folder or a bucket, the operator's controllers run in this process until
+they are done. They write all progress to the state at once, so after an interruption the
+same command continues. With --state k8s, the command applies the manifests to the
+management cluster and follows its operator.
 
---approve DIGEST does what --yes does, but only while the plan is the one whose digest
-plan has printed. Services (SQSQueue and the like) are refused: an operator in a
-management cluster makes them.
+--approve DIGEST does the same as --yes, but only if the plan still has the digest that plan
+printed. Services (SQSQueue and other kinds) are refused: an operator in a management
+cluster makes them.
 
-A change that fails is undone by CloudFormation; the command then says why and exits
+CloudFormation rolls back a change that fails; the command then reports the reason and exits
 with 1. Changes of clusters with updatePolicy Manual wait for approval, as in a management
 cluster.`,
 		Example: `  aws-operator apply -f demo.yaml
@@ -74,7 +75,7 @@ cluster.`,
 			if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
 				return nil
 			}
-			return errors.New("name one cluster, as apply cluster NAME, or none for all that the files, or the state, hold")
+			return errors.New("name one cluster, as apply cluster NAME, or no cluster to apply all in the files or the state")
 		},
 		RunE: o.run,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -88,12 +89,12 @@ cluster.`,
 	o.state.Add(cmd)
 	o.confirm.Add(cmd)
 	o.bring.Add(cmd)
-	cmd.Flags().StringVar(&o.approve, "approve", "", "do it if the plan still has this digest, which plan prints; else change nothing and exit with 1")
+	cmd.Flags().StringVar(&o.approve, "approve", "", "apply the changes only if the plan still has this digest, which plan prints; otherwise exit with 1")
 	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "without --yes, exit with 2 when there are changes")
 	return cmd
 }
 
-// read reads the manifests, if there are any, which may hold no services.
+// read reads the manifests, if any. They must not contain services.
 func (o *options) read(cmd *cobra.Command) (*manifest.Set, error) {
 	if !o.manifests.Given() {
 		return &manifest.Set{}, nil
@@ -149,7 +150,7 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// refuseOthers errs if Terraform made the cluster: a second one of its name would be made beside it.
+// refuseOthers returns an error if Terraform made the cluster: a second one of its name would be made beside it.
 func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name string) error {
 	var cluster *v1alpha1.Cluster
 	objects, err := in.Load(ctx, name)
@@ -177,13 +178,13 @@ func refuseOthers(ctx context.Context, set *manifest.Set, in *state.State, name 
 		return err
 	}
 	if others {
-		return fmt.Errorf("cluster %s was made by Terraform, and CloudFormation would make a second one beside it; change it with "+
+		return fmt.Errorf("cluster %s was made by Terraform, and CloudFormation would make a second one; change it with "+
 			"aws-operator update cluster %s --target terraform --out DIR, then terraform apply", name, name)
 	}
 	return nil
 }
 
-// put puts what was read into the state, if anything was.
+// put writes the manifests to the state, if there are any.
 func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	if len(set.Manifests) == 0 {
 		return nil
@@ -195,16 +196,16 @@ func put(cmd *cobra.Command, in *state.State, set *manifest.Set) error {
 	return replace.Report(cmd, in, replaced)
 }
 
-// pending ends a command that was not told to do it.
+// pending ends a command that ran without --yes.
 func (o *options) pending(cmd *cobra.Command, changes bool) error {
-	cmd.PrintErrln("Nothing has been changed. To do it, add --yes.")
+	cmd.PrintErrln("Nothing has been changed. To apply these changes, add --yes.")
 	if changes && o.detailed {
 		return exit.Changes()
 	}
 	return nil
 }
 
-// ready brings one cluster to be ready.
+// ready waits until one cluster is ready.
 func (o *options) ready(cmd *cobra.Command, in *state.State, name string) error {
 	objects, err := in.Load(cmd.Context(), name)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 	account = "123456789012"
 )
 
-// terminal is a person's: a folder, AWS on loopback with played machines, and commands.
+// terminal is a person's: a folder, AWS on loopback with simulated machines, and commands.
 type terminal struct {
 	t        *testing.T
 	dir      string
@@ -84,7 +84,7 @@ func (s *terminal) write(name string, data []byte) {
 	}
 }
 
-// manifests writes a release for played machines, a cluster and a group of it into a file.
+// manifests writes a release for simulated machines, a cluster and a group of it into a file.
 func (s *terminal) manifests(file string, change func(*v1alpha1.Cluster, *v1alpha1.InstanceGroup)) {
 	s.t.Helper()
 	var text bytes.Buffer
@@ -225,17 +225,17 @@ func TestAClusterFromTheTerminal(t *testing.T) {
 	}
 
 	_, _, err := s.run(apply.Command(), "-f", s.path("demo.yaml"), "--approve", "0123456789abcdef")
-	if err == nil || !strings.Contains(err.Error(), "and not 0123456789abcdef") || !slices.Equal(s.there(), before) {
+	if err == nil || !strings.Contains(err.Error(), "not 0123456789abcdef") || !slices.Equal(s.there(), before) {
 		t.Fatalf("another plan than the one that was approved ends with %v, in AWS %v", err, s.there())
 	}
-	_, digest, _ := strings.Cut(err.Error(), "its digest is ")
+	_, digest, _ := strings.Cut(err.Error(), "the digest is now ")
 	digest, _, _ = strings.Cut(digest, ",")
 	out, errOut = s.must(apply.Command(), "-f", s.path("demo.yaml"), "--approve", digest)
 	if !strings.Contains(out, "Cluster demo is ready at https://") {
 		t.Errorf("apply ends with\n%s", out)
 	}
 	if !strings.Contains(errOut, " stack demo: CREATE_IN_PROGRESS\n") || !strings.Contains(errOut, " stack demo: CREATE_COMPLETE\n") {
-		t.Errorf("the progress does not tell of the base stack:\n%s", errOut)
+		t.Errorf("the progress does not report the base stack:\n%s", errOut)
 	}
 	made := s.there()
 
@@ -267,7 +267,7 @@ func TestServicesAreNoPartOfAnApply(t *testing.T) {
 	s.write("both.yaml", append(text, []byte("---\napiVersion: service-operator.aws/v1alpha1\nkind: SQSQueue\nmetadata: {name: orders}\n")...))
 	before := s.there()
 	_, _, err = s.run(apply.Command(), "-f", s.path("both.yaml"), "--yes")
-	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is no part of a cluster") || !slices.Equal(s.there(), before) {
+	if err == nil || !strings.Contains(err.Error(), "SQSQueue orders is not part of a cluster") || !slices.Equal(s.there(), before) {
 		t.Errorf("it ends with %v, in AWS %v", err, s.there())
 	}
 	if _, err := os.Stat(s.path("state")); !os.IsNotExist(err) {

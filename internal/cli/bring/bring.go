@@ -1,4 +1,4 @@
-// Package bring is what the commands have in common that change a cluster until it is what was asked for: apply,
+// Package bring is shared by the commands that change a cluster until it reaches a goal: apply,
 // update, upgrade and delete.
 package bring
 
@@ -24,7 +24,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Flags are the flags that say how it is done.
+// Flags are the flags of these commands.
 type Flags struct {
 	// NodeupDir is where the programs are that machines boot with.
 	NodeupDir string
@@ -37,21 +37,22 @@ type Flags struct {
 // Add gives the command the flags --nodeup-dir, --poll, --verbose and those of logging.
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
-	set.DurationVar(&f.poll, "poll", 0, "how often AWS is looked at while something changes there (default: 5s)")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "write what the controllers log to standard error, in place of progress")
+	set.StringVar(&f.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.DurationVar(&f.poll, "poll", 0, "how often to poll AWS while changes are in progress (default: 5s)")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "write the log of the controllers to standard error instead of progress")
 	f.logging.Add(set)
 }
 
-// To brings a cluster of a state to a goal and shows how far it is: by the engine, or, when the state is a management
-// cluster, by the operator there, which is followed. It errs as [engine.Run] and [engine.Follow] do.
+// To brings a cluster of a state to a goal and shows the progress: with the engine, or, if the
+// state is a management cluster, by following the operator there. It returns the errors of
+// [engine.Run] and [engine.Follow].
 func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.NamespacedName, goal engine.Goal) (err error) {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	logger, out := logr.Discard(), cmd.ErrOrStderr()
 	if f.verbose {
 		installed, err := f.logging.Install(out)
 		if err != nil {
-			return fmt.Errorf("begin to log: %w", err)
+			return fmt.Errorf("set up logging: %w", err)
 		}
 		logger, out = installed, io.Discard
 	} else {
@@ -75,22 +76,22 @@ func (f *Flags) To(cmd *cobra.Command, in *state.State, cluster types.Namespaced
 	})
 }
 
-// interrupted says how it goes on after an interruption; unless something else went wrong beside it, as when how far it is could not be
-// written.
+// interrupted returns an error that says how to continue after an interruption, unless there is
+// another error as well, for example because the progress could not be stored.
 func interrupted(err error, managed bool) error {
 	beside := errors.Join(besides(err)...)
 	switch {
 	case beside != nil:
 		return beside
 	case managed:
-		return exit.Interruption("Interrupted. The operator goes on by itself; the same command follows it again.")
+		return exit.Interruption("Interrupted. The operator continues; run the same command to follow it again.")
 	default:
-		return exit.Interruption("Interrupted. What was done is written down, and the same command goes on. " +
-			"Run it soon if machines are being replaced: CloudFormation waits for it, and in the end goes back.")
+		return exit.Interruption("Interrupted. The state has the progress; run the same command to continue. " +
+			"Run it soon if instances are being replaced: CloudFormation waits for it and rolls back after a timeout.")
 	}
 }
 
-// besides are those of joined errors that are none of an interruption.
+// besides returns the joined errors that are not due to an interruption.
 func besides(err error) (others []error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

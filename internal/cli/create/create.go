@@ -1,4 +1,5 @@
-// Package create is the verb that makes the manifests of a new cluster from a few flags.
+// Package create implements the command create, which makes the manifests of a new cluster from a
+// few flags.
 package create
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/manifest"
 )
 
-// Defaults of a good small cluster: nodes in private subnets, and a control plane that outlives a zone where there are
-// three to stand in.
+// Defaults of a small cluster: nodes in private subnets, and a control plane that survives the loss
+// of a zone if there are three zones.
 const (
 	defaultCIDR  = "10.0.0.0/16"
 	defaultNodes = 2
@@ -42,13 +43,13 @@ type options struct {
 	sshKeys, sshAccess, apiAccess []string
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Define a new cluster, or a Release of another patch of Kubernetes",
-		Long: `Define a new cluster from a few flags, or a Release from published hashes. Nothing is
-made in AWS; update and apply do that.`,
+		Short: "Define a new cluster, or a Release for another patch version of Kubernetes",
+		Long: `Define a new cluster from a few flags, or a Release from published hashes. These commands
+make nothing in AWS; update and apply do.`,
 		Example: `  aws-operator create cluster demo --zones eu-central-1a --dry-run -o yaml > demo.yml
   aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml`,
 		Args: cobra.NoArgs,
@@ -63,9 +64,10 @@ func clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster NAME --zones ZONE[,ZONE …]",
 		Short: "Define a new cluster from a few flags",
-		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags; all else is as
-the defaults are. Their manifests go into the state, as with replace, or with --dry-run
-to standard output, to be edited and kept in Git. In AWS nothing is made.`,
+		Long: `Define a new cluster and one instance group, NAME-workers, from a few flags. All other
+fields have their defaults. The command writes the manifests to the state, as replace does,
+or with --dry-run to standard output, so that you can edit them and keep them in Git. It
+makes nothing in AWS.`,
 		Example: `  # Manifests to look at, to edit and to apply:
   aws-operator create cluster demo --zones eu-central-1a,eu-central-1b,eu-central-1c --topology private --bastion \
     --ssh-key ~/.ssh/id_ed25519.pub --ssh-access 192.0.2.0/24 --node-count 3 --dry-run -o yaml > demo.yml
@@ -79,20 +81,20 @@ to standard output, to be edited and kept in Git. In AWS nothing is made.`,
 	o.state.Add(cmd)
 	o.output.Add(cmd, flags.FormatYAML, flags.FormatJSON)
 	set := cmd.Flags()
-	set.BoolVar(&o.dryRun, "dry-run", false, "print the manifests, and change nothing")
+	set.BoolVar(&o.dryRun, "dry-run", false, "only print the manifests")
 	set.StringSliceVar(&o.zones, "zones", nil, "availability zones, of one region")
-	set.StringVar(&o.region, "region", "", "AWS region (default: that of the zones)")
-	set.StringVar(&o.release, "release", "", "the Release (default: the newest that is active)")
-	set.StringVar(&o.topology, "topology", "private", "where nodes stand: private (behind NAT) or public")
-	set.StringVar(&o.networkCIDR, "network-cidr", defaultCIDR, "range of the new VPC")
+	set.StringVar(&o.region, "region", "", "AWS region (default: the region of the zones)")
+	set.StringVar(&o.release, "release", "", "the Release (default: the newest active one)")
+	set.StringVar(&o.topology, "topology", "private", "subnets of the nodes: private (behind NAT) or public")
+	set.StringVar(&o.networkCIDR, "network-cidr", defaultCIDR, "IPv4 range of the new VPC")
 	set.Int32Var(&o.nodeCount, "node-count", defaultNodes, "number of workers")
 	set.StringVar(&o.nodeSize, "node-size", defaultSize, "instance type of workers")
-	set.Int32Var(&o.controlPlaneCount, "control-plane-count", 0, "number of slots, 1 or 3 (default: 3 with three zones or more, else 1)")
+	set.Int32Var(&o.controlPlaneCount, "control-plane-count", 0, "number of control plane slots, 1 or 3 (default: 3 with three zones or more, else 1)")
 	set.StringVar(&o.controlPlaneSize, "control-plane-size", defaultSize, "instance type of the slots")
-	set.BoolVar(&o.bastion, "bastion", false, "make a bastion, through which people reach nodes by SSH")
-	set.StringArrayVar(&o.sshKeys, "ssh-key", nil, "file with a public key of who may log in")
-	set.StringSliceVar(&o.sshAccess, "ssh-access", nil, "ranges from which people may log in (default: none)")
-	set.StringSliceVar(&o.apiAccess, "api-access", nil, "ranges from which the API is reached (default: all)")
+	set.BoolVar(&o.bastion, "bastion", false, "make a bastion for SSH access to the nodes")
+	set.StringArrayVar(&o.sshKeys, "ssh-key", nil, "file with a public SSH key of a user who may log in")
+	set.StringSliceVar(&o.sshAccess, "ssh-access", nil, "IPv4 ranges from which users may log in by SSH (default: none)")
+	set.StringSliceVar(&o.apiAccess, "api-access", nil, "IPv4 ranges from which clients may reach the API (default: all)")
 	_ = cmd.MarkFlagRequired("zones")
 	_ = cmd.RegisterFlagCompletionFunc("topology", cobra.FixedCompletions([]string{"private", "public"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("release", cobra.FixedCompletions(activeReleases(), cobra.ShellCompDirectiveNoFileComp))
@@ -138,7 +140,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if slices.Contains(names, name) {
-		return fmt.Errorf("there is a cluster %s in the state %s already: take another name, or change it with aws-operator replace -f FILE", name, into)
+		return fmt.Errorf("cluster %s already exists in the state %s: choose another name, or change it with aws-operator replace -f FILE", name, into)
 	}
 	changes, err := into.Replace(cmd.Context(), objects)
 	if err != nil {
@@ -174,7 +176,7 @@ func (o *options) objects(name string) ([]client.Object, error) {
 	}
 	topology, ok := map[string]v1alpha1.Topology{"private": v1alpha1.TopologyPrivate, "public": v1alpha1.TopologyPublic}[strings.ToLower(o.topology)]
 	if !ok {
-		return nil, fmt.Errorf("--topology %s is not known; give private or public", o.topology)
+		return nil, fmt.Errorf("--topology %s is unknown; use private or public", o.topology)
 	}
 	cluster := &v1alpha1.Cluster{}
 	cluster.Name = name
@@ -203,8 +205,8 @@ func (o *options) objects(name string) ([]client.Object, error) {
 	return []client.Object{cluster, group}, nil
 }
 
-// slotsFor returns three slots where they can stand in zones of their own: with fewer zones, the loss of one could take
-// two of three, which is no better than one.
+// slotsFor returns three slots if each can be in a zone of its own. With fewer zones, the loss of
+// one zone could take two of three slots, which is no better than one slot.
 func slotsFor(zones []string) int32 {
 	const quorum = 3
 	if len(zones) >= quorum {
@@ -213,10 +215,10 @@ func slotsFor(zones []string) int32 {
 	return 1
 }
 
-// regionOfZones returns the region, which is a zone's name without its letter.
+// regionOfZones returns the region, which is the name of a zone without its letter.
 func (o *options) regionOfZones() (string, error) {
 	if len(o.zones) == 0 || slices.Contains(o.zones, "") {
-		return "", errors.New("--zones has none: name availability zones, for example eu-central-1a,eu-central-1b")
+		return "", errors.New("--zones is empty: name availability zones, for example eu-central-1a,eu-central-1b")
 	}
 	if o.region != "" {
 		return o.region, nil

@@ -25,8 +25,8 @@ func releaseCommand() *cobra.Command {
 	var o releaseOptions
 	cmd := &cobra.Command{
 		Use:   "release --programs FILE --kubernetes VERSION --from RELEASE",
-		Short: "Make a Release of another patch of Kubernetes from published hashes",
-		Long: `Print a Release that is like another one, with another patch of Kubernetes. The SHA-256 of
+		Short: "Print a Release for another patch version of Kubernetes from published hashes",
+		Long: `Print a copy of a Release with another patch version of Kubernetes. The SHA-256 hashes of
 its programs come from a file, by program, architecture and version without v:
 
   kubelet:
@@ -37,12 +37,12 @@ its programs come from a file, by program, architecture and version without v:
   kubeadm:
     …
 
-The file needs kubelet and kubeadm, and every artifact that --with gives another version.
-Hashes of the other artifacts are compared where the file has them. Publishers list them
-beside the programs: https://dl.k8s.io/release/v1.36.5/bin/linux/amd64/kubelet.sha256.
+The file must have kubelet, kubeadm, and every artifact that --with gives another version.
+If it has other artifacts, their hashes are compared. Publishers list the hashes next to
+the programs: https://dl.k8s.io/release/v1.36.5/bin/linux/amd64/kubelet.sha256.
 
-Image, charts, etcd, CoreDNS and the pause image are those of --from. Nothing is stored:
-apply the manifest, or put it into a state with replace -f.`,
+Image, charts, etcd, CoreDNS and the pause image are those of --from. The command stores
+nothing: apply the manifest, or write it to a state with replace -f.`,
 		Example: `  aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 > release.yml
   aws-operator create release --programs programs.yml --kubernetes v1.36.5 --from v1.36.4 \
     --name v1.36.5-acme.1 --with containerd=2.3.5 > release.yml`,
@@ -51,12 +51,12 @@ apply the manifest, or put it into a state with replace -f.`,
 	}
 	o.output.Add(cmd, flags.FormatYAML, flags.FormatJSON)
 	set := cmd.Flags()
-	set.StringVar(&o.programs, "programs", "", "file with the SHA-256 of published programs")
+	set.StringVar(&o.programs, "programs", "", "file with the SHA-256 hashes of published programs")
 	set.StringVar(&o.kubernetes, "kubernetes", "", "version of Kubernetes, for example v1.36.5")
-	set.StringVar(&o.from, "from", "", "the Release that all else is taken from: a built-in one, or the one in --manifest")
-	set.StringVarP(&o.manifest, "manifest", "f", "", "file with the manifest of --from, if it is a Release of your own")
+	set.StringVar(&o.from, "from", "", "the Release to copy: a built-in one, or the one in --manifest")
+	set.StringVarP(&o.manifest, "manifest", "f", "", "file with the manifest of --from, if it is not built in")
 	set.StringVar(&o.name, "name", "", "name of the new Release (default: the version of Kubernetes)")
-	set.StringVar(&o.resourceSet, "resource-set", "", "version of the templates (default: that of --from)")
+	set.StringVar(&o.resourceSet, "resource-set", "", "version of the templates (default: the version of --from)")
 	set.StringToStringVar(&o.versions, "with", nil, "other versions of artifacts, as containerd=2.3.5")
 	for _, name := range []string{"programs", "kubernetes", "from"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -83,7 +83,7 @@ func (o *releaseOptions) run(cmd *cobra.Command) error {
 	}
 	from, err := release.Find(o.from, given...)
 	if err != nil {
-		return fmt.Errorf("--from: %w; name one of these, or give its manifest with -f", err)
+		return fmt.Errorf("--from: %w; name one of these, or pass its manifest with -f", err)
 	}
 	made, err := release.Make(release.Made{From: from, Kubernetes: o.kubernetes, Name: o.name, ResourceSet: o.resourceSet, Versions: o.versions}, programs)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package deletion is the verb that deletes clusters: delete.
+// Package deletion implements the command delete, which deletes clusters.
 package deletion
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete",
@@ -39,17 +39,18 @@ func clusterCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
-		Short: "Show what a cluster's deletion would remove, and with --yes do it",
-		Long: `Show every resource of a cluster that its deletion would remove, by type, name and ID:
-those of its stacks, and those that the cluster made in AWS by itself, such as load
-balancers of its Services. Then what is kept, and why. With --yes do it, wait until all
-is gone, and remove the cluster from the state.
+		Short: "Show what deleting a cluster would remove, and with --yes delete it",
+		Long: `Show every resource that deleting a cluster would remove, by type, name and ID: the
+resources of its stacks, and those that its controllers created in AWS, such as load
+balancers of its Services. Then show what is kept, and why. With --yes, delete them, wait
+until the deletion is complete, and remove the cluster from the state.
 
-Interrupted, the same command goes on. Volumes of claims are kept unless spec.volumePolicy
-is Delete. In a management cluster the operator does the work.
+After an interruption, the same command continues. Volumes of persistent volume claims are
+kept unless spec.volumePolicy is Delete. In a management cluster, the operator deletes the
+cluster.
 
-Of a cluster that Terraform made, load balancers of its Services are taken down and the
-state is removed; the rest is for terraform destroy.`,
+If Terraform made the cluster, the command deletes only the load balancers of its Services
+and the state; terraform destroy deletes the rest.`,
 		Example: `  aws-operator delete cluster demo --state ./state
   aws-operator delete cluster demo --state ./state --yes`,
 		Args:              cobra.ExactArgs(1),
@@ -92,8 +93,8 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if others {
-		cmd.PrintErrf("Cluster %s was made by Terraform, and terraform destroy removes it. Before that, the cluster has to take down "+
-			"the load balancers of its Services, which Terraform does not know: delete has it do so, and removes the cluster from the state.\n", name)
+		cmd.PrintErrf("Cluster %s was made by Terraform, and terraform destroy deletes it. Before that, its controllers must delete "+
+			"the load balancers of its Services, which Terraform does not manage: delete waits for that and removes the cluster from the state.\n", name)
 	}
 	if !o.confirm.Yes {
 		cmd.PrintErrf("Nothing has been removed. To delete cluster %s, add --yes.\n", name)
@@ -108,14 +109,14 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if others {
-		cmd.PrintErrf("Cluster %s is removed from the state. Now: terraform destroy.\n", name)
+		cmd.PrintErrf("Cluster %s is removed from the state. Now run terraform destroy.\n", name)
 		return nil
 	}
-	cmd.PrintErrf("Cluster %s is gone.\n", name)
+	cmd.PrintErrf("Cluster %s is deleted.\n", name)
 	return nil
 }
 
-// remove deletes a cluster and waits until it is gone.
+// remove deletes a cluster and waits until the deletion is complete.
 func (o *options) remove(cmd *cobra.Command, in *state.State, objects *state.Objects) error {
 	cluster := objects.Cluster
 	if management := in.Kubernetes(); management != nil {

@@ -56,7 +56,7 @@ func TestAClusterOfTerraformIsLeftToTerraform(t *testing.T) {
 		t.Errorf("apply ends with %v\n%s", err, out)
 	}
 	out, err := run(t, deletion.Command(), "cluster", "demo", "--state", dir)
-	if err != nil || !strings.Contains(out, "terraform destroy removes it") || !strings.Contains(out, "Nothing has been removed") {
+	if err != nil || !strings.Contains(out, "terraform destroy deletes it") || !strings.Contains(out, "Nothing has been removed") {
 		t.Errorf("delete shows, with %v:\n%s", err, out)
 	}
 	if _, err := services.Get(t.Context(), "shop", metav1.GetOptions{}); err != nil {

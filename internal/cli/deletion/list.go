@@ -24,21 +24,22 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// resource is something in AWS that a deletion concerns.
+// resource is an AWS resource that a deletion affects.
 type resource struct {
-	// Stack is the stack that it is in; empty if the cluster made it by itself.
+	// Stack is the stack that contains the resource. It is empty if the cluster's controllers
+	// created it.
 	Stack string `json:"stack,omitempty"`
-	// Type is its type in CloudFormation's words.
+	// Type is the CloudFormation type.
 	Type string `json:"type"`
-	// Name is what it is called in its stack.
+	// Name is the logical ID in the stack.
 	Name string `json:"name,omitempty"`
-	// ID is what AWS calls it.
+	// ID is the ID in AWS.
 	ID string `json:"id"`
-	// Kept says why it stays; empty if it is removed.
+	// Kept is the reason why the deletion keeps the resource. It is empty if it is removed.
 	Kept string `json:"kept,omitempty"`
 }
 
-// list returns all that a deletion would remove, then what it keeps.
+// list returns the resources that a deletion removes, followed by those that it keeps.
 func list(ctx context.Context, clients *awsapi.Clients, objects *state.Objects) ([]resource, error) {
 	cluster := objects.Cluster
 	target := live.TargetOf(clients, cluster)
@@ -53,7 +54,7 @@ func list(ctx context.Context, clients *awsapi.Clients, objects *state.Objects) 
 	cleaner := cleanup.New(clients, operator.DefaultClusterName, clock.RealClock{}, logr.Discard())
 	beside, err := cleaner.List(ctx, cluster, target)
 	if err != nil {
-		return nil, fmt.Errorf("find what the cluster made in AWS by itself: %w", err)
+		return nil, fmt.Errorf("list the AWS resources that the cluster's controllers created: %w", err)
 	}
 	for _, one := range beside {
 		if !slices.ContainsFunc(all, func(r resource) bool { return r.ID == one.ID }) {
@@ -65,7 +66,7 @@ func list(ctx context.Context, clients *awsapi.Clients, objects *state.Objects) 
 	return all, nil
 }
 
-// stacks are those that the objects know of, in the order in which they go.
+// stacks returns the stacks in the status of the objects, in the order of their deletion.
 func stacks(objects *state.Objects) []v1alpha1.StackStatus {
 	var all []v1alpha1.StackStatus
 	for _, group := range objects.Groups {
@@ -78,19 +79,20 @@ func stacks(objects *state.Objects) []v1alpha1.StackStatus {
 	return append(all, own...)
 }
 
-// inStack lists the resources of a stack, the stack itself at last; none if it was never made, or is gone.
+// inStack lists the resources of a stack, the stack itself last. It returns none if the stack does
+// not exist.
 func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.StackStatus) ([]resource, error) {
 	var known stack.Record
 	if status.Record != nil {
 		if err := json.Unmarshal(status.Record.Raw, &known); err != nil {
-			return nil, fmt.Errorf("read what is known of stack %s: %w", status.Name, err)
+			return nil, fmt.Errorf("read the status of stack %s: %w", status.Name, err)
 		}
 	}
 	if known.StackID == "" {
 		return nil, nil
 	}
 	if !stack.Names(known.StackID, status.Name) { // A status can name any stack; the operator touches none but its own, either.
-		return nil, fmt.Errorf("the status names %s as the stack %s: remove what it records of that stack", known.StackID, status.Name)
+		return nil, fmt.Errorf("the status names %s as the stack %s: remove its entry for that stack", known.StackID, status.Name)
 	}
 	var found []resource
 	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &known.StackID})
@@ -116,9 +118,9 @@ func inStack(ctx context.Context, client awsapi.CloudFormation, status v1alpha1.
 	return append(found, resource{Stack: status.Name, Type: "AWS::CloudFormation::Stack", Name: status.Name, ID: known.StackID}), nil
 }
 
-// existing is what of others' the cluster uses.
+// existing returns the resources that the cluster uses but does not own.
 func existing(cluster *v1alpha1.Cluster) []resource {
-	const kept = "it was there before the cluster; only the cluster's tags are removed"
+	const kept = "it existed before the cluster; only the cluster's tags are removed"
 	var all []resource
 	if id := cluster.Spec.Network.VPC; id != "" {
 		all = append(all, resource{Type: "AWS::EC2::VPC", ID: id, Kept: kept})
@@ -129,7 +131,7 @@ func existing(cluster *v1alpha1.Cluster) []resource {
 	return all
 }
 
-// tableOf shows resources to people. Why something is kept is a column only if anything is.
+// tableOf formats resources as a table. It has a column for the reasons only if a resource is kept.
 func tableOf(found []resource) flags.Table {
 	table := flags.Table{Columns: []string{"ACTION", "TYPE", "NAME", "STACK", "ID", "WHY"}}
 	if !slices.ContainsFunc(found, func(r resource) bool { return r.Kept != "" }) {
@@ -148,8 +150,8 @@ func tableOf(found []resource) flags.Table {
 	return table
 }
 
-// short is an ID without what all ARNs of the cluster begin with, by which lines would not fit a screen:
-// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
+// short returns an ID without the part that all ARNs of the cluster share, since lines would be too
+// wide for a screen: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html
 func short(id string) string {
 	const beforeResource = 5
 	if parts := strings.SplitN(id, ":", beforeResource+1); parts[0] == "arn" && len(parts) > beforeResource {

@@ -17,19 +17,19 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// takeDown has the controllers of a cluster that Terraform made take down the load balancers of its Services, as long as it answers,
-// and waits for them for three minutes at most.
+// takeDown lets the controllers of a cluster that Terraform made delete the load balancers of its
+// Services, if its API answers, and waits at most three minutes for them.
 func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Objects) error {
 	ctx, clk := cmd.Context(), clock.RealClock{}
 	session := live.Open(live.Options{Clients: clients, Cluster: objects.Cluster, Groups: objects.Groups, Secrets: objects.Secrets, Clock: clk})
 	defer session.Close()
 	found, err := session.Find(ctx)
 	if err != nil {
-		return fmt.Errorf("look for cluster %s: %w", objects.Cluster.Name, err)
+		return fmt.Errorf("find cluster %s: %w", objects.Cluster.Name, err)
 	}
 	connection, why := session.Connect(ctx, found)
 	if connection == nil {
-		cmd.PrintErrf("The cluster cannot be asked to take down its load balancers: %s. Look for some before terraform destroy.\n", why)
+		cmd.PrintErrf("The load balancers of the cluster's Services cannot be deleted: %s. Check for leftover load balancers before terraform destroy.\n", why)
 		return nil
 	}
 	cluster := objects.Cluster.DeepCopy()
@@ -53,7 +53,7 @@ func takeDown(cmd *cobra.Command, clients *awsapi.Clients, objects *state.Object
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the load balancers of cluster %s to go: %w", cluster.Name, ctx.Err())
+			return fmt.Errorf("wait for the deletion of the load balancers of cluster %s: %w", cluster.Name, ctx.Err())
 		case <-clk.After(max(outcome.After(), time.Second)):
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// What the quick start makes.
+// Names of the quick start's resources.
 const (
 	tableName = "dynamo-table"
 	topicName = "orders"
@@ -35,8 +35,7 @@ func awsConfig(endpoint string) aws.Config {
 	}
 }
 
-// lookIntoAWS uses the table and sends a message through topic and queue, as an
-// application would.
+// lookIntoAWS uses the table and sends a message through topic and queue, as an application would.
 func (s *stage) lookIntoAWS(ctx context.Context, endpoint string) error {
 	config := awsConfig(endpoint)
 	if err := s.useTable(ctx, dynamodb.NewFromConfig(config)); err != nil {
@@ -95,7 +94,7 @@ func (s *stage) sendMessage(ctx context.Context, topics *sns.Client, queues *sqs
 	return nil
 }
 
-// showNothingLeft errs when a stack of the quick start or the table's ConfigMap
+// showNothingLeft returns an error when a stack of the quick start or the table's ConfigMap
 // outlived its object.
 func (s *stage) showNothingLeft(ctx context.Context, endpoint string) error {
 	stacks := cloudformation.NewDescribeStacksPaginator(
@@ -130,7 +129,7 @@ func (s *stage) showNothingLeft(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// machinesLeft lists what of a cluster is left in EC2.
+// machinesLeft lists the leftover EC2 resources of a cluster.
 func (s *stage) machinesLeft(ctx context.Context, endpoint string) ([]string, error) {
 	client := ec2.NewFromConfig(awsConfig(endpoint))
 	var left []string
@@ -164,7 +163,7 @@ func (s *stage) machinesLeft(ctx context.Context, endpoint string) ([]string, er
 	return left, nil
 }
 
-// isQuickStart tells the stacks of objects from the operator's own.
+// isQuickStart distinguishes the stacks of objects from the operator's own.
 func isQuickStart(stack cfntypes.Stack) bool {
 	return stack.StackStatus != cfntypes.StackStatusDeleteComplete &&
 		!strings.HasPrefix(aws.ToString(stack.StackName), "aws-operator-events")

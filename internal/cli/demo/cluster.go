@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// namespace is where the demo applies what names none.
+// namespace is the namespace of manifests that name none.
 const namespace = "default"
 
 // object is one applied manifest.

@@ -1,5 +1,5 @@
-// Package demo is the verb that shows the operator at work, from nothing to
-// nothing, on a machine without a cluster and without an AWS account.
+// Package demo implements the command demo, which shows the operator at work on a machine without a
+// cluster and without an AWS account, and cleans up.
 package demo
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// within is how long the whole demo may take once the environment is up.
+// within is the time limit of the demo once the environment is up.
 const within = 6 * time.Minute
 
-// latency is long enough to see stacks at work, and short enough not to wait for.
+// latency is long enough to show stacks in progress, and short enough not to delay the demo.
 const latency = 500 * time.Millisecond
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show the operator at work on this machine, from nothing to nothing",
-		Long: `Start a cluster, AWS and the operator on this machine, apply examples/quickstart,
-show the objects becoming Ready, what AWS says about them and what is in the new
-Kubernetes cluster among them, delete them, and stop.
-Nothing is left running and no file is left behind.`,
+		Short: "Show the operator at work on this machine, and clean up",
+		Long: `Start a cluster, a simulator of AWS and the operator on this machine, and apply
+examples/quickstart. Show how the objects become Ready, what AWS reports about them, and
+what the new Kubernetes cluster contains. Then delete the objects and stop.
+No process and no file is left behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -57,14 +57,13 @@ func run(ctx context.Context, out, progress io.Writer) error {
 	}
 	err = show(ctx, env, out)
 	if err != nil {
-		// The log goes with the environment.
-		err = fmt.Errorf("%w\n\nthe operator's last words:\n%s", err, env.OperatorLog())
+		// Stopping the environment deletes the log.
+		err = fmt.Errorf("%w\n\nthe end of the operator's log:\n%s", err, env.OperatorLog())
 	}
 	return errors.Join(err, stop(context.WithoutCancel(ctx), env, out))
 }
 
-// show applies the quick start, waits until it is Ready, looks at it in AWS and
-// deletes it.
+// show applies the quick start, waits until it is Ready, shows its resources in AWS and deletes it.
 func show(ctx context.Context, env *environment.Environment, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -83,11 +82,11 @@ func show(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	}{
 		{"kubectl apply -f examples/quickstart", s.apply},
 		{"kubectl get aws --watch", s.awaitReady},
-		{"What the objects say now", s.showOutputs},
-		{"Inside the new cluster, by the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
+		{"The status of the objects", s.showOutputs},
+		{"Inside the new cluster, with the kubeconfig in Secret/demo-kubeconfig", func(ctx context.Context, objects []*object) error {
 			return s.lookIntoClusters(ctx, objects, env.State().Machines == environment.ProcessMachines)
 		}},
-		{"What AWS says, asked with the AWS SDK", func(ctx context.Context, _ []*object) error {
+		{"What AWS reports, through the AWS SDK", func(ctx context.Context, _ []*object) error {
 			return s.lookIntoAWS(ctx, env.State().AWS)
 		}},
 		{"kubectl delete -f examples/quickstart", s.remove},

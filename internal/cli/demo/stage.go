@@ -15,10 +15,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lookEvery is how often objects are looked at while they change.
+// lookEvery is how often objects are polled while they change.
 const lookEvery = 50 * time.Millisecond
 
-// stage is where the demo plays, and tells what happens.
+// stage runs the demo and prints its progress.
 type stage struct {
 	out     io.Writer
 	clock   clock.WithTicker
@@ -39,7 +39,7 @@ func (s *stage) apply(ctx context.Context, objects []*object) error {
 	return nil
 }
 
-// awaitReady tells every change of the objects until all are Ready.
+// awaitReady prints every change of the objects until all are Ready.
 func (s *stage) awaitReady(ctx context.Context, objects []*object) error {
 	s.say("%-7s %-34s %-7s %s", "TIME", "OBJECT", "READY", "STATUS")
 	last := map[string]string{}
@@ -64,7 +64,7 @@ func (s *stage) awaitReady(ctx context.Context, objects []*object) error {
 	})
 }
 
-// summary is what an object says about itself.
+// summary is the status of an object in short.
 type summary struct {
 	ready, stalled bool
 	line           string
@@ -102,14 +102,14 @@ func summarize(o *object) summary {
 	return now
 }
 
-// allNodes says whether a Cluster's nodes are all ready; of other objects it is true.
+// allNodes reports whether all nodes of a Cluster are ready. It is true for other objects.
 func allNodes(o *object) bool {
 	desired, found, _ := unstructured.NestedInt64(o.Object, "status", "nodes", "desired")
 	ready, _, _ := unstructured.NestedInt64(o.Object, "status", "nodes", "ready")
 	return !found || ready >= desired
 }
 
-// showOutputs tells what the objects carry, and the ConfigMaps beside them.
+// showOutputs prints the outputs of the objects, and their ConfigMaps.
 func (s *stage) showOutputs(ctx context.Context, objects []*object) error {
 	for _, o := range objects {
 		found, err := s.cluster.get(ctx, o)
@@ -155,8 +155,7 @@ func (s *stage) table(title string, values map[string]any) {
 	}
 }
 
-// remove deletes the objects and returns when they are gone, which they are
-// once what they made is gone.
+// remove deletes the objects and waits until they and the resources that they made no longer exist.
 func (s *stage) remove(ctx context.Context, objects []*object) error {
 	s.began = s.clock.Now()
 	for _, o := range slices.Backward(objects) {
@@ -165,7 +164,7 @@ func (s *stage) remove(ctx context.Context, objects []*object) error {
 		}
 	}
 	gone := map[string]bool{}
-	return s.until(ctx, "all objects to be gone", func() (bool, error) {
+	return s.until(ctx, "all objects to be deleted", func() (bool, error) {
 		for _, o := range objects {
 			if gone[o.String()] {
 				continue
@@ -173,7 +172,7 @@ func (s *stage) remove(ctx context.Context, objects []*object) error {
 			_, err := s.cluster.get(ctx, o)
 			if apierrors.IsNotFound(err) {
 				gone[o.String()] = true
-				s.say("%5.1f s %s is gone", s.clock.Since(s.began).Seconds(), o)
+				s.say("%5.1f s %s is deleted", s.clock.Since(s.began).Seconds(), o)
 				continue
 			}
 			if err != nil {

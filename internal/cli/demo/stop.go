@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
-// stop ends the environment and makes sure that nothing of it is left.
+// stop stops the environment and checks that it left nothing behind.
 func stop(ctx context.Context, env *environment.Environment, out io.Writer) error {
 	heading(out, "Stop")
 	state := env.State()
@@ -37,7 +37,7 @@ func stop(ctx context.Context, env *environment.Environment, out io.Writer) erro
 	return nil
 }
 
-// closed errs when something still listens at the address of a URL.
+// closed returns an error when a server still listens at the address of a URL.
 func closed(ctx context.Context, url string) error {
 	_, address, ok := strings.Cut(url, "://")
 	if !ok {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// lookIntoClusters opens every Cluster among the objects by its kubeconfig, as a person would, shows its nodes
-// and, where a control plane really runs, has it run a Deployment.
+// lookIntoClusters connects to every Cluster among the objects with its kubeconfig, shows its nodes
+// and, if its control plane is real, runs a Deployment.
 func (s *stage) lookIntoClusters(ctx context.Context, objects []*object, controllers bool) error {
 	for _, o := range objects {
 		if o.GetKind() != "Cluster" {
@@ -31,7 +31,7 @@ func (s *stage) lookIntoClusters(ctx context.Context, objects []*object, control
 			return err
 		}
 		if !controllers {
-			s.say("These machines are played: there is no scheduler to give a Deployment's pods to them.")
+			s.say("These instances are simulated: no scheduler assigns a Deployment's pods to them.")
 			continue
 		}
 		if err := s.runDeployment(ctx, clients); err != nil {
@@ -41,7 +41,7 @@ func (s *stage) lookIntoClusters(ctx context.Context, objects []*object, control
 	return nil
 }
 
-// open makes clients from the Secret that carries the cluster's kubeconfig.
+// open makes clients from the Secret with the cluster's kubeconfig.
 func (s *stage) open(ctx context.Context, name string) (kubernetes.Interface, error) {
 	secret := &unstructured.Unstructured{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -131,6 +131,6 @@ func (s *stage) runDeployment(ctx context.Context, clients kubernetes.Interface)
 	for n := range pods.Items {
 		s.say("%-46s %-9s %s", pods.Items[n].Name, pods.Items[n].Status.Phase, pods.Items[n].Spec.NodeName)
 	}
-	s.say("(The kubelets are played: they say that containers run, and run none.)")
+	s.say("(The kubelets are simulated: they report containers as running, and run none.)")
 	return nil
 }

@@ -1,4 +1,5 @@
-// Package exit is what commands exit with. Scripts rely on it, so it is part of what a release promises.
+// Package exit defines the exit codes of commands. Scripts rely on them, so they do not change
+// between releases.
 package exit
 
 import (
@@ -8,19 +9,21 @@ import (
 
 // The exit codes of every command.
 const (
-	// Done means that it is done, or that there was nothing to do.
+	// Done means that the command succeeded, or that there was nothing to do.
 	Done = 0
-	// Failed means that it is not done, or that the command was called wrongly; standard error says why.
+	// Failed means that the command failed or was called incorrectly; standard error has the
+	// reason.
 	Failed = 1
-	// Pending means that there are changes to make, where --detailed-exitcode asks for it.
+	// Pending means that changes are pending, with --detailed-exitcode.
 	Pending = 2
-	// NotValid means that a validation found something wrong.
+	// NotValid means that a validation found problems.
 	NotValid = 3
-	// Interrupted means that it was interrupted before it was done; the same command goes on.
+	// Interrupted means that the command was interrupted before it was done; the same command
+	// continues.
 	Interrupted = 130
 )
 
-// coded is an error with a code of its own.
+// coded is an error with an exit code of its own.
 type coded struct {
 	code int
 	err  error
@@ -35,24 +38,26 @@ func (c *coded) Error() string {
 
 func (c *coded) Unwrap() error { return c.err }
 
-// Changes returns the error of a command that found changes to make and was asked to say so by its code
-// (--detailed-exitcode). It has no message: the changes have been printed.
+// Changes returns the error of a command that found pending changes and must report them by its
+// exit code (--detailed-exitcode). It has no message, since the changes have been printed.
 func Changes() error { return &coded{code: Pending} }
 
-// Invalid returns the error of a validation that found something wrong; nil if everything has been printed.
+// Invalid returns the error of a validation that found problems; nil if everything has been
+// printed.
 func Invalid(err error) error { return &coded{code: NotValid, err: err} }
 
-// Interruption returns the error of a command that was interrupted. Text says so, and how it goes on, in one line.
+// Interruption returns the error of a command that was interrupted. Text is one line that says how
+// to continue.
 func Interruption(text string) error { return &coded{code: Interrupted, err: &interruption{text}} }
 
 type interruption struct{ text string }
 
 func (i *interruption) Error() string { return i.text }
 
-// Unwrap has it be known for what it is.
+// Unwrap makes errors.Is match context.Canceled.
 func (i *interruption) Unwrap() error { return context.Canceled }
 
-// Code returns what to exit with after an error; Done if it is nil.
+// Code returns the exit code for an error; Done if it is nil.
 func Code(err error) int {
 	if err == nil {
 		return Done

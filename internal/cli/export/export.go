@@ -1,4 +1,4 @@
-// Package export is the verb that gives out what people need to reach a cluster.
+// Package export implements the command export, which exports what is needed to reach a cluster.
 package export
 
 import (
@@ -26,7 +26,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// defaultLifetime is how long a certificate holds that is made here: a working day and some.
+// defaultLifetime is the lifetime of certificates that this command signs: a working day and some
+// hours.
 const defaultLifetime = 18 * time.Hour
 
 type options struct {
@@ -37,12 +38,12 @@ type options struct {
 	clock    clock.PassiveClock
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export kubeconfig NAME",
-		Short:   "Give out what is needed to reach a cluster",
-		Long:    "Give out what is needed to reach a cluster.",
+		Short:   "Export what is needed to reach a cluster",
+		Long:    "Export what is needed to reach a cluster.",
 		Example: "  aws-operator export kubeconfig demo --state ./state",
 	}
 	cmd.AddCommand(kubeconfigCommand())
@@ -57,10 +58,10 @@ func kubeconfigCommand() *cobra.Command {
 		Long: `Merge a cluster's kubeconfig into the one that kubectl uses (KUBECONFIG, or ~/.kube/config)
 and make it the current context, or write it to a file.
 
-It is the one that the operator or apply has made, the Secret NAME-kubeconfig, or one
-that is signed here by the cluster's CA: if there is none yet, as for clusters that
-Terraform made, or if --admin-lifetime asks for one that ends sooner. Whoever has it
-administers the cluster.`,
+The kubeconfig is the one that the operator or apply stored in the Secret NAME-kubeconfig.
+If there is none, as for clusters that Terraform made, or if --admin-lifetime asks for a
+shorter lifetime, the command signs a new one with the cluster's CA. It grants full
+administration of the cluster.`,
 		Example: `  aws-operator export kubeconfig demo --state ./state && kubectl get nodes
 
   # For an hour, in a file of its own:
@@ -70,16 +71,16 @@ administers the cluster.`,
 	}
 	o.state.Add(cmd)
 	set := cmd.Flags()
-	set.DurationVar(&o.lifetime, "admin-lifetime", 0, fmt.Sprintf("make a new certificate that holds for so long (default: the one that there is, or else %s)", defaultLifetime))
-	set.StringVar(&o.out, "out", "", "file to write instead of merging; - is standard output")
-	set.StringVar(&o.server, "server", "", "address of the API, https://host:port (default: as the state knows it, or as it is found in AWS)")
+	set.DurationVar(&o.lifetime, "admin-lifetime", 0, fmt.Sprintf("sign a new certificate with this lifetime (default: use the existing one, or else %s)", defaultLifetime))
+	set.StringVar(&o.out, "out", "", "file to write to instead of merging; - is standard output")
+	set.StringVar(&o.server, "server", "", "address of the API, https://host:port (default: the address in the state, or else in AWS)")
 	cmd.ValidArgsFunction = o.state.CompleteCluster
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, name string) error {
 	if o.lifetime < 0 {
-		return fmt.Errorf("--admin-lifetime %s cannot be: give a time of more than 0s", o.lifetime)
+		return fmt.Errorf("--admin-lifetime %s is invalid: use a duration of more than 0s", o.lifetime)
 	}
 	from, err := o.state.Open(cmd)
 	if err != nil {
@@ -126,7 +127,7 @@ func writePrivate(path string, data []byte) error {
 	return err
 }
 
-// kubeconfig returns the one that there is, or makes one.
+// kubeconfig returns the existing kubeconfig, or signs a new one.
 func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byte, error) {
 	name := objects.Cluster.Name
 	if secret := objects.Secret(name + pki.SuffixKubeconfig); secret != nil && o.lifetime == 0 && o.server == "" && len(secret.Data[pki.KubeconfigKey]) > 0 {
@@ -145,8 +146,8 @@ func (o *options) kubeconfig(ctx context.Context, objects *state.Objects) ([]byt
 	})
 }
 
-// serverOf returns where the API is dialed, and the name that its certificate is verified for if that is another: as it was asked for, as
-// the state knows it, or as it is in AWS.
+// serverOf returns the address of the API, and the name that its certificate is verified for if
+// that is another: from the flag, the state, or AWS.
 func (o *options) serverOf(ctx context.Context, objects *state.Objects) (server, serverName string, err error) {
 	if o.server != "" {
 		return o.server, "", nil
@@ -172,28 +173,28 @@ func addressOf(ctx context.Context, c *v1alpha1.Cluster) (string, error) {
 	}
 	clients, err := awsapi.New(ctx, awsapi.Options{Region: c.Spec.Region, UserAgent: "aws-operator/" + version.String()})
 	if err != nil {
-		return "", fmt.Errorf("find out how to reach AWS: %w", err)
+		return "", fmt.Errorf("load the AWS configuration: %w", err)
 	}
 	found, err := live.Find(ctx, clients, c)
 	if err != nil {
-		return "", fmt.Errorf("%w Or give the address of its API with --server", err)
+		return "", fmt.Errorf("%w Or set the address of its API with --server", err)
 	}
 	if address := found.Address(); address != "" {
 		return address, nil
 	}
-	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: make the cluster first, or give the address of its API with --server", c.Name)
+	return "", fmt.Errorf("cluster %s has no load balancer in AWS yet: create the cluster first, or set the address of its API with --server", c.Name)
 }
 
-// merge puts a kubeconfig into the one that kubectl uses.
+// merge merges a kubeconfig into the one that kubectl uses.
 func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
 	given, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return fmt.Errorf("the kubeconfig of cluster %s is broken; make another with --admin-lifetime 18h", name)
+		return fmt.Errorf("the kubeconfig of cluster %s is invalid; sign a new one with --admin-lifetime 18h", name)
 	}
 	access := clientcmd.NewDefaultPathOptions()
 	into, err := access.GetStartingConfig()
 	if err != nil {
-		return fmt.Errorf("read your kubeconfig %s: mend it, or write to another file with --out: %w", access.GetDefaultFilename(), err)
+		return fmt.Errorf("read your kubeconfig %s: fix it, or write to another file with --out: %w", access.GetDefaultFilename(), err)
 	}
 	add(into, given)
 	if err := clientcmd.ModifyConfig(access, *into, true); err != nil {
@@ -203,7 +204,7 @@ func merge(cmd *cobra.Command, name string, kubeconfig []byte) error {
 	return nil
 }
 
-// add puts all that is given into a kubeconfig, in place of what has the same names.
+// add adds the entries of one kubeconfig to another and replaces entries of the same names.
 func add(into, given *clientcmdapi.Config) {
 	maps.Copy(into.Clusters, given.Clusters)
 	maps.Copy(into.AuthInfos, given.AuthInfos)

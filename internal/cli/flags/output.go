@@ -14,56 +14,57 @@ import (
 
 // Formats of output.
 const (
-	// FormatTable is a table for people.
+	// FormatTable is a table.
 	FormatTable = "table"
-	// FormatWide is one with more columns.
+	// FormatWide is a table with more columns.
 	FormatWide = "wide"
-	// FormatJSON and FormatYAML are for machines.
+	// FormatJSON and FormatYAML are for programs.
 	FormatJSON = "json"
 	FormatYAML = "yaml"
-	// FormatName is one name a line, as kind/name.
+	// FormatName is one name per line, as kind/name.
 	FormatName = "name"
 )
 
-// Output is the flag that says how to print.
+// Output is the flag --output.
 type Output struct {
-	// Format is one of the formats that the command knows.
+	// Format is the selected format.
 	Format string
 
 	known []string
 }
 
-// Add gives the command the flag --output with the formats it knows, the first of which is the default; all of them if
-// none are named.
+// Add adds the flag --output with the formats that the command supports, the first of which is the
+// default; all of them if none are named.
 func (f *Output) Add(cmd *cobra.Command, known ...string) {
 	if len(known) == 0 {
 		known = []string{FormatTable, FormatWide, FormatJSON, FormatYAML, FormatName}
 	}
 	f.known = known
-	cmd.Flags().StringVarP(&f.Format, "output", "o", known[0], "how to print: "+strings.Join(known, ", "))
+	cmd.Flags().StringVarP(&f.Format, "output", "o", known[0], "output format: "+strings.Join(known, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Check errs if the format is none that the command knows. Commands call it before they do anything.
+// Check returns an error if the command does not support the format. Commands call it before they
+// do anything.
 func (f *Output) Check() error {
 	if slices.Contains(f.known, f.Format) {
 		return nil
 	}
-	return fmt.Errorf("--output %s is not known; give one of %s", f.Format, strings.Join(f.known, ", "))
+	return fmt.Errorf("--output %s is unknown; use one of %s", f.Format, strings.Join(f.known, ", "))
 }
 
-// Table is what is printed for people.
+// Table is the output for FormatTable, FormatWide and FormatName.
 type Table struct {
-	// Columns are the headers, and Wide how many of the last are shown by FormatWide only.
+	// Columns are the headers. Wide is how many of the last columns only FormatWide shows.
 	Columns []string
 	Wide    int
 	// Rows are the cells by row.
 	Rows [][]string
-	// Names are the lines of FormatName, one a row.
+	// Names are the lines of FormatName, one per row.
 	Names []string
 }
 
-// Print prints data as JSON or YAML, or the table, as the format says.
+// Print prints data as JSON or YAML, or the table, depending on the format.
 func (f *Output) Print(out io.Writer, data any, table Table) error {
 	switch f.Format {
 	case FormatJSON:

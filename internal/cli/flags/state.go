@@ -1,5 +1,5 @@
-// Package flags are the flags that commands have in common: which state they work on, how they print, and whether they
-// may change something.
+// Package flags holds the flags that commands share: which state they use, how they print, and
+// whether they may change something.
 package flags
 
 import (
@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// EnvState is the environment variable that names the state where --state does not.
+	// EnvState is the environment variable that names the state if --state is not set.
 	EnvState = "AWS_OPERATOR_STATE"
-	// defaultState is the state where neither does.
+	// defaultState is the state if neither is set.
 	defaultState = "./state"
-	// completionTimeout bounds what completion may take: a person waits for it at the prompt.
+	// completionTimeout bounds completion, since a user waits for it at the prompt.
 	completionTimeout = 3 * time.Second
 )
 
-// State is the flags that say where clusters are kept.
+// State is the flags that select where clusters are kept.
 type State struct {
 	ref     string
 	options state.Options
@@ -35,14 +35,14 @@ type State struct {
 func (f *State) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.ref, "state", "", "where clusters are kept: a folder, s3://bucket/prefix, or k8s for the current kubeconfig (default: $"+EnvState+", or "+defaultState+")")
-	set.StringVarP(&f.options.Namespace, "namespace", "n", "", "namespace of the clusters (default: that of the kubeconfig's context, or "+state.DefaultNamespace+")")
-	set.StringVar(&f.options.KMSKey, "state-kms-key", "", "KMS key to encrypt what is put into the bucket with (default: as the bucket says)")
+	set.StringVarP(&f.options.Namespace, "namespace", "n", "", "namespace of the clusters (default: the namespace of the kubeconfig's context, or "+state.DefaultNamespace+")")
+	set.StringVar(&f.options.KMSKey, "state-kms-key", "", "KMS key to encrypt objects in the bucket (default: the encryption of the bucket)")
 }
 
 // Ref returns the reference of the state.
 func (f *State) Ref() string { return cmp.Or(f.ref, os.Getenv(EnvState), defaultState) }
 
-// Namespace returns the namespace of objects that name none, where no state is opened.
+// Namespace returns the namespace of objects that name none, for commands that open no state.
 func (f *State) Namespace() string { return cmp.Or(f.options.Namespace, state.DefaultNamespace) }
 
 // Open opens the state.
@@ -55,12 +55,14 @@ func (f *State) open(ctx context.Context) (*state.State, error) {
 	return state.Open(ctx, f.Ref(), f.options)
 }
 
-// CompleteCluster completes the name of one cluster of the state: it is a command's ValidArgsFunction.
+// CompleteCluster completes the name of one cluster of the state. Commands use it as
+// ValidArgsFunction.
 func (f *State) CompleteCluster(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return f.Complete(func(ctx context.Context, s *state.State) ([]string, error) { return s.Clusters(ctx) })(cmd, args, typed)
 }
 
-// Complete returns what completes one name of those that names returns. A state that cannot be read completes nothing.
+// Complete returns a completion of one of the names that the function returns. If the state cannot
+// be read, it completes nothing.
 func (f *State) Complete(names func(context.Context, *state.State) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -80,7 +82,7 @@ func (f *State) Complete(names func(context.Context, *state.State) ([]string, er
 	}
 }
 
-// completionContext is that of the command, if it is run with one.
+// completionContext returns the context of the command, if it has one.
 func completionContext(cmd *cobra.Command) context.Context {
 	if ctx := cmd.Context(); ctx != nil {
 		return ctx

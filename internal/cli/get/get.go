@@ -1,4 +1,4 @@
-// Package get is the verb that shows what the state holds.
+// Package get implements the command get, which shows what the state holds.
 package get
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// kind is one kind of objects that can be shown.
+// kind is a kind of objects that the command can show.
 type kind struct {
 	plural, singular string
 	aliases          []string
 	short            string
-	// find returns the objects, those of one cluster only if it is named.
+	// find returns the objects, or only those of one cluster if it is named.
 	find func(ctx context.Context, from *state.State, cluster string) ([]client.Object, error)
-	// columns are the headers of the table, and wide how many of the last are shown only if asked for.
+	// columns are the headers of the table. wide is how many of the last are shown only on request.
 	columns []string
 	wide    int
 	row     func(client.Object) []string
@@ -36,17 +36,17 @@ type options struct {
 	output  flags.Output
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get clusters|instancegroups|releases [NAME]",
 		Short: "Show what the state holds",
-		Long: `Show the clusters, instance groups or releases of the state, as they were when they were
-last worked on. AWS is not asked, and nothing is changed.`,
+		Long: `Show the clusters, instance groups or releases of the state, with the status of the last
+operation. The command does not call AWS and changes nothing.`,
 		Example: `  aws-operator get clusters --state ./state
   aws-operator get instancegroups --cluster demo -o wide
 
-  # A definition to edit and to give to replace:
+  # Write a definition to a file, to edit it and pass it to replace:
   aws-operator get cluster demo -o yaml > demo.yml`,
 	}
 	for _, k := range kinds() {

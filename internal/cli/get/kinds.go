@@ -17,7 +17,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// kinds returns what can be shown. The columns are those that kubectl shows.
+// kinds returns the kinds that the command can show. The columns are those of kubectl.
 func kinds() []kind {
 	return []kind{
 		{
@@ -29,7 +29,7 @@ func kinds() []kind {
 			columns: []string{"NAME", "CLUSTER", "VERSION", "MIN", "MAX", "NODES", "UPDATED", "READY", "REASON", "TYPES", "AGE"}, wide: 2, ofCluster: true,
 		},
 		{
-			plural: "releases", singular: "release", short: "Show releases, those that are built in as well", find: releases, row: releaseRow,
+			plural: "releases", singular: "release", short: "Show releases, including the built-in ones", find: releases, row: releaseRow,
 			columns: []string{"NAME", "KUBERNETES", "RESOURCESET", "STATE", "ARCHITECTURES"}, wide: 1,
 		},
 	}
@@ -79,7 +79,7 @@ func groups(ctx context.Context, from *state.State, cluster string) ([]client.Ob
 	return objects, nil
 }
 
-// releases are those of the state, and those that are built in and not among them.
+// releases returns the releases of the state, and the built-in ones that are not among them.
 func releases(ctx context.Context, from *state.State, _ string) ([]client.Object, error) {
 	kept, err := from.Releases(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func releaseRow(object client.Object) []string {
 	return []string{r.Name, r.Spec.Kubernetes, r.Spec.ResourceSet, string(kept), strings.Join(architectures, ",")}
 }
 
-// readiness is what the condition Ready says; that something is being deleted says more.
+// readiness returns the status of the condition Ready, or that the object is being deleted.
 func readiness(deleted *metav1.Time, conditions []metav1.Condition) (ready, reason string) {
 	condition := meta.FindStatusCondition(conditions, "Ready")
 	switch {

@@ -35,7 +35,7 @@ func timeline(ctx context.Context, clients *awsapi.Clients, in *plan.Input) (*gr
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("nothing of cluster %s was made yet", in.Cluster.Name)
+		return nil, fmt.Errorf("cluster %s has no stacks yet", in.Cluster.Name)
 	}
 	client := clients.CloudFormation(live.TargetOf(clients, in.Cluster))
 	var events []graph.Event
@@ -58,8 +58,8 @@ func nameOf(id string) string {
 	return id
 }
 
-// eventsOf reads a stack's events since the beginning of its last operation, in their order. AWS tells the newest first, and some of
-// them have one time.
+// eventsOf returns the events of a stack's last operation in their order. AWS lists the newest
+// first, and some have the same time.
 func eventsOf(ctx context.Context, client awsapi.StackReader, id string) ([]graph.Event, error) {
 	var events []graph.Event
 	pages := cloudformation.NewDescribeStackEventsPaginator(client, &cloudformation.DescribeStackEventsInput{StackName: &id})

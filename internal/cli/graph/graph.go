@@ -1,4 +1,4 @@
-// Package graph is the verb that draws clusters.
+// Package graph implements the command graph, which draws clusters.
 package graph
 
 import (
@@ -38,7 +38,7 @@ type options struct {
 	plan      plan.Options
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
@@ -53,13 +53,13 @@ func clusterCommand() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
 		Use:   "cluster NAME [-f FILE …]",
-		Short: "Draw a cluster's stacks and what depends on what, or how long its last change took",
-		Long: `Draw the stacks of a cluster, the resources in them, and what depends on what, as text for
-Mermaid or Graphviz, or as SVG. What is drawn is what the state, or the files, say; AWS is
-not asked, except about an existing VPC.
+		Short: "Draw a cluster's stacks and their dependencies, or how long its last change took",
+		Long: `Draw the stacks of a cluster, their resources and the dependencies between them, as text
+for Mermaid or Graphviz, or as SVG. The drawing shows what the state or the files define.
+The command calls AWS only to read an existing VPC.
 
---events draws instead how long each resource took in the last operation on the cluster's
-stacks, as CloudFormation's events tell: as bars of text, or as SVG.`,
+--events instead draws how long each resource took in the last operation on the cluster's
+stacks, from the events of CloudFormation: as bars of text, or as SVG.`,
 		Example: `  aws-operator graph cluster demo -o svg > demo.svg
   aws-operator graph cluster demo -f demo.yaml -o dot | dot -Tpng > demo.png
   aws-operator graph cluster demo --events`,
@@ -72,13 +72,13 @@ stacks, as CloudFormation's events tell: as bars of text, or as SVG.`,
 	set := cmd.Flags()
 	set.StringVarP(&o.format, "output", "o", "", "mermaid, dot or svg (default: mermaid); with --events text or svg (default: text)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatMermaid, formatDOT, formatSVG, formatText}, cobra.ShellCompDirectiveNoFileComp))
-	set.BoolVar(&o.events, "events", false, "draw how long each resource took in the last operation")
+	set.BoolVar(&o.events, "events", false, "draw the duration of each resource in the last operation")
 	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name")
-	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of a cluster that is new (default: that of its role, or a placeholder)")
+	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of a new cluster (default: the account of its role, or a placeholder)")
 	return cmd
 }
 
-// check errs on a format that there is not.
+// check returns an error for an unknown format.
 func (o *options) check() error {
 	known := []string{formatMermaid, formatDOT, formatSVG}
 	if o.events {
@@ -88,7 +88,7 @@ func (o *options) check() error {
 		o.format = known[0]
 	}
 	if !slices.Contains(known, o.format) {
-		return fmt.Errorf("--output %s is not known here; give one of %v", o.format, known)
+		return fmt.Errorf("--output %s is unknown here; use one of %v", o.format, known)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	if len(stacks) == 0 {
-		return errors.New("the cluster is being deleted; there is nothing to draw")
+		return errors.New("the cluster is being deleted; it has nothing to draw")
 	}
 	return write(cmd.OutOrStdout(), o.draw(graph.Of(name, stacks)))
 }

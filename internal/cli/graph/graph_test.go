@@ -53,13 +53,13 @@ func TestMistakesAreNamed(t *testing.T) {
 		want string
 	}{
 		"a cluster that is not there":    {[]string{"other", "--state", dir}, "there is no cluster other"},
-		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is not known"},
-		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is not known"},
-		"events of what is not made yet": {[]string{"minimal", "-f", minimal, "--state", dir, "--events"}, "nothing of cluster minimal was made yet"},
+		"a format that there is not":     {[]string{"minimal", "-f", minimal, "--state", dir, "-o", "png"}, "--output png is unknown"},
+		"one that is not for events":     {[]string{"minimal", "-f", minimal, "--state", dir, "--events", "-o", "dot"}, "--output dot is unknown"},
+		"events of what is not made yet": {[]string{"minimal", "-f", minimal, "--state", dir, "--events"}, "cluster minimal has no stacks yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, test.args...); err == nil || out != "" || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("it prints %s and errs with %v", out, err)
+				t.Errorf("it prints %s and returns the error %v", out, err)
 			}
 		})
 	}

@@ -14,13 +14,13 @@ func buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build bin/kube, the local Kubernetes, unless it is up to date",
-		Long: `Build bin/kube: etcd and Kubernetes in one binary, from their Go modules. It takes
-some minutes, once; "local up" and the tests do it by themselves where it is missing.
+		Long: `Build bin/kube: etcd and Kubernetes in one binary, from their Go modules. This takes some
+minutes, once; "local up" and the tests build it if it is missing.
 
 With KUBEBUILDER_ASSETS set, the etcd and kube-apiserver in that folder are used and
 nothing is built.
 
-With --previous, build bin/kube-previous, of the minor version before, and with --oldest
+With --previous, build bin/kube-previous, of the previous minor version, and with --oldest
 bin/kube-oldest, of the one before that. Tests upgrade clusters from these.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,13 +38,13 @@ bin/kube-oldest, of the one before that. Tests upgrade clusters from these.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&previous, "previous", false, "build the minor version before instead, which only tests need")
-	cmd.Flags().BoolVar(&oldest, "oldest", false, "build the minor version two before instead, which only tests need")
+	cmd.Flags().BoolVar(&previous, "previous", false, "build the previous minor version instead; only tests need it")
+	cmd.Flags().BoolVar(&oldest, "oldest", false, "build the minor version before the previous one instead; only tests need it")
 	cmd.MarkFlagsMutuallyExclusive("previous", "oldest")
 	return cmd
 }
 
-// buildFormer builds the Kubernetes of a former minor version.
+// buildFormer builds the Kubernetes of an earlier minor version.
 func buildFormer(cmd *cobra.Command, version kubebuild.Version) error {
 	path, err := kubebuild.Ensure(cmd.Context(), kubebuild.Options{Version: version, Progress: cmd.ErrOrStderr()})
 	if err != nil {

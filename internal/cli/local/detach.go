@@ -15,11 +15,10 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// readyEvery is how often the detached process is asked whether it serves.
+// readyEvery is how often the background process is asked whether it serves.
 const readyEvery = 50 * time.Millisecond
 
-// detach starts this binary again as a process that stays, and returns once
-// what it started serves.
+// detach starts this binary again as a background process, and returns once the environment serves.
 func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	state, err := environment.Read(flags.dir)
 	if err == nil {
@@ -28,7 +27,7 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	if !errors.Is(err, environment.ErrNotRunning) {
 		return err
 	}
-	// Here, where its progress can be seen.
+	// Build here, so that the user sees the progress.
 	if _, err := controlplane.FindBinaries(ctx, progress); err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func detach(ctx context.Context, flags upFlags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	howToUse(out, shown(flags.dir), flags.noOperator, "it stays up; end it with: aws-operator local down --dir "+flags.dir)
+	howToUse(out, shown(flags.dir), flags.noOperator, "it keeps running; stop it with: aws-operator local down --dir "+flags.dir)
 	return nil
 }
 
@@ -67,16 +66,16 @@ func spawn(flags upFlags) (*exec.Cmd, error) {
 	if flags.noOperator {
 		args = append(args, "--no-operator")
 	}
-	// A session of its own: it outlives this process and its terminal.
+	// A session of its own lets it outlive this process and its terminal.
 	child := &exec.Cmd{Path: self, Args: args, Stdout: log, Stderr: log, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := child.Start(); err != nil {
-		return nil, fmt.Errorf("start the process that stays: %w", err)
+		return nil, fmt.Errorf("start the background process: %w", err)
 	}
 	return child, nil
 }
 
-// awaitServing returns what the child said once it serves. It errs when the
-// child ends, and ends the child when ctx ends first.
+// awaitServing returns the output of the child once it serves. It returns an error when the child
+// exits. If ctx ends first, it stops the child.
 func awaitServing(ctx context.Context, dir string, child *os.Process, ended <-chan struct{}) (string, error) {
 	ticker := time.NewTicker(readyEvery)
 	defer ticker.Stop()

@@ -11,14 +11,14 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/environment"
 )
 
-// downWithin is how long an environment may take to stop.
+// downWithin is the time limit for stopping an environment.
 const downWithin = 30 * time.Second
 
 func downCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stop what local up started, and remove what it made",
+		Short: "Stop an environment that local up started, and delete its files",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), downWithin)
@@ -27,7 +27,7 @@ func downCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "stopped process %d; nothing is left of it in %s\n", state.PID, shown(dir))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "stopped process %d and deleted its files in %s\n", state.PID, shown(dir))
 			return err
 		},
 	}

@@ -1,15 +1,15 @@
-// Package local is the verb that starts and stops an environment on this
-// machine: a management cluster, AWS and the operator.
+// Package local implements the command local, which starts and stops an environment on this
+// machine: a management cluster, a simulator of AWS and the operator.
 package local
 
 import (
 	"github.com/spf13/cobra"
 )
 
-// defaultDir is the environment's folder when --dir names none.
+// defaultDir is the environment's folder without --dir.
 const defaultDir = ".local"
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "local",
@@ -17,9 +17,9 @@ func Command() *cobra.Command {
 		Long: `Run a Kubernetes API, a simulator of AWS and the operator on this machine's
 loopback, without containers and without an AWS account.
 
-Everything about it is in one folder (--dir), and any number may run side by side
-in different folders. When it stops, all it made is gone: the simulated AWS lives
-in memory.`,
+An environment keeps all its files in one folder (--dir). Any number of environments can
+run side by side in different folders. When one stops, all it made is deleted: the
+simulated AWS lives in memory.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

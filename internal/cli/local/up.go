@@ -46,16 +46,16 @@ func upCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&flags.dir, "dir", defaultDir, "folder for everything the environment writes")
-	cmd.Flags().BoolVar(&flags.detach, "detach", false, "return once it serves, and leave it running")
-	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start all but the operator")
+	cmd.Flags().BoolVar(&flags.detach, "detach", false, "run in the background, and return once it serves")
+	cmd.Flags().BoolVar(&flags.noOperator, "no-operator", false, "start everything except the operator")
 	cmd.Flags().DurationVar(&flags.latency, "latency", environment.DefaultLatency, "how long the simulated CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&flags.machines, "machines", string(environment.AutoMachines), environment.MachinesHelp)
-	cmd.Flags().BoolVar(&flags.detached, "detached", false, "this is the process that --detach leaves running")
+	cmd.Flags().BoolVar(&flags.detached, "detached", false, "run as the background process of --detach")
 	_ = cmd.Flags().MarkHidden("detached")
 	return cmd
 }
 
-// up starts an environment in this process and stays until it is interrupted.
+// up starts an environment in this process and keeps it running until it is interrupted.
 func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error) {
 	opts := environment.Options{Dir: flags.dir, Detached: flags.detached, Latency: flags.latency, Out: out, Progress: progress}
 	if opts.Machines, err = environment.ParseMachines(flags.machines); err != nil {
@@ -77,11 +77,11 @@ func up(ctx context.Context, flags upFlags, out, progress io.Writer) (err error)
 	case <-ctx.Done():
 		_, _ = fmt.Fprintln(out, "stopping")
 	case <-env.Done():
-		err = fmt.Errorf("a part ended by itself, so all of it stops: %w", env.Err())
+		err = fmt.Errorf("a component exited, so the environment stops: %w", env.Err())
 	}
 	err = errors.Join(err, env.Stop(context.WithoutCancel(ctx)))
 	if err == nil {
-		_, _ = fmt.Fprintln(out, "stopped; nothing is left of it")
+		_, _ = fmt.Fprintln(out, "stopped; all its files are deleted")
 	}
 	return err
 }
@@ -111,7 +111,7 @@ use it, in any terminal:
 `, end)
 }
 
-// shown is how a folder is shown: as the person named it where that is short.
+// shown returns a folder as the user named it if that is short.
 func shown(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

@@ -1,4 +1,3 @@
-// Package logging makes the logger that commands log with: lines for people on
-// a terminal, JSON elsewhere. What controller-runtime and client-go log goes
-// through it as well.
+// Package logging makes the logger of commands: text on a terminal, JSON elsewhere.
+// controller-runtime and client-go log through it as well.
 package logging

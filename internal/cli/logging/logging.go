@@ -18,12 +18,12 @@ type Flags struct{ level, format string }
 
 // Add adds the flags to a command's.
 func (f *Flags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.level, "log-level", "info", "what to log: debug, info, warn or error")
-	flags.StringVar(&f.format, "log-format", "auto", "how to log: text, json, or auto (text on a terminal, else json)")
+	flags.StringVar(&f.level, "log-level", "info", "log level: debug, info, warn or error")
+	flags.StringVar(&f.format, "log-format", "auto", "log format: text, json, or auto (text on a terminal, else json)")
 }
 
-// Install makes the logger that the flags describe, and has everything in this
-// process log through it. It errs when a flag has a value that does not exist.
+// Install makes the logger that the flags describe, and makes everything in this process log
+// through it. It returns an error when a flag has an unknown value.
 func (f *Flags) Install(out io.Writer) (logr.Logger, error) {
 	handler, err := f.handler(out)
 	if err != nil {

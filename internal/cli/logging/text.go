@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// unread are the attributes that no person reads in a line: they repeat what
-// controller, namespace and name say, or link lines for machines.
+// unread are attributes that text output omits: they repeat controller, namespace and name, or link
+// lines for programs.
 var unread = []string{"controllerGroup", "controllerKind", "object", "reconcileID"}
 
-// ceremony is how the messages begin that controller-runtime says for each kind
-// and part when it starts and stops. They are shown at the level debug only.
+// ceremony are the prefixes of messages that controller-runtime logs for each kind and component
+// when it starts and stops. They are shown at the level debug only.
 var ceremony = []string{
 	"Starting EventSource", "Starting Controller", "Starting workers", "Starting metrics server",
 	"Shutdown signal received", "All workers finished", "Stopping and waiting for", "Shutting down metrics server",

@@ -1,5 +1,5 @@
-// Package manifests is the flags of the commands that read manifests from files, and what they print of what could not
-// be translated.
+// Package manifests holds the flags of commands that read manifests from files, and prints notes
+// about fields that could not be translated.
 package manifests
 
 import (
@@ -13,9 +13,9 @@ import (
 
 // Flags are the flags of a command that reads manifests.
 type Flags struct {
-	// Others lets files hold objects of other API groups as well.
+	// Others allows objects of other API groups in the files.
 	Others bool
-	// Optional is whether the command has another source: then it asks [Flags.Given].
+	// Optional is whether the command has another source. It then calls [Flags.Given].
 	Optional bool
 
 	files   []string
@@ -26,9 +26,9 @@ type Flags struct {
 func (f *Flags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder of manifests; - is standard input")
-	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops of which anything has no counterpart")
-	set.StringVar(&f.options.Kops.Release, "kops-release", "", "the Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)")
-	set.StringVar(&f.options.Kops.Name, "kops-name", "", "the name of the cluster that manifests of kops define (default: the first part of its name there)")
+	set.BoolVar(&f.options.Kops.Strict, "strict", false, "refuse manifests of kops with fields that cannot be translated")
+	set.StringVar(&f.options.Kops.Release, "kops-release", "", "Release of clusters that manifests of kops define (default: the nearest to their kubernetesVersion)")
+	set.StringVar(&f.options.Kops.Name, "kops-name", "", "name of the cluster that manifests of kops define (default: the first label of its name there)")
 	if !f.Optional {
 		_ = cmd.MarkFlagRequired("filename")
 	}
@@ -37,7 +37,8 @@ func (f *Flags) Add(cmd *cobra.Command) {
 // Given reports whether there are files to read.
 func (f *Flags) Given() bool { return len(f.files) > 0 }
 
-// Read reads the files. What has no counterpart of manifests of kops it prints to the command's error output.
+// Read reads the files. It prints notes about fields of kops manifests without a counterpart to the
+// command's error output.
 func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
 	sources, err := manifest.Open(f.files, cmd.InOrStdin())
 	if err != nil {
@@ -52,7 +53,7 @@ func (f *Flags) Read(cmd *cobra.Command) (*manifest.Set, error) {
 	return set, nil
 }
 
-// Print prints notes to the command's error output, a line each.
+// Print prints notes to the command's error output, one per line.
 func Print(cmd *cobra.Command, notes []kops.Note) {
 	for _, note := range notes {
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", note.Severity, note)

@@ -26,10 +26,11 @@ func arguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 2 && args[0] == kindCluster {
 		return nil
 	}
-	return errors.New("name one cluster, as plan cluster NAME, or none for all that the files, or the state, hold")
+	return errors.New("name one cluster, as plan cluster NAME, or no cluster to plan all in the files or the state")
 }
 
-// plans answers with the plan of the cluster that is named; of all of the files if there are any, else all of the state.
+// plans returns the plan of the named cluster, of all clusters of the files if there are any, or
+// else of all of the state.
 func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error) {
 	set := &manifest.Set{}
 	if o.manifests.Given() {
@@ -68,17 +69,19 @@ func (o *options) plans(cmd *cobra.Command, args []string) ([]*plan.Plan, error)
 	return append(plans, p), err
 }
 
-// leaveOut says which objects are not planned, since somebody else makes them, such as the Deployment beside its queue.
+// leaveOut reports the objects that are not planned because the operator does not manage their
+// kind, such as a Deployment next to its queue.
 func leaveOut(cmd *cobra.Command, set *manifest.Set) {
 	for _, other := range manifest.Objects[*unstructured.Unstructured](set) {
-		cmd.PrintErrf("Not planned, as the operator does not make it: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
+		cmd.PrintErrf("Not planned, since the operator does not manage this kind: %s %s (%s).\n", other.GetKind(), other.GetName(), other.GetAPIVersion())
 	}
 }
 
-// atOnce is how many clusters are planned at once: to render is work, and to ask AWS is waiting.
+// atOnce is how many clusters are planned in parallel: rendering needs the CPU, and AWS calls wait.
 const atOnce = 8
 
-// clusters plans clusters, in the order of their names. It errs with the first that cannot be planned.
+// clusters plans clusters, in the order of their names. It returns the error of the first that
+// cannot be planned.
 func (o *options) clusters(ctx context.Context, set *manifest.Set, from *state.State, names []string) ([]*plan.Plan, error) {
 	regions := &regions{of: map[string]*awsapi.Clients{}}
 	plans, errs := make([]*plan.Plan, len(names)), make([]error, len(names))
@@ -100,7 +103,7 @@ func (o *options) clusters(ctx context.Context, set *manifest.Set, from *state.S
 	return plans, nil
 }
 
-// regions are the clients of AWS by region, each made once.
+// regions caches the AWS clients of each region.
 type regions struct {
 	mu sync.Mutex
 	of map[string]*awsapi.Clients
@@ -119,12 +122,12 @@ func (r *regions) clients(ctx context.Context, region string) (*awsapi.Clients, 
 	return r.of[region], nil
 }
 
-// nothing says that there is nothing to plan.
+// nothing returns the error for input without clusters.
 func nothing(from *state.State) error {
-	return fmt.Errorf("there is no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
+	return fmt.Errorf("no cluster to plan in the files or in the state %s; name a file with -f, or another state with --state", from)
 }
 
-// namesOf returns which clusters to plan, which may be none.
+// namesOf returns the names of the clusters to plan, possibly none.
 func namesOf(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
 	if len(args) > 0 {
 		return args[1:], nil

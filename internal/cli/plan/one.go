@@ -12,7 +12,7 @@ import (
 )
 
 // Names returns which clusters a command is about: the one that args name (cluster NAME), else those of the manifests, else all
-// of the state. It errs when there is none.
+// of the state. It returns an error when there is none.
 func Names(ctx context.Context, set *manifest.Set, from *state.State, args []string) ([]string, error) {
 	names, err := namesOf(ctx, set, from, args)
 	if err == nil && len(names) == 0 {
@@ -29,5 +29,5 @@ func One(ctx context.Context, set *manifest.Set, from *state.State, name string,
 	return o.one(ctx, set, from, name, &regions{of: map[string]*awsapi.Clients{}})
 }
 
-// Show prints a plan, in colour on a terminal.
+// Show prints a plan, in color on a terminal.
 func Show(out io.Writer, p *plan.Plan) error { return plan.Print(out, p, colours(out)) }

@@ -1,4 +1,5 @@
-// Package plan is the verb that shows what would happen to clusters, and changes nothing.
+// Package plan implements the command plan, which shows what would change in clusters and services.
+// It changes nothing.
 package plan
 
 import (
@@ -35,30 +36,30 @@ type options struct {
 	detailed, plain bool
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	o := options{manifests: manifests.Flags{Optional: true, Others: true}}
 	cmd := &cobra.Command{
 		Use:   "plan [cluster NAME] [-f FILE …]",
-		Short: "Show what would happen to clusters and services, and change nothing",
-		Long: `Show what would happen to clusters and services if what is written took the place of what is
-deployed: the stacks and resources that are created, updated, replaced and deleted, the
-properties that change, and those that force a replacement; then which machines are
-replaced, in which order, and how long that takes at least. Nothing is changed.
+		Short: "Show what would change in clusters and services, without changing it",
+		Long: `Show what would change if the manifests or the state were applied: the stacks and resources
+that would be created, updated, replaced and deleted, the properties that change and those
+that force a replacement, the nodes that would be replaced, in which order, and how long
+that takes at least. The command changes nothing.
 
-With -f the manifests take the place of what the state holds; without, the state is
-compared with what is deployed. What is deployed is known from digests in the state;
-only of stacks that change CloudFormation is asked for the template. --change-set has
-CloudFormation work out as well what it would do, and says where it says otherwise.
+With -f, the manifests replace the definitions in the state; without it, the definitions in
+the state are compared with the deployed stacks. Digests in the state record what is
+deployed, so CloudFormation returns templates only of the stacks that change. With
+--change-set, CloudFormation also computes the changes, and the plan shows where they differ.
 
-The digest at the end names exactly what is shown: apply --approve DIGEST goes on only
-while the plan is the same.
+The digest at the end identifies the plan: apply --approve DIGEST proceeds only if the plan
+is the same.
 
-Services (DynamoDB, SQSQueue and all other kinds of the operator, also those that
-ModelDefinitions in the files define) are compared with the stacks that the operator
-gives them, by their names, in the region of --aws-region. With --state k8s those of the
-management cluster are planned, or, with -f, those of the files in their place. An
-operator in a management cluster makes them; apply does not.`,
+Services (DynamoDB, SQSQueue and all other kinds of the operator, including those that
+ModelDefinitions in the files define) are compared with the stacks that the operator would
+create for them, by name, in the region of --aws-region. With --state k8s, the services of
+the management cluster are planned, or, with -f, those of the files instead. An operator in
+a management cluster makes services; apply does not.`,
 		Example: `  aws-operator plan -f demo.yaml
   aws-operator plan cluster demo --state ./state
   aws-operator plan -f queue.yaml --aws-region eu-central-1
@@ -80,12 +81,12 @@ operator in a management cluster makes them; apply does not.`,
 	o.output.Add(cmd, formatText, formatJSON)
 	set := cmd.Flags()
 	set.BoolVar(&o.detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
-	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "ask CloudFormation as well, by change sets that are removed again")
-	set.BoolVar(&o.plain, "no-color", false, "no colours (default: colours on a terminal, unless NO_COLOR is set)")
-	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which tags what is its and begins the names of services' stacks")
+	set.BoolVar(&o.plan.ChangeSets, "change-set", false, "also let CloudFormation compute the changes, with temporary change sets")
+	set.BoolVar(&o.plain, "no-color", false, "disable colors (default: colors on a terminal, unless NO_COLOR is set)")
+	set.StringVar(&o.plan.Operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which is in its tags and begins the names of services' stacks")
 	set.StringVar(&o.region, "aws-region", "", "AWS region of services (default: the SDK's default chain, such as AWS_REGION)")
-	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of services and of a cluster that is new (default: that of its role, or of the credentials)")
-	set.StringVar(&o.plan.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
+	set.StringVar(&o.plan.AccountID, "aws-account-id", "", "AWS account of services and of a new cluster (default: the account of its role, or of the credentials)")
+	set.StringVar(&o.plan.NodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
 	return cmd
 }
 
@@ -135,7 +136,7 @@ func (o *options) print(out io.Writer, plans []*plan.Plan) error {
 	if !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return !p.Empty() }) || slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Name == "" }) {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "\nDigest %[1]s: apply with --approve %[1]s does this, or nothing.\n", plan.DigestOf(plans...))
+	_, err := fmt.Fprintf(out, "\nDigest %[1]s: apply --approve %[1]s applies exactly this plan.\n", plan.DigestOf(plans...))
 	return err
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// asCommand has this program be aws-operator, for what looks at a whole process.
+// asCommand makes this program run as aws-operator, for tests of a whole process.
 const asCommand = "BE_AWS_OPERATOR"
 
 func TestMain(m *testing.M) {
@@ -166,7 +166,7 @@ func (f *folder) run(args ...string) (code int, out, errOut string) {
 	return code, stdout.String(), stderr.String()
 }
 
-func TestNothingChangesAndNobodyIsAsked(t *testing.T) {
+func TestNoChangesNeedNoCalls(t *testing.T) {
 	f := newFolder(t)
 	f.put("private-three-slots.yaml", "private")
 	f.deploy("private")
@@ -219,7 +219,7 @@ func TestMistakesAreNamedInOneSentence(t *testing.T) {
 	}{
 		"a cluster that is not there":             {[]string{"cluster", "other"}, "there is no Cluster other"},
 		"two names":                               {[]string{"cluster", "a", "b"}, "name one cluster"},
-		"another format":                          {[]string{"-o", "yaml"}, "--output yaml is not known"},
+		"another format":                          {[]string{"-o", "yaml"}, "--output yaml is unknown"},
 		"a release that is not there":             {[]string{"-f", broken}, `there is no release "v0.1.0"`},
 		"AWS that must be asked and is not there": {[]string{"-f", edited}, "AWS cannot be reached at 127.0.0.1:1"},
 	} {

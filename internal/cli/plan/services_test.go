@@ -274,10 +274,10 @@ func TestWhatOthersMakeIsLeftOut(t *testing.T) {
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\n"
 	code, out, errOut := s.run("-f", s.file(deployment, queueManifest))
 	if code != 0 || !strings.Contains(out, "SQSQueue default/orders") || strings.Contains(out, "shop") ||
-		errOut != "Not planned, as the operator does not make it: Deployment shop (apps/v1).\n" {
+		errOut != "Not planned, since the operator does not manage this kind: Deployment shop (apps/v1).\n" {
 		t.Errorf("it exits with %d and says\n%s%s", code, out, errOut)
 	}
-	if code, out, errOut := s.run("-f", s.file(deployment)); code != 1 || out != "" || !strings.Contains(errOut, "there is no cluster to plan in the files") {
+	if code, out, errOut := s.run("-f", s.file(deployment)); code != 1 || out != "" || !strings.Contains(errOut, "no cluster to plan in the files") {
 		t.Errorf("with nothing else it exits with %d and says\n%s%s", code, out, errOut)
 	}
 }

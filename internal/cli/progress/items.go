@@ -58,13 +58,13 @@ func Items(p *engine.Progress) []Item {
 	return items
 }
 
-// whole is an object as its conditions tell of it.
+// whole returns an object with the status that its conditions report.
 func whole(name string, object client.Object, nodes v1alpha1.NodeCount) Item {
-	item := Item{Name: name, Mark: Waiting, Text: "is about to be looked at"}
+	item := Item{Name: name, Mark: Waiting, Text: "is about to be reconciled"}
 	ready := operatorkit.FindCondition(object, operatorkit.ConditionReady)
 	synced := operatorkit.FindCondition(object, operatorkit.ConditionSynced)
 	if ready == nil || ready.Status == metav1.ConditionUnknown || ready.ObservedGeneration != object.GetGeneration() {
-		return item // What is said of it is of what was asked for before.
+		return item
 	}
 	item.Mark, item.Text = Working, ready.Message
 	switch {
@@ -84,7 +84,7 @@ func stack(s *v1alpha1.StackStatus) Item {
 	item := Item{Name: "stack " + s.Name, Mark: Working, Text: strings.TrimSpace(s.Status + " " + s.Reason), Part: true}
 	switch {
 	case s.Status == "":
-		item.Mark, item.Text = Waiting, "is not there yet"
+		item.Mark, item.Text = Waiting, "does not exist yet"
 	case strings.HasSuffix(s.Status, "_FAILED") || strings.Contains(s.Status, "ROLLBACK"):
 		item.Mark = Troubled
 	case strings.HasSuffix(s.Status, "_COMPLETE"):

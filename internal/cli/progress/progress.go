@@ -92,13 +92,13 @@ func (p *Printer) Observe(seen engine.Progress) {
 		}
 	}
 	for _, news := range seen.News {
-		if news.Warning { // What goes well is told by the objects.
+		if news.Warning { // The objects report successes.
 			lines = append(lines, line(news.Time, news.Kind+" "+news.Name, "Warning: "+news.Message))
 		}
 	}
 	if len(lines) > 0 {
 		p.erase()
-		_, _ = io.WriteString(p.out, strings.Join(lines, "")) // Who closed the output wants to see nothing.
+		_, _ = io.WriteString(p.out, strings.Join(lines, "")) // An error means that the reader closed the output.
 	}
 	p.draw()
 }
@@ -134,7 +134,7 @@ func (p *Printer) draw() {
 	p.erase()
 	columns, rows := p.size()
 	now := p.clock.Now()
-	lines := []string{fmt.Sprintf("%s since the beginning", short(now.Sub(p.began)))}
+	lines := []string{fmt.Sprintf("%s since the start", short(now.Sub(p.began)))}
 	for _, item := range p.items {
 		indent := ""
 		if item.Part {

@@ -33,7 +33,7 @@ func making(status, message string) engine.Progress {
 	}
 }
 
-// Where nobody looks at a terminal, there is a line for each thing that changes, and none for what does not.
+// Without a terminal, each change is a line, and repetitions are omitted.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 	p.Observe(later)
 	want := `12:00:00 Cluster demo: CloudFormation is creating the stack.
 12:00:00 stack demo: CREATE_IN_PROGRESS
-12:00:00 InstanceGroup workers: is about to be looked at
+12:00:00 InstanceGroup workers: is about to be reconciled
 12:01:00 stack demo: CREATE_COMPLETE
 12:01:00 InstanceGroup workers: Warning: No capacity.
 `
@@ -64,15 +64,15 @@ func TestBlock(t *testing.T) {
 	var out bytes.Buffer
 	clock := testingclock.NewFakeClock(noon)
 	p := New(&out, clock)
-	p.size = func() (columns, rows int) { return 50, 24 } // Without the ticker, which draws by itself.
+	p.size = func() (columns, rows int) { return 50, 24 } // Without the ticker, which draws on its own schedule.
 	p.Observe(making("CREATE_IN_PROGRESS", "CloudFormation is creating the stack, and that takes longer than a line."))
 	out.Reset()
 	clock.Step(90 * time.Second)
 	p.Observe(making("CREATE_COMPLETE", "CloudFormation is creating the stack, and that takes longer than a line."))
-	want := "\x1b[4A\x1b[J" + `1m30s since the beginning
+	want := "\x1b[4A\x1b[J" + `1m30s since the start
 … Cluster demo 1m30s CloudFormation is creating …
   ✔ stack demo CREATE_COMPLETE
-· InstanceGroup workers 1m30s is about to be loo…
+· InstanceGroup workers 1m30s is about to be rec…
 `
 	if out.String() != want {
 		t.Errorf("it draws\n%q\nnot\n%q", out.String(), want)
@@ -98,7 +98,7 @@ func TestItems(t *testing.T) {
 		want       [2]Mark
 		text       string
 	}{
-		"nothing is known":       {nil, "", [2]Mark{Waiting, Waiting}, "is about to be looked at"},
+		"nothing is known":       {nil, "", [2]Mark{Waiting, Waiting}, "is about to be reconciled"},
 		"it is made":             {[]metav1.Condition{condition("Ready", "False", "Wait.")}, "CREATE_IN_PROGRESS", [2]Mark{Working, Working}, "Wait."},
 		"it is ready":            {[]metav1.Condition{condition("Ready", "True", "Up.")}, "UPDATE_COMPLETE", [2]Mark{Done, Done}, "Up."},
 		"it fails and goes back": {[]metav1.Condition{condition("Ready", "True", "Up."), condition("Synced", "False", "No.")}, "UPDATE_ROLLBACK_COMPLETE", [2]Mark{Troubled, Troubled}, "No."},

@@ -12,7 +12,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/service/render"
 )
 
-// stackOf returns the stack of an object, and nil for what makes no stack. What it takes from the outputs of others is made up.
+// stackOf returns the stack of an object, or nil if its kind makes no stack. It makes up the
+// outputs of other objects that the stack uses.
 func stackOf(known *kinds.Set, m manifest.Manifest, facts render.Facts) (*render.Desired, error) {
 	object, ok := m.Object.(*servicev1alpha1.Object)
 	if !ok {

@@ -1,4 +1,4 @@
-// Package render is the verb that prints the CloudFormation templates that the
+// Package render implements the command render, which prints the CloudFormation templates that the
 // operator would send for manifests, without a cluster and without AWS.
 package render
 
@@ -26,19 +26,19 @@ type flags struct {
 	facts render.Facts
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	f := flags{files: manifests.Flags{Others: true}}
 	cmd := &cobra.Command{
 		Use:   "render -f FILE [-f FILE …]",
 		Short: "Print the CloudFormation templates of manifests",
 		Long: `Print the CloudFormation template of every object in the manifests, as the operator
-would send it, after the checks that the operator makes. Neither a cluster nor AWS is
-asked. ModelDefinitions in the files define further kinds; what an object takes from
-the outputs of another one is made up, in the right form.`,
+would send it, after the checks that the operator makes. The command contacts neither a
+cluster nor AWS. ModelDefinitions in the files define further kinds. Where an object uses
+outputs of another one, the template has made-up values of the same form.`,
 		Example: `  aws-operator render -f examples/quickstart/dynamodb.yaml
 
-  # A file for each stack, for another tool to look at:
+  # A file for each stack, for another tool to check:
   aws-operator render -f examples/sqsqueue.yaml --out templates && cfn-lint templates/*.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,7 +51,7 @@ the outputs of another one is made up, in the right form.`,
 	}
 	f.files.Add(cmd)
 	set := cmd.Flags()
-	set.StringVar(&f.out, "out", "", "write a file for each stack into this folder instead of printing")
+	set.StringVar(&f.out, "out", "", "folder to write a file for each stack to, instead of printing")
 	set.StringVar(&f.facts.ClusterName, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which begins the stacks' names")
 	set.StringVar(&f.facts.Region, "aws-region", environment.Region, "AWS region")
 	set.StringVar(&f.facts.AccountID, "aws-account-id", environment.Account, "AWS account")
@@ -72,7 +72,7 @@ func (f *flags) run(set *manifest.Set, out io.Writer) error {
 	for _, m := range set.Manifests {
 		kind := m.Object.GetObjectKind().GroupVersionKind()
 		if kind.Group == clusterv1alpha1.Group {
-			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed: they depend on its Release and on what is in AWS already\n", m.File, kind.Kind)
+			_, err := fmt.Fprintf(out, "# %s: the stacks of a %s are not printed, since they depend on its Release and on existing AWS resources\n", m.File, kind.Kind)
 			errs = append(errs, err)
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package replace is the verb that puts manifests into the state.
+// Package replace implements the command replace, which writes manifests to the state.
 package replace
 
 import (
@@ -25,20 +25,19 @@ type options struct {
 	state     flags.State
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "replace -f FILE [-f FILE …]",
-		Short: "Put clusters, instance groups and releases into the state",
-		Long: `Put Clusters, InstanceGroups and Releases into the state: those that are not there are
-created, the others replaced as a whole. Manifests of kops are translated.
+		Short: "Write clusters, instance groups and releases to the state",
+		Long: `Write Clusters, InstanceGroups and Releases to the state: new objects are created, existing
+ones are replaced as a whole. Manifests of kops are translated.
 
-Everything is checked first, and a mistake in one object leaves all as they are. A
-cluster that is new gets its keys, unless the state is a management cluster, where the
-operator makes them. Nothing is done in AWS, and no status is touched: plan shows what
-would be done, update and apply do it. In a management cluster the operator begins at
-once.`,
+The command validates all objects first; if one is invalid, it changes none. It generates
+the keys of a new cluster, unless the state is a management cluster, where the operator
+does. It makes nothing in AWS and changes no status: plan shows what would be done, update
+and apply do it. In a management cluster, the operator starts at once.`,
 		Example: `  aws-operator replace -f cluster.yml --state ./state
 
   # A cluster of kops:
@@ -57,7 +56,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(set.Manifests) == 0 {
-		return errors.New("there is no manifest in the files: give those of a Cluster and its InstanceGroups")
+		return errors.New("the files have no manifests: pass those of a Cluster and its InstanceGroups")
 	}
 	into, err := o.state.Open(cmd)
 	if err != nil {
@@ -70,7 +69,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	return Report(cmd, into, changes)
 }
 
-// Into puts what was read into a state. What is wrong with an object is said with the place where it is written.
+// Into writes manifests to a state. Errors about an object name the file and line that define it.
 func Into(ctx context.Context, into *state.State, set *manifest.Set) ([]state.Change, error) {
 	objects := make([]client.Object, len(set.Manifests))
 	for i, m := range set.Manifests {
@@ -109,7 +108,7 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 			warnUnbootable(cmd, r)
 		}
 		if _, ok := change.Object.(*v1alpha1.Cluster); ok && change.Action == state.Created && into.Kubernetes() == nil {
-			cmd.PrintErrf("The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them nobody reaches the cluster.\n", name, into, name)
+			cmd.PrintErrf("The keys of cluster %s are in %s/%s/secrets. Keep them safe and out of Git: without them, the cluster is unreachable.\n", name, into, name)
 		}
 	}
 	return nil
@@ -119,7 +118,7 @@ func Report(cmd *cobra.Command, into *state.State, changes []state.Change) error
 func warnUnbootable(cmd *cobra.Command, r *v1alpha1.Release) {
 	for _, architecture := range slices.Sorted(maps.Keys(r.Spec.Images)) {
 		if reasons := release.Unbootable(r, architecture); len(reasons) > 0 {
-			cmd.PrintErrf("warning: Release %s: no %s instance can boot with it: %s; give sha256 in another Release, since this one cannot change\n",
+			cmd.PrintErrf("warning: no %[2]s instance can boot with Release %[1]s: %[3]s; set sha256 in a new Release, since a Release cannot change\n",
 				r.Name, architecture, strings.Join(reasons, ", "))
 		}
 	}

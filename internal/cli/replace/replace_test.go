@@ -70,7 +70,7 @@ func TestAReleaseThatCannotBootIsRefusedForClusters(t *testing.T) {
 	const why = "no arm64 instance can boot with release v1.36.3-acme.1: " + reason
 	dir := t.TempDir()
 	_, errOut, err := run(t, unbootable, "-f", "-", "--state", dir)
-	if err != nil || !strings.Contains(errOut, "warning: Release v1.36.3-acme.1: no arm64 instance can boot with it: "+reason) {
+	if err != nil || !strings.Contains(errOut, "warning: no arm64 instance can boot with Release v1.36.3-acme.1: "+reason) {
 		t.Errorf("%s, %v", errOut, err)
 	}
 	const cluster = `apiVersion: cluster-operator.aws/v1alpha1

@@ -33,7 +33,7 @@ func TestTheCommandShowsThenRolls(t *testing.T) {
 	w.MoveOn("workers")
 	out, problem, code := run(t.Context(), "demo", "--state", ref)
 	if code != exit.Done || !strings.Contains(out, "workers           NeedsUpdate   1            1       1     1        2     1\n") ||
-		!strings.Contains(out, "Would replace machines, in this order: workers.\nNothing was changed. Give --yes to do it.\n") {
+		!strings.Contains(out, "Would replace instances, in this order: workers.\nNothing was changed. To replace them, add --yes.\n") {
 		t.Errorf("%d %s\n%s", code, problem, out)
 	}
 
@@ -60,10 +60,10 @@ func TestTheCommandShowsThenRolls(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no such batch":         {[]string{"--batch-size", "some"}, "--batch-size some cannot be: take a number, or a share such as 25%"},
+		"no such batch":         {[]string{"--batch-size", "some"}, "--batch-size some is invalid: use a number, or a percentage such as 25%"},
 		"a batch of none":       {[]string{"--batch-size", "0"}, "a batch of 0 cannot be"},
-		"no validation":         {[]string{"--validate-count", "0"}, "--validate-count 0 cannot be: take at least 1"},
-		"a format for doing it": {[]string{"--yes", "-o", "json"}, "--output is for what would be done; leave out --yes, or --output"},
+		"no validation":         {[]string{"--validate-count", "0"}, "--validate-count 0 is invalid: use at least 1"},
+		"a format for doing it": {[]string{"--yes", "-o", "json"}, "--output only applies without --yes; leave out one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, problem, code := run(t.Context(), append([]string{"demo", "--state", ref}, test.args...)...)

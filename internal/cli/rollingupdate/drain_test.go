@@ -18,7 +18,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cluster/live/livetest"
 )
 
-// guarded runs an app on a cluster of which no pod may go, and returns who can change that.
+// guarded runs an app on a cluster whose pods cannot be evicted, and returns a client that can
+// change that.
 func guarded(t *testing.T, w *livetest.Suite) kubernetes.Interface {
 	t.Helper()
 	s := w.Session()

@@ -65,13 +65,13 @@ var roles = map[string]rollout.Role{
 	"worker": rollout.RoleWorker, "node": rollout.RoleWorker, "bastion": rollout.RoleBastion,
 }
 
-// chosen returns the groups in AWS that were chosen. It errs for names that are none.
+// chosen returns the groups in AWS that were chosen. It returns an error for names that are none.
 func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	wanted := map[rollout.Role]bool{}
 	for _, name := range c.roles {
 		role, ok := roles[strings.ToLower(name)]
 		if !ok {
-			return nil, fmt.Errorf("--instance-group-roles %s is not known; give control-plane, worker or bastion", name)
+			return nil, fmt.Errorf("--instance-group-roles %s is unknown; use control-plane, worker or bastion", name)
 		}
 		wanted[role] = true
 	}
@@ -86,7 +86,7 @@ func (c *choice) chosen(found *live.Cluster) ([]*live.Group, error) {
 	}
 	for _, name := range c.groups {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("cluster %s has no group %s in AWS; there is %s", found.Name, name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("cluster %s has no group %s in AWS; it has %s", found.Name, name, strings.Join(names, ", "))
 		}
 	}
 	return groups, nil

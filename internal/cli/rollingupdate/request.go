@@ -29,7 +29,7 @@ func (u *update) paused() bool {
 	return u.cluster.Spec.Paused || operatorkit.HasPausedAnnotation(u.cluster, v1alpha1.PausedAnnotation)
 }
 
-// checkRequest errs if what is asked for is not the operator's to do.
+// checkRequest returns an error if what is asked for is not the operator's to do.
 func (u *update) checkRequest(asked []*target) error {
 	if len(asked) == 0 {
 		return nil
@@ -39,12 +39,12 @@ func (u *update) checkRequest(asked []*target) error {
 		given         bool
 		name, instead string
 	}{
-		{u.cloudOnly, "--cloudonly", "it goes by the nodes; pause the cluster to replace machines without it"},
-		{u.failOnDrain, "--fail-on-drain-error", "it goes by spec.rollingUpdate.onDrainTimeout"},
-		{u.batchSize != "", "--batch-size", "it goes by spec.rollingUpdate.batchSize"},
+		{u.cloudOnly, "--cloudonly", "the operator needs the cluster's API; pause the cluster to replace instances without it"},
+		{u.failOnDrain, "--fail-on-drain-error", "the operator uses spec.rollingUpdate.onDrainTimeout"},
+		{u.batchSize != "", "--batch-size", "the operator uses spec.rollingUpdate.batchSize"},
 	} {
 		if flag.given {
-			problems = append(problems, fmt.Errorf("%s cannot be where the operator replaces the machines of %s: %s. Nothing was changed",
+			problems = append(problems, fmt.Errorf("%s cannot be used if the operator replaces the instances of %s: %s. Nothing was changed",
 				flag.name, namesOf(asked), flag.instead))
 		}
 	}
@@ -54,11 +54,11 @@ func (u *update) checkRequest(asked []*target) error {
 		case t.Role == rollout.RoleControlPlane:
 			slots++
 		case u.groupNamed(t.Name) == nil:
-			problems = append(problems, fmt.Errorf("there is no InstanceGroup %s to ask the operator by. Nothing was changed", t.Name))
+			problems = append(problems, fmt.Errorf("the InstanceGroup %s, by which the operator is asked, does not exist. Nothing was changed", t.Name))
 		}
 	}
 	if slots > 0 && slots < u.slots() {
-		problems = append(problems, fmt.Errorf("the operator replaces the machines of all %d slots, one after the other: choose them by --instance-group-roles control-plane. Nothing was changed", u.slots()))
+		problems = append(problems, fmt.Errorf("the operator replaces the instances of all %d slots, one after another: select them with --instance-group-roles control-plane. Nothing was changed", u.slots()))
 	}
 	return errors.Join(problems...)
 }
@@ -74,23 +74,23 @@ func (u *update) request(ctx context.Context, asked []*target, lines *news) erro
 		case err != nil:
 			return err
 		case goesOn:
-			lines.say("%s: the operator is replacing the machines already.", one.name)
+			lines.say("%s: the operator is already replacing the instances.", one.name)
 			continue
 		}
 		was, ok := one.object.DeepCopyObject().(client.Object)
 		if !ok {
-			return fmt.Errorf("%T is no object of Kubernetes", one.object)
+			return fmt.Errorf("%T is not a Kubernetes object", one.object)
 		}
 		*one.roll = text
 		if err := u.objects.Patch(ctx, one.object, client.MergeFrom(was)); err != nil {
-			return fmt.Errorf("ask the operator for the machines of %s: %w", one.name, err)
+			return fmt.Errorf("ask the operator to replace the instances of %s: %w", one.name, err)
 		}
-		lines.say("%s: the operator was asked to replace all machines, by %s: %s.", one.name, one.field, text)
+		lines.say("%s: the operator was asked to replace all instances, with %s: %s.", one.name, one.field, text)
 	}
 	if err := u.follow(); err != nil {
 		return err
 	}
-	lines.say("All machines of %s are replaced.", namesOf(asked))
+	lines.say("All instances of %s are replaced.", namesOf(asked))
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (u *update) requests(asked []*target) []requested {
 }
 
 // underWay reports whether machines are still to be replaced that were asked for before, or all are being replaced for another reason.
-// What failed is not: to ask anew is to try again.
+// What failed is not: to ask again is to try again.
 func (r *requested) underWay() (bool, error) {
 	if r.rollout != nil {
 		switch r.rollout.State {

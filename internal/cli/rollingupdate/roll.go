@@ -39,7 +39,7 @@ func (n *news) say(format string, args ...any) {
 func (u *update) roll(ctx context.Context) error {
 	lines := &news{out: u.out, now: func() time.Time { return u.clock.Now() }}
 	s, err := u.look(ctx, func(n drain.Notice) {
-		if n.What != "Draining" { // What the engine does is told by it.
+		if n.What != "Draining" { // The engine reports its own actions.
 			lines.say("%s", n.Message)
 		}
 	})
@@ -58,9 +58,9 @@ func (u *update) roll(ctx context.Context) error {
 	}
 	switch {
 	case len(groups) > 0:
-		lines.say("All machines of %s are as their groups launch them.", namesOf(groups))
+		lines.say("All instances of %s are up to date.", namesOf(groups))
 	case len(asked) == 0:
-		lines.say("No machine needs to be replaced by rolling-update.")
+		lines.say("rolling-update does not need to replace any instances.")
 	}
 	return u.request(ctx, asked, lines)
 }
@@ -75,12 +75,13 @@ func (u *update) replace(ctx context.Context, s *scene, groups []*target, lines 
 	}
 	err := u.forced(ctx, s, lines, func() error { return u.carryOut(ctx, s, groups, lines) })
 	if ctx.Err() != nil {
-		return exit.Interruption("Interrupted. How far it is stands on the Auto Scaling groups, and the same command goes on.")
+		return exit.Interruption("Interrupted. The Auto Scaling groups' tags have the progress; run the same command to continue.")
 	}
 	return err
 }
 
-// forced does work with a note on the groups, if all machines are to go, which of them are done: it is there until all groups are.
+// forced runs work. If all instances must be replaced, tags on the groups record which groups are
+// done; they are removed when all groups are done.
 func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() error) error {
 	if !u.force {
 		return work()
@@ -103,7 +104,7 @@ func (u *update) forced(ctx context.Context, s *scene, lines *news, work func() 
 	return awsapi.Known(s.engine.EndForced(ctx, all))
 }
 
-// checkAPI errs if nodes must be known and are not, or new machines of instance groups could not join.
+// checkAPI returns an error if nodes must be known and are not, or new machines of instance groups could not join.
 func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error {
 	asked, workers, away := false, false, false
 	for _, t := range groups {
@@ -117,14 +118,14 @@ func (u *update) checkAPI(ctx context.Context, s *scene, groups []*target) error
 	case s.silent != "" && away && s.connection != nil:
 		return nil // It comes back when the slot does that an earlier run has ended.
 	case s.silent != "":
-		return fmt.Errorf("the API of cluster %s does not answer: %s. Nothing was changed; --cloudonly goes by AWS alone and drains no node",
+		return fmt.Errorf("the API of cluster %s does not answer: %s. Nothing was changed; --cloudonly uses only AWS and drains no nodes",
 			u.cluster.Name, strings.TrimSuffix(s.silent, "."))
 	case !workers:
 		return nil
 	}
 	api := live.Ask(ctx, s.connection, u.slots())
 	if api.Problem == "" && api.TokenUntil.Before(u.clock.Now().Add(leastTokenLife)) {
-		return fmt.Errorf("new machines of cluster %s could not join, since no bootstrap token holds for another %s. Nothing was changed; apply the cluster's definition, which makes one, or look why its slots do not",
+		return fmt.Errorf("new instances of cluster %s could not join, since no bootstrap token is valid for another %s. Nothing was changed; apply the cluster's definition to create one, or check why its slots do not",
 			u.cluster.Name, leastTokenLife)
 	}
 	return nil

@@ -1,4 +1,5 @@
-// Package rollingupdate is the verb that replaces a cluster's machines by those of the shape that its groups launch now.
+// Package rollingupdate implements the command rolling-update, which replaces instances whose
+// configuration is out of date.
 package rollingupdate
 
 import (
@@ -52,7 +53,7 @@ type choice struct {
 
 // Command returns the verb.
 func Command() *cobra.Command {
-	cmd := &cobra.Command{Use: "rolling-update", Short: "Replace machines that are not as their groups launch them now"}
+	cmd := &cobra.Command{Use: "rolling-update", Short: "Replace instances that are out of date"}
 	cmd.AddCommand(clusterCommand())
 	return cmd
 }
@@ -61,36 +62,36 @@ func clusterCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "cluster NAME [--yes]",
-		Short: "Replace machines that are not as their groups launch them now",
-		Long: `Replace machines that are not as their groups launch them now: after terraform apply,
-which makes new versions of launch templates and replaces no machine. Without --yes it
-only shows what it would do.
+		Short: "Replace instances that are out of date",
+		Long: `Replace instances whose Auto Scaling group now launches instances of another configuration,
+as after terraform apply, which creates new versions of launch templates but replaces no
+instances. Without --yes, only show what would be done.
 
-Bastions go first, then the slots of the control plane, one at a time and only while
-all others serve, so that etcd keeps its quorum; then the instance groups, one after the
-other, as spec.rollingUpdate of each says (canary, batches, surge). A node is cordoned
-and drained, its machine ended, and its replacement waited for until it is Ready; before
-more go the cluster must be as well as it was.
+Bastions are replaced first, then the slots of the control plane, one at a time and only
+while all others serve, so that etcd keeps its quorum, then the instance groups, one after
+another, as spec.rollingUpdate of each configures (canary, batches, surge). For each
+instance, the command cordons and drains the node, terminates the instance, and waits until
+its replacement is Ready. Before it continues, the cluster must be as healthy as before.
 
-How far it is stands on the Auto Scaling groups, as a tag: after Ctrl-C, or if it is
-killed, the same command goes on. terraform apply does not go well with that meanwhile,
-since it would remove the tag.
+Progress is stored in a tag of the Auto Scaling groups: after Ctrl-C, or if the process is
+killed, the same command continues. Do not run terraform apply in the meantime, since it
+would remove the tag.
 
-Where CloudFormation owns a group whose spec.rollingUpdate.engine is CloudFormation, and
-all slots, the update of the stack replaces the machines: what to do is told instead.
---force replaces all machines, of such groups too, and those that need it not. With
---state k8s the operator is asked to do that, by another text in spec.roll of the groups
-and spec.controlPlane.roll of the Cluster, and followed; where the cluster is paused, the
-command does it.`,
-		Example: `  # What is out of date, and what would be done:
+If CloudFormation owns a group whose spec.rollingUpdate.engine is CloudFormation, and for
+slots that it owns, the update of the stack replaces the instances; the command then shows
+what to do instead. --force replaces all instances, including those of such groups and those
+that are up to date. With --state k8s, --force changes the text in spec.roll of the groups
+and in spec.controlPlane.roll of the Cluster, and follows the operator, which replaces the
+instances; if the cluster is paused, the command replaces them.`,
+		Example: `  # Show what is out of date and what would be done:
   aws-operator rolling-update cluster demo --state ./state
 
   aws-operator rolling-update cluster demo --state ./state --yes
 
-  # Only one group, three machines at once, and stop where a node cannot be drained:
+  # Only one group, three instances at once, and stop if a node cannot be drained:
   aws-operator rolling-update cluster demo --instance-group workers --batch-size 3 --fail-on-drain-error --yes
 
-  # New certificates for the control plane, which come with new machines:
+  # Renew the certificates of the control plane by replacing its instances:
   aws-operator rolling-update cluster demo --instance-group-roles control-plane --force --yes`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: o.state.CompleteCluster,
@@ -105,29 +106,29 @@ command does it.`,
 
 func (o *options) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringSliceVar(&o.groups, "instance-group", nil, "only these groups: names of instance groups, control-plane-0, bastion (default: all)")
+	set.StringSliceVar(&o.groups, "instance-group", nil, "only these groups: names of instance groups, control-plane-0, bastion (default: all groups)")
 	set.StringSliceVar(&o.roles, "instance-group-roles", nil, "only groups of these roles: control-plane, worker, bastion (default: all)")
-	set.BoolVar(&o.force, "force", false, "replace all machines, also those that need it not and those that CloudFormation would replace")
-	set.BoolVar(&o.cloudOnly, "cloudonly", false, "go by AWS alone: nodes are neither looked at nor drained, for a cluster whose API does not answer")
-	set.BoolVar(&o.failOnDrain, "fail-on-drain-error", false, "stop where a node cannot be drained in time, and leave it in service (default: as spec.rollingUpdate.onDrainTimeout says)")
-	set.StringVar(&o.batchSize, "batch-size", "", "how many machines of an instance group are replaced at once, a number or a share such as 25% (default: as its spec.rollingUpdate says)")
-	set.IntVar(&o.validateCount, "validate-count", defaultValidateCount, "how many times in a row the cluster must be well before more machines go")
-	set.DurationVar(&o.validationTimeout, "validation-timeout", defaultValidationTimeout, "give up where nothing changes for so long, beside the time that nodes take to be drained and to become Ready")
+	set.BoolVar(&o.force, "force", false, "replace all instances, even if they are up to date or CloudFormation would replace them")
+	set.BoolVar(&o.cloudOnly, "cloudonly", false, "use only AWS and neither check nor drain nodes, for a cluster whose API does not answer")
+	set.BoolVar(&o.failOnDrain, "fail-on-drain-error", false, "stop if a node is not drained in time, and keep it in service (default: spec.rollingUpdate.onDrainTimeout)")
+	set.StringVar(&o.batchSize, "batch-size", "", "how many instances of an instance group to replace at once, a number or a percentage such as 25% (default: its spec.rollingUpdate.batchSize)")
+	set.IntVar(&o.validateCount, "validate-count", defaultValidateCount, "how many checks in a row the cluster must pass before more instances are replaced")
+	set.DurationVar(&o.validationTimeout, "validation-timeout", defaultValidationTimeout, "give up if nothing changes for this long, not counting the time for nodes to drain and to become Ready")
 	_ = cmd.RegisterFlagCompletionFunc("instance-group-roles", cobra.FixedCompletions([]string{"control-plane", "worker", "bastion"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *options) check() error {
 	if o.validateCount < 1 {
-		return fmt.Errorf("--validate-count %d cannot be: take at least 1", o.validateCount)
+		return fmt.Errorf("--validate-count %d is invalid: use at least 1", o.validateCount)
 	}
 	if o.batchSize != "" {
 		batch := intstr.Parse(o.batchSize)
 		if _, err := intstr.GetScaledValueFromIntOrPercent(&batch, 100, true); err != nil { //nolint:mnd // any number
-			return fmt.Errorf("--batch-size %s cannot be: take a number, or a share such as 25%%", o.batchSize)
+			return fmt.Errorf("--batch-size %s is invalid: use a number, or a percentage such as 25%%", o.batchSize)
 		}
 	}
 	if o.confirm.Yes && o.output.Format != flags.FormatTable && o.output.Format != flags.FormatWide {
-		return errors.New("--output is for what would be done; leave out --yes, or --output")
+		return errors.New("--output only applies without --yes; leave out one of them")
 	}
 	return o.output.Check()
 }

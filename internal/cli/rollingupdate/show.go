@@ -58,7 +58,7 @@ func (u *update) show(ctx context.Context) error {
 func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]string) []string {
 	var notes []string
 	if s.silent != "" {
-		notes = append(notes, fmt.Sprintf("The cluster's API does not answer: %s. Nodes are not known; --cloudonly goes by AWS alone.", strings.TrimSuffix(s.silent, ".")))
+		notes = append(notes, fmt.Sprintf("The cluster's API does not answer: %s. Nodes are unknown; --cloudonly uses only AWS.", strings.TrimSuffix(s.silent, ".")))
 	}
 	for i := range s.rows {
 		if why := s.rows[i].Why; why != "" {
@@ -70,21 +70,21 @@ func (u *update) notes(s *scene, groups, asked []*target, others map[owner][]str
 	}
 	notes = append(notes, u.elsewhere(others)...)
 	if err := u.checkRequest(asked); err != nil {
-		return append(notes, "Cannot be done so: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
+		return append(notes, "Cannot be done: "+strings.ReplaceAll(err.Error(), "\n", "; ")+".")
 	}
 	if len(groups) == 0 && len(asked) == 0 {
 		if len(others) == 0 {
-			notes = append(notes, "No machine needs to be replaced.")
+			notes = append(notes, "No instances need to be replaced.")
 		}
 		return notes
 	}
 	if len(groups) > 0 {
-		notes = append(notes, fmt.Sprintf("Would replace machines, in this order: %s.", inWords(groups)))
+		notes = append(notes, fmt.Sprintf("Would replace instances, in this order: %s.", inWords(groups)))
 	}
 	if len(asked) > 0 {
-		notes = append(notes, fmt.Sprintf("Would ask the operator to replace all machines of %s, as it does for any change.", namesOf(asked)))
+		notes = append(notes, fmt.Sprintf("Would ask the operator to replace all instances of %s, as it does for any change.", namesOf(asked)))
 	}
-	return append(notes, "Nothing was changed. Give --yes to do it.")
+	return append(notes, "Nothing was changed. To replace them, add --yes.")
 }
 
 // inWords says in which order groups are rolled.
@@ -93,7 +93,7 @@ func inWords(groups []*target) string {
 	for _, stage := range orderOf(groups) {
 		how := ""
 		if len(stage) > 1 {
-			how = " (one after the other)"
+			how = " (one after another)"
 		}
 		order = append(order, strings.Join(stage, ", ")+how)
 	}
@@ -102,11 +102,11 @@ func inWords(groups []*target) string {
 
 // goesOn says that an earlier run began to replace all machines.
 func (s *scene) goesOn(force bool) string {
-	text := fmt.Sprintf("A run with --force that was begun after %s has not come to an end: machines that were launched since are done", s.before.Format(time.RFC3339))
+	text := fmt.Sprintf("A run with --force that began after %s is not complete: instances that were launched since are up to date", s.before.Format(time.RFC3339))
 	if force {
-		return text + ", the others go."
+		return text + ", and the others are replaced."
 	}
-	return text + "; with --force the others go."
+	return text + "; with --force, the others are replaced."
 }
 
 func orderOf(groups []*target) [][]string {

@@ -37,7 +37,7 @@ type update struct {
 	choice
 	validateCount int
 	patience      time.Duration
-	// poll is how often to look at least; as seldom as the engine decides when zero.
+	// poll is the minimum polling interval; zero leaves it to the engine.
 	poll time.Duration
 
 	output *flags.Output
@@ -48,7 +48,8 @@ type update struct {
 type scene struct {
 	found      *live.Cluster
 	connection *workload.Cluster
-	// silent says in a few words why there is no connection or it does not answer; empty where all is well, or nobody asked.
+	// silent is a short reason why there is no connection or the API does not answer; empty if it
+	// answers, or was not asked.
 	silent  string
 	targets []*target
 	rows    []rollout.Row
@@ -69,7 +70,7 @@ func (u *update) look(ctx context.Context, tell func(drain.Notice)) (*scene, err
 		return nil, err
 	}
 	if len(found.Groups) == 0 {
-		return nil, fmt.Errorf("nothing of cluster %s is in AWS (%s): apply its definition first", u.cluster.Name, found.Target)
+		return nil, fmt.Errorf("cluster %s has no resources in AWS (%s): apply its definition first", u.cluster.Name, found.Target)
 	}
 	s := &scene{found: found}
 	groups, err := u.chosen(found)
@@ -147,20 +148,20 @@ func (u *update) elsewhere(others map[owner][]string) []string {
 	if names := others[ownerCloudFormation]; len(names) > 0 {
 		do := "aws-operator update cluster " + u.cluster.Name + " --yes"
 		if u.managed {
-			do = "the operator does that when the Cluster or InstanceGroup is changed"
+			do = "the operator updates it when the Cluster or InstanceGroup changes"
 		}
 		lines = append(lines, fmt.Sprintf(
-			"CloudFormation replaces the machines of %s, with the update of the stack: %s. What is still out of date when no update is under way can be replaced with --force.",
+			"CloudFormation replaces the instances of %s when it updates the stack: %s. Instances that are still out of date when no update is in progress can be replaced with --force.",
 			strings.Join(names, ", "), do))
 	}
 	if names := others[ownerOperator]; len(names) > 0 {
 		lines = append(lines, fmt.Sprintf(
-			"The operator replaces the machines of %s: kubectl get instancegroup tells how far it is.", strings.Join(names, ", ")))
+			"The operator replaces the instances of %s: kubectl get instancegroup shows the progress.", strings.Join(names, ", ")))
 	}
 	return lines
 }
 
-// checkStacks errs if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
+// checkStacks returns an error if CloudFormation is changing a stack whose machines are to be replaced: both would do it.
 func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 	for _, t := range groups {
 		if t.stack == "" {
@@ -168,11 +169,11 @@ func (u *update) checkStacks(ctx context.Context, groups []*target) error {
 		}
 		out, err := u.clients.CloudFormation(t.Target).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &t.stack})
 		if err != nil {
-			return fmt.Errorf("look at stack %s: %w", t.stack, awsapi.Explain(err))
+			return fmt.Errorf("read stack %s: %w", t.stack, awsapi.Explain(err))
 		}
 		for i := range out.Stacks {
 			if status := string(out.Stacks[i].StackStatus); strings.HasSuffix(status, "_IN_PROGRESS") {
-				return fmt.Errorf("stack %s, which owns group %s, is being changed (%s): run this again when that is over", t.stack, t.Name, status)
+				return fmt.Errorf("stack %s, which owns group %s, is being updated (%s): run this command again when the update is complete", t.stack, t.Name, status)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// newUpdate is a run of the command by somebody who has just started it.
+// newUpdate returns a new run of the command.
 func newUpdate(w *livetest.Suite, c choice) (*update, *log) {
 	out := &log{}
 	return &update{
@@ -101,7 +101,7 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 		"NAME              STATUS        NEEDUPDATE   READY   MIN   TARGET   MAX   NODES\n",
 		"control-plane-0   NeedsUpdate   1            1       1     1        1     1\n",
 		"green             NeedsUpdate   2            2       2     2        3     2\n",
-		"in this order: control-plane-0, control-plane-1, control-plane-2 (one after the other); then blue; then green.\nNothing was changed. Give --yes to do it.\n",
+		"in this order: control-plane-0, control-plane-1, control-plane-2 (one after another); then blue; then green.\nNothing was changed. To replace them, add --yes.\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
@@ -118,14 +118,14 @@ func TestAClusterWhoseLaunchTemplatesMovedOnIsRolledWholly(t *testing.T) {
 	t.Log(text)
 	renewed(t, w, before, all...)
 	again, text := newUpdate(w, choice{})
-	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "No machine needs to be replaced") {
+	if err := again.roll(t.Context()); err != nil || !strings.Contains(text.String(), "rolling-update does not need to replace any instances") {
 		t.Errorf("%v: %s", err, text)
 	}
 }
 
 func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 	t.Parallel() // It mostly waits.
-	// A run is killed when it has told so many lines, at most so many times.
+	// A run is killed when it has printed this many lines, at most this often.
 	const lines, most = 5, 30
 	for name, test := range map[string]struct {
 		slots  int32
@@ -151,7 +151,7 @@ func TestARollThatWasKilledIsGoneOnWith(t *testing.T) {
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the same command goes on") || killed == most {
+				if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command to continue") || killed == most {
 					t.Fatalf("killed %d times: %v\n%s", killed, err, text)
 				}
 			}
@@ -180,8 +180,8 @@ func TestOnlyWhatWasChosenIsRolled(t *testing.T) {
 		choice choice
 		says   string
 	}{
-		"no such group": {choice{groups: []string{"red"}}, "cluster demo has no group red in AWS; there is control-plane-0, blue, green, bastion"},
-		"no such role":  {choice{roles: []string{"king"}}, "--instance-group-roles king is not known; give control-plane, worker or bastion"},
+		"no such group": {choice{groups: []string{"red"}}, "cluster demo has no group red in AWS; it has control-plane-0, blue, green, bastion"},
+		"no such role":  {choice{roles: []string{"king"}}, "--instance-group-roles king is unknown; use control-plane, worker or bastion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, _ := newUpdate(w, test.choice)
@@ -199,9 +199,9 @@ func TestWithoutTheAPICloudOnlyRollsWholly(t *testing.T) {
 	rolled := []string{"workers", "control-plane-1", "bastion"}
 	before := machinesOf(w, rolled...)
 	secrets := w.Secrets
-	w.Secrets = nil // Nobody who runs it can open the API.
+	w.Secrets = nil // The run cannot connect to the API.
 	refused, text := newUpdate(w, choice{})
-	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly goes by AWS alone") {
+	if err := refused.roll(t.Context()); err == nil || !strings.Contains(err.Error(), "--cloudonly uses only AWS") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if !slices.Equal(before, machinesOf(w, rolled...)) {
@@ -234,7 +234,7 @@ func TestWhereCloudFormationRollsItIsSaid(t *testing.T) {
 	if !slices.Equal(before, machinesOf(w, "theirs", "control-plane-0")) {
 		t.Error("it did what CloudFormation does")
 	}
-	if want := "CloudFormation replaces the machines of control-plane-0, theirs, with the update of the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
+	if want := "CloudFormation replaces the instances of control-plane-0, theirs when it updates the stack: aws-operator update cluster demo --yes."; !strings.Contains(text.String(), want) {
 		t.Errorf("it does not say who does it:\n%s", text)
 	}
 	managed, text := newUpdate(w, choice{})

@@ -31,11 +31,11 @@ func Command() *cobra.Command {
 		Use:   "simulator",
 		Short: "Serve a simulator of AWS on a loopback port",
 		Long: `Serve a simulator of AWS until it is interrupted. It speaks AWS's own protocols at one
-address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All it holds is in
-memory. Signatures are not verified: do not let it be reached from elsewhere.
+address; point aws, terraform or an SDK at it with AWS_ENDPOINT_URL. All its data is in
+memory. It does not verify signatures: do not make it reachable from other machines.
 
-An access key id of twelve digits names the account; any other is in account ` + environment.Account + `.
-Everybody may do anything, but principals that --policy names.`,
+An access key ID of twelve digits is the ID of its account; all others belong to account ` + environment.Account + `.
+All principals may do anything, except those that --policy names.`,
 		Example: `  aws-operator simulator --listen 127.0.0.1:4566
   AWS_ENDPOINT_URL=http://127.0.0.1:4566 aws sqs create-queue --queue-name orders`,
 		Args: cobra.NoArgs,
@@ -51,7 +51,7 @@ Everybody may do anything, but principals that --policy names.`,
 	cmd.Flags().DurationVar(&latency, "latency", 0, "how long CloudFormation takes for each resource")
 	cmd.Flags().StringVar(&machines, "machines", string(environment.NoMachines), environment.MachinesHelp)
 	cmd.Flags().StringArrayVar(&policies, "policy", nil,
-		"PRINCIPAL=FILE: limit an access key ID, or the sessions of a role by its ARN, to an IAM policy; may be repeated")
+		"PRINCIPAL=FILE: limit an access key ID, or the sessions of the role with an ARN, to an IAM policy; may be repeated")
 	return cmd
 }
 
@@ -109,7 +109,7 @@ func serve(cmd *cobra.Command, listen string, latency time.Duration, machines st
 	// Close, not Shutdown: clients hold long polls open.
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nend it with Ctrl-C\n",
+	_, _ = fmt.Fprintf(cmd.OutOrStdout(), "AWS is simulated at %s, instances run on machines: %s; to use it:\n\n  export %s\n\nstop it with Ctrl-C\n",
 		url, line, strings.Join(environment.Credentials(url, names), " "))
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", url, err)

@@ -26,13 +26,13 @@ func Command() *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "template --template FILE [--values FILE …]",
-		Short: "Make manifests from templates and values",
-		Long: `Make manifests from Go templates, with the functions of sprig, include and toYaml.
-Values come from files of YAML or JSON, from the outputs of Terraform, and from the
-command line; what comes later is merged over what came before, in that order.
-Outputs are there by their names, as .vpc_id, and as .vpc_id.value.
+		Short: "Render manifests from templates and values",
+		Long: `Render manifests from Go templates, with the functions of sprig, include and toYaml.
+Values come from YAML or JSON files, from the outputs of Terraform, and from the command
+line, in this order; later values are merged over earlier ones. Outputs are available by
+name, as .vpc_id and as .vpc_id.value.
 
-Nothing but the files named is read, and nothing but --output is written.`,
+The command reads only the named files and writes only --output.`,
 		Example: `  terraform -chdir=1-prerequisites output -json > values.json
   aws-operator template --template cluster-template.yml --values-terraform values.json --format-yaml > cluster.yml
 
@@ -46,14 +46,14 @@ Nothing but the files named is read, and nothing but --output is written.`,
 	}
 	set := cmd.Flags()
 	set.StringArrayVar(&f.templates, "template", nil, "template, or folder of templates; - is standard input")
-	set.StringArrayVar(&f.snippets, "snippets", nil, "snippet, or folder of snippets, which templates include by their names without folders")
+	set.StringArrayVar(&f.snippets, "snippets", nil, "snippet, or folder of snippets, which templates include by file name")
 	set.StringArrayVar(&f.values, "values", nil, "file of values in YAML or JSON; - is standard input")
-	set.StringArrayVar(&f.outputs, "values-terraform", nil, "file with what terraform output -json printed; - is standard input")
+	set.StringArrayVar(&f.outputs, "values-terraform", nil, "file with the output of terraform output -json; - is standard input")
 	set.StringArrayVar(&f.set, "set", nil, "values as a=1,b.c=true,d[0]=x")
-	set.StringArrayVar(&f.setString, "set-string", nil, "values as with --set, all of them text")
+	set.StringArrayVar(&f.setString, "set-string", nil, "values as with --set, all as strings")
 	set.StringVar(&f.name, "name", "", "the value clusterName")
-	set.BoolVar(&f.failOnMissing, "fail-on-missing", true, "fail at values that are not there; otherwise they stand for nothing")
-	set.BoolVar(&f.formatYAML, "format-yaml", false, "parse what was made, and print each document in one way, without comments")
+	set.BoolVar(&f.failOnMissing, "fail-on-missing", true, "fail on missing values instead of leaving them empty")
+	set.BoolVar(&f.formatYAML, "format-yaml", false, "parse the output and print each document in a canonical format, without comments")
 	set.StringVarP(&f.out, "output", "o", "", "file to write (default: standard output)")
 	_ = cmd.MarkFlagRequired("template")
 	return cmd

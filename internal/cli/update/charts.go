@@ -43,9 +43,9 @@ func sayCharts(out io.Writer, commands []string) error {
 	if len(commands) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, `kube-proxy and CoreDNS come with the control plane, unless they are among the charts below. Helm charts
-are not Terraform's: install them when the API answers, and again when this says otherwise. Without
-those for the network and the cloud controller no node becomes Ready:
+	_, err := fmt.Fprintf(out, `The control plane installs kube-proxy and CoreDNS, unless they are among the charts below. Terraform does not
+install Helm charts: install them once the API answers, and again when these commands change. Without those
+for the network and the cloud controller, no node becomes Ready:
   %s
 `, strings.Join(commands, "\n  "))
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/cli/apply"
 )
 
-// cloudFormation brings the cluster to what the state, or the files, say as aws-operator apply does: it is told what this command
-// was told. It errs on a flag that is Terraform's.
+// cloudFormation updates the cluster to match the state or the files, as aws-operator apply does,
+// with the flags of this command. It returns an error for flags of Terraform.
 func cloudFormation(cmd *cobra.Command, name string) error {
 	to := apply.Command()
 	args := []string{"cluster", name}
@@ -19,7 +19,7 @@ func cloudFormation(cmd *cobra.Command, name string) error {
 		switch many, ok := given.Value.(pflag.SliceValue); {
 		case given.Name == "target":
 		case to.Flags().Lookup(given.Name) == nil:
-			foreign = fmt.Errorf("--%s goes with --target %s", given.Name, targetTerraform)
+			foreign = fmt.Errorf("--%s requires --target %s", given.Name, targetTerraform)
 		case ok:
 			for _, one := range many.GetSlice() {
 				args = append(args, "--"+given.Name+"="+one)

@@ -35,41 +35,41 @@ func clusterCommand() *cobra.Command {
 	f := flags{manifests: manifests.Flags{Optional: true}}
 	cmd := &cobra.Command{
 		Use:   "cluster NAME [--target terraform --out DIR] [--state STATE | -f FILE …]",
-		Short: "Bring a cluster to what its manifests say, or write it as Terraform configuration",
-		Long: `With --target cloudformation, which is the default without --out, do what aws-operator
-apply does for one cluster: show what would happen and, with --yes, do it.
+		Short: "Update a cluster to match its manifests, or write it as Terraform configuration",
+		Long: `With --target cloudformation, the default without --out, do what aws-operator apply does
+for one cluster: show what would happen and, with --yes, do it.
 
-With --target terraform write the cluster as a configuration for Terraform (1.5 or later)
-and its provider hashicorp/aws (5.81 or later): kubernetes.tf, and what it reads below
-data/NAME. The resources are those that the operator would make by CloudFormation, by
-the same model. AWS is not asked, and nothing but files below --out is written. Files
-there that are the cluster's and no longer part of it are removed; those of others are
-never touched.
+With --target terraform, write the cluster as a configuration for Terraform (1.5 or later)
+and its provider hashicorp/aws (5.81 or later): kubernetes.tf, and the files that it reads
+below data/NAME. The resources are those that the operator would create with
+CloudFormation, from the same model. The command does not call AWS and writes only below
+--out. It removes files of the cluster that are no longer part of the configuration, and
+never changes other files.
 
-The cluster, its instance groups, releases and keys are read from the state, where
-aws-operator replace puts them. The keys are files below data/NAME/secrets that only
-their owner may read, and that Git leaves out. Terraform uploads them to the cluster's
-bucket; its state, which all who may plan can read, has of each the path and the
-SHA-256. Plans need no such files, nor does an apply that does not change them. The
-token that workers join with is in no file: the control plane makes and renews it.
+The command reads the cluster, its instance groups, releases and keys from the state, where
+aws-operator replace writes them. The keys become files below data/NAME/secrets that only
+their owner may read and that Git ignores. Terraform uploads them to the cluster's bucket;
+the state of Terraform, which everyone who may plan can read, contains only their paths and
+SHA-256 hashes. Plans do not need these files, nor does an apply that does not change them.
+The token with which workers join is in no file: the control plane creates and renews it.
 
-With -f the cluster is read from manifests. They have no keys: name the certificate of
-the cluster's CA, and the command says what is left to put in place.
+With -f, the command reads the cluster from manifests. They contain no keys: name the
+certificate of the cluster's CA, and the command prints what you still have to provide.
 
-The account of the cluster is that of its role; else the one that Terraform's provider
-acts in, unless --aws-account-id names it.
+The account of the cluster is that of its role; without a role, it is --aws-account-id, or
+else the account of Terraform's provider.
 
-Where Terraform owns the machines, they are replaced by aws-operator rolling-update:
-terraform apply makes new versions of launch templates and replaces no machine.`,
+If Terraform owns the instances, replace them with aws-operator rolling-update:
+terraform apply creates new versions of launch templates but replaces no instances.`,
 		Example: `  aws-operator replace -f cluster.yml --state ./state
   aws-operator update cluster demo --state ./state --target terraform --out .
   terraform init && terraform plan
 
-  # By CloudFormation: what would happen, and then that
+  # With CloudFormation: first show what would happen, then do it:
   aws-operator update cluster demo --state ./state
   aws-operator update cluster demo --state ./state --yes
 
-  # A file for each stack, within a module that has its own provider:
+  # A file for each stack, in a module that has its own provider:
   aws-operator update cluster demo --target terraform --out modules/demo --layout stack --no-provider
 
   # Without a state, from manifests:
@@ -82,14 +82,14 @@ terraform apply makes new versions of launch templates and replaces no machine.`
 	f.state.Add(cmd)
 	f.confirm.Add(cmd)
 	set := cmd.Flags()
-	set.StringVar(&f.target, "target", "", "who makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation)
+	set.StringVar(&f.target, "target", "", "what makes the cluster's resources: "+targetTerraform+" (default with --out) or "+targetCloudFormation)
 	set.StringVar(&f.out, "out", "", "folder to write the configuration to")
 	set.StringVar(&f.layout, "layout", string(terraform.LayoutCluster), "one file for the cluster, or one for each stack: cluster or stack")
 	set.BoolVar(&f.omitProvider, "no-provider", false, "leave out the blocks terraform and provider")
-	set.StringVar(&f.nodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, which machines boot with (default: that of this program)")
-	set.StringVar(&f.facts.operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which tags what is its")
-	set.StringVar(&f.facts.account, "aws-account-id", "", "AWS account of the cluster (default: that of its role, or the one that Terraform's provider acts in)")
-	set.StringVar(&f.facts.caFile, "ca-certificate", "", "with -f: file with the certificate of the cluster's CA, PEM, which workers trust")
+	set.StringVar(&f.nodeupDir, "nodeup-dir", "", "folder of nodeup-linux-amd64 and nodeup-linux-arm64, with which instances boot (default: the folder of this program)")
+	set.StringVar(&f.facts.operator, "cluster-name", operator.DefaultClusterName, "the operator's --cluster-name, which is in its tags")
+	set.StringVar(&f.facts.account, "aws-account-id", "", "AWS account of the cluster (default: the account of its role, or of Terraform's provider)")
+	set.StringVar(&f.facts.caFile, "ca-certificate", "", "with -f: PEM file with the certificate of the cluster's CA, which workers trust")
 	return cmd
 }
 
@@ -98,15 +98,15 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	case target == targetCloudFormation:
 		return cloudFormation(cmd, name)
 	case target != targetTerraform:
-		return fmt.Errorf("--target %s is not known; give %s or %s", f.target, targetTerraform, targetCloudFormation)
+		return fmt.Errorf("--target %s is unknown; use %s or %s", f.target, targetTerraform, targetCloudFormation)
 	case f.confirm.Yes:
-		return errors.New("--yes goes with --target " + targetCloudFormation + ": nothing but files below --out is written for Terraform")
+		return errors.New("--yes requires --target " + targetCloudFormation + ": for Terraform, the command only writes files below --out")
 	case f.out == "":
 		return errors.New("name the folder to write the configuration to with --out")
 	}
 	layout := terraform.Layout(f.layout)
 	if layout != terraform.LayoutCluster && layout != terraform.LayoutStack {
-		return fmt.Errorf("--layout %s is not known; give %s or %s", f.layout, terraform.LayoutCluster, terraform.LayoutStack)
+		return fmt.Errorf("--layout %s is unknown; use %s or %s", f.layout, terraform.LayoutCluster, terraform.LayoutStack)
 	}
 	objects, err := f.read(cmd, name)
 	if err != nil {
@@ -149,7 +149,7 @@ func report(out io.Writer, dir, name string, done *written, elsewhere []string) 
 	}
 	_, err := fmt.Fprintf(out, "Cluster %s is in %s: %d files changed, %d unchanged.\n", name, dir, len(done.changes), done.unchanged)
 	for _, one := range elsewhere {
-		_, more := fmt.Fprintf(out, "Not in the configuration, and machines wait for it: %s\n", one)
+		_, more := fmt.Fprintf(out, "Not in the configuration, and instances wait for it: %s\n", one)
 		err = errors.Join(err, more)
 	}
 	return err

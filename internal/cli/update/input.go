@@ -41,7 +41,7 @@ func (f *flags) read(cmd *cobra.Command, name string) (*state.Objects, error) {
 		return nil, err
 	}
 	if from.Kubernetes() != nil {
-		return nil, errors.New("in a management cluster the operator makes clusters, by CloudFormation, and Terraform would make this one a second time; keep it in a folder or a bucket, with --state")
+		return nil, errors.New("in a management cluster, the operator makes clusters with CloudFormation, and Terraform would make this one a second time; keep it in a folder or a bucket, with --state")
 	}
 	return from.Load(cmd.Context(), name)
 }
@@ -65,11 +65,11 @@ func (f *flags) objectsOf(set *manifest.Set, name string) (*state.Objects, error
 func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 	cluster := of.Cluster
 	if len(cluster.Status.Stacks) > 0 {
-		return nil, fmt.Errorf("cluster %s is made by CloudFormation already, and Terraform would make it a second time; delete it first, or take another name", cluster.Name)
+		return nil, fmt.Errorf("cluster %s was made by CloudFormation, and Terraform would make it a second time; delete it first, or choose another name", cluster.Name)
 	}
 	runs, err := release.Find(cluster.Spec.Release, of.Releases...)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w; name one of these, or give its manifest", cluster.Name, err)
+		return nil, fmt.Errorf("cluster %s: %w; name one of these, or pass its manifest", cluster.Name, err)
 	}
 	account, err := f.accountOf(cluster)
 	if err != nil {
@@ -97,12 +97,12 @@ func (f *facts) input(of *state.Objects) (*terraform.Input, error) {
 func (f *facts) authorities(in *terraform.Input, of *state.Objects) error {
 	if len(of.Secrets) > 0 {
 		if f.caFile != "" {
-			return errors.New("the state has the cluster's authorities; leave out --ca-certificate")
+			return errors.New("the state has the cluster's CAs; leave out --ca-certificate")
 		}
 		return keysOf(in, of)
 	}
 	if f.caFile == "" && len(in.Groups) > 0 {
-		return errors.New("the workers must be told whom to trust; name a state that has the cluster's authorities with --state (aws-operator replace makes them), or the certificate of its CA with --ca-certificate")
+		return errors.New("workers need the certificate of the cluster's CA; name a state that has the cluster's CAs with --state (aws-operator replace creates them), or the certificate with --ca-certificate")
 	}
 	if f.caFile != "" {
 		var err error
@@ -137,9 +137,9 @@ func (f *flags) clusterOf(set *manifest.Set, name string) (*v1alpha1.Cluster, er
 		names = append(names, c.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no cluster %s in the files, nor any other; name the file that it is in with -f", name)
+		return nil, fmt.Errorf("the files have no clusters; name the file of cluster %s with -f", name)
 	}
-	return nil, fmt.Errorf("there is no cluster %s in the files; there is %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("the files have no cluster %s; they have %s", name, strings.Join(names, ", "))
 }
 
 // accountOf returns the account that the cluster is made in: that of the role by which it is made, or the one given, or the one

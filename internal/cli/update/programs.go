@@ -8,7 +8,8 @@ import (
 	"github.com/aws-operator/aws-operator/internal/terraform"
 )
 
-// findPrograms finds what the cluster's machines run, and gives the input its hashes. What it returns opens a program.
+// findPrograms finds the programs of the cluster's instances, and adds their hashes to the input.
+// It returns a function that opens a program.
 func findPrograms(dir string, in *terraform.Input) (func(terraform.Program) (io.ReadCloser, error), error) {
 	folder := programs.In(programs.Beside(dir))
 	architectures := []v1alpha1.Architecture{in.Cluster.ControlPlaneArchitecture}

@@ -1,13 +1,13 @@
-// Package update is the verb that makes what is there what the manifests say.
+// Package update implements the command update, which updates a cluster to match its manifests.
 package update
 
 import "github.com/spf13/cobra"
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update",
-		Short: "Bring a cluster to what its manifests say",
+		Short: "Update a cluster to match its manifests",
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(clusterCommand())

@@ -115,7 +115,7 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 	}{
 		"a cluster that is not in the files": {
 			func(dir string) []string { return append([]string{"other"}, minimal(dir)[1:]...) }, "",
-			"there is no cluster other in the files; there is minimal",
+			"the files have no cluster other; they have minimal",
 		},
 		"another account than the role's": {
 			func(dir string) []string {
@@ -127,13 +127,13 @@ func TestMistakesAreNamedAndNothingIsWritten(t *testing.T) {
 			func(dir string) []string {
 				return []string{"minimal", "-f", examples + "minimal-public.yaml", "--aws-account-id", "123456789012", "--out", dir}
 			}, "",
-			"or the certificate of its CA with --ca-certificate",
+			"or the certificate with --ca-certificate",
 		},
 		"no nodeup":            {func(dir string) []string { return minimal(dir, "--nodeup-dir", dir) }, "", "there is no nodeup for amd64 in"},
-		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is not known; give terraform or cloudformation"},
-		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is not known; give cluster or stack"},
+		"another target":       {func(dir string) []string { return minimal(dir, "--target", "pulumi") }, "", "--target pulumi is unknown; use terraform or cloudformation"},
+		"another layout":       {func(dir string) []string { return minimal(dir, "--layout", "many") }, "", "--layout many is unknown; use cluster or stack"},
 		"a file of a person's": {func(dir string) []string { return minimal(dir) }, foreign, "kubernetes.tf was not written by aws-operator"},
-		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf is of cluster big"},
+		"another cluster's":    {func(dir string) []string { return minimal(dir) }, "# Written by aws-operator for cluster big. The next\n", "kubernetes.tf belongs to cluster big"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -272,10 +272,10 @@ func TestWithoutATargetItIsCloudFormationsAndNothingHappensUnasked(t *testing.T)
 }
 
 func TestFlagsOfTheOtherTargetAreRefused(t *testing.T) {
-	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil || !strings.Contains(err.Error(), "--layout goes with --target terraform") {
+	if _, err := alone(t, "minimal", "-f", examples+"minimal-public.yaml", "--layout", "stack"); err == nil || !strings.Contains(err.Error(), "--layout requires --target terraform") {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := run(t, minimal(t.TempDir(), "--yes")...); err == nil || !strings.Contains(err.Error(), "--yes goes with --target cloudformation") {
+	if _, err := run(t, minimal(t.TempDir(), "--yes")...); err == nil || !strings.Contains(err.Error(), "--yes requires --target cloudformation") {
 		t.Errorf("it says %v", err)
 	}
 }

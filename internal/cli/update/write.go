@@ -23,15 +23,17 @@ type written struct {
 
 func (w *written) say(what, file string) { w.changes = append(w.changes, what+" "+file) }
 
-// write makes the folder hold the configuration of the cluster. It errs before it changes anything where a file of somebody
-// else's is in the way. Each file is there wholly or not at all, also when it is interrupted; the same command goes on.
+// write makes the folder hold the configuration of the cluster. It returns an error, before it
+// changes anything, if it would overwrite a file that is not the cluster's. It writes each file
+// atomically, so after an interruption the same command continues.
 func write(dir, cluster string, c *terraform.Configuration, open func(terraform.Program) (io.ReadCloser, error)) (*written, error) {
 	for _, file := range slices.Sorted(maps.Keys(c.Files)) {
 		if err := mayOverwrite(filepath.Join(dir, file), cluster); err != nil {
 			return nil, err
 		}
 	}
-	// What is the cluster's and no longer part of it is found before anything is written, and removed afterwards.
+	// Find files of the cluster that are no longer part of it before writing, and remove them
+	// afterwards.
 	stale, err := findStale(dir, cluster, c)
 	if err != nil {
 		return nil, err
@@ -55,14 +57,15 @@ func write(dir, cluster string, c *terraform.Configuration, open func(terraform.
 	}
 	for _, file := range stale {
 		if err := os.Remove(file); err != nil {
-			return nil, fmt.Errorf("remove what is no longer part of the cluster: %w", err)
+			return nil, fmt.Errorf("remove files that are no longer part of the cluster: %w", err)
 		}
 		w.say("removed", file)
 	}
 	return w, nil
 }
 
-// mayOverwrite errs where a *.tf file is not the cluster's. What is in the folder of data is.
+// mayOverwrite returns an error if a *.tf file is not the cluster's. All files in the data folder
+// are.
 func mayOverwrite(file, cluster string) error {
 	if filepath.Ext(file) != ".tf" {
 		return nil
@@ -72,11 +75,11 @@ func mayOverwrite(file, cluster string) error {
 	case errors.Is(err, fs.ErrNotExist), err == nil && ok && owner == cluster:
 		return nil
 	case err != nil:
-		return fmt.Errorf("look at what is there: %w", err)
+		return fmt.Errorf("read existing files: %w", err)
 	case ok:
-		return fmt.Errorf("%s is of cluster %s; name another folder with --out", file, owner)
+		return fmt.Errorf("%s belongs to cluster %s; name another folder with --out", file, owner)
 	}
-	return fmt.Errorf("%s was not written by aws-operator, and would be overwritten; move it, or name another folder with --out", file)
+	return fmt.Errorf("%s was not written by aws-operator and would be overwritten; move it, or name another folder with --out", file)
 }
 
 // findStale returns the files that are the cluster's and not part of the configuration.
@@ -90,7 +93,7 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	}
 	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
-		return nil, fmt.Errorf("look at what is there: %w", err)
+		return nil, fmt.Errorf("read existing files: %w", err)
 	}
 	var stale []string
 	for _, file := range there {
@@ -100,7 +103,7 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, c.Folder))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look at what is there: %w", err)
+		return nil, fmt.Errorf("read existing files: %w", err)
 	}
 	for _, entry := range entries {
 		if file := filepath.Join(dir, c.Folder, entry.Name()); !wanted[file] && !entry.IsDir() {
@@ -110,7 +113,7 @@ func findStale(dir, cluster string, c *terraform.Configuration) ([]string, error
 	return stale, nil
 }
 
-// keepsKeys errs where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
+// keepsKeys returns an error where the configuration lacks the cluster's keys and the one that is there has them: Terraform would take them
 // out of the bucket, and no slot could boot any more.
 func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	if len(c.Secrets) > 0 {
@@ -118,15 +121,15 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 	}
 	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
-		return fmt.Errorf("look at what is there: %w", err)
+		return fmt.Errorf("read existing files: %w", err)
 	}
 	for _, file := range there {
 		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
 		if err != nil {
-			return fmt.Errorf("look at what is there: %w", err)
+			return fmt.Errorf("read existing files: %w", err)
 		}
 		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`/`+c.SecretsFolder()+`/`)) {
-			return fmt.Errorf("%s has Terraform put the keys of the cluster's authorities into its bucket, and without them it would take them away; name the state that has them with --state, and leave out -f", file)
+			return fmt.Errorf("in %s, Terraform uploads the keys of the cluster's CAs to its bucket, and without them it would delete them; name the state that has them with --state, and leave out -f", file)
 		}
 	}
 	return nil
@@ -137,12 +140,12 @@ func keepsKeys(dir, cluster string, c *terraform.Configuration) error {
 func publishesFromBucket(dir, cluster string) (bool, error) {
 	there, err := filepath.Glob(filepath.Join(dir, "*.tf"))
 	if err != nil {
-		return false, fmt.Errorf("look at what is there: %w", err)
+		return false, fmt.Errorf("read existing files: %w", err)
 	}
 	for _, file := range there {
 		contents, err := os.ReadFile(file) //nolint:gosec // the folder is the person's own
 		if err != nil {
-			return false, fmt.Errorf("look at what is there: %w", err)
+			return false, fmt.Errorf("read existing files: %w", err)
 		}
 		if owner, ok := terraform.IsWritten(contents); ok && owner == cluster && bytes.Contains(contents, []byte(`resource "aws_iam_openid_connect_provider"`)) {
 			return !hasIssuerBucket(contents), nil
@@ -166,7 +169,7 @@ func (w *written) secrets(dir string, c *terraform.Configuration) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("make the folder for the keys: %w", err)
 	}
-	if err := w.file(filepath.Join(folder, ".gitignore"), []byte("# The keys of the cluster's authorities.\n*\n"), forAll); err != nil {
+	if err := w.file(filepath.Join(folder, ".gitignore"), []byte("# The keys of the cluster's CAs.\n*\n"), forAll); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(c.Secrets)) {
@@ -226,7 +229,7 @@ func put(file string, contents io.Reader, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	defer func() { _ = os.Remove(partial.Name()) }() // It is gone already if all went well.
+	defer func() { _ = os.Remove(partial.Name()) }() // The rename has removed it on success.
 	err = partial.Chmod(mode)                        // before there is anything to read
 	if err == nil {
 		_, err = io.Copy(partial, contents)

@@ -27,7 +27,7 @@ func running(cluster *v1alpha1.Cluster, all []*v1alpha1.Release) (*version.Versi
 	}
 	parsed, err := version.ParseSemantic(text)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s runs Kubernetes %q, which is no version: %w", cluster.Name, text, err)
+		return nil, fmt.Errorf("cluster %s runs Kubernetes %q, which is not a version: %w", cluster.Name, text, err)
 	}
 	return parsed, nil
 }
@@ -69,7 +69,7 @@ func nextOf(of *state.Objects, all []*v1alpha1.Release) ([]*v1alpha1.Release, er
 	return next, nil
 }
 
-// choose returns the release to move to, nil if there is none to move to and none was asked for. It errs on one that Kubernetes does not
+// choose returns the release to move to, nil if there is none to move to and none was asked for. It returns an error on one that Kubernetes does not
 // bear, in the operator's words.
 func choose(of *state.Objects, next, all []*v1alpha1.Release, wanted string) (*v1alpha1.Release, error) {
 	if wanted == "" {
@@ -91,12 +91,12 @@ func choose(of *state.Objects, next, all []*v1alpha1.Release, wanted string) (*v
 	return found, nil
 }
 
-// show tells which releases a cluster can move to.
+// show prints the releases that a cluster can move to.
 func show(out io.Writer, cluster *v1alpha1.Cluster, next []*v1alpha1.Release, to *v1alpha1.Release) error {
 	runs := cmp.Or(cluster.Status.Release, cluster.Spec.Release)
 	lines := []string{fmt.Sprintf("Cluster %s runs release %s. It can move to:", cluster.Name, runs)}
 	if len(next) == 0 {
-		lines[0] = fmt.Sprintf("Cluster %s runs release %s. There is none to move to.", cluster.Name, runs)
+		lines[0] = fmt.Sprintf("Cluster %s runs release %s. It cannot move to another release.", cluster.Name, runs)
 	}
 	for _, one := range next {
 		mark := " "

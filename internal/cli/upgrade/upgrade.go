@@ -1,4 +1,4 @@
-// Package upgrade is the verb that moves clusters to another Release.
+// Package upgrade implements the command upgrade, which moves clusters to another Release.
 package upgrade
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/state"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
@@ -45,13 +45,13 @@ func clusterCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "cluster NAME [--release RELEASE]",
-		Short: "Show to which releases a cluster can move, and with --yes move it",
+		Short: "Show the releases that a cluster can move to, and with --yes move it",
 		Long: `Show the releases that a cluster can move to next, and what would happen if it moved to
---release, or to the newest of them. With --yes set spec.release, do it and wait until the
-cluster is ready: first the control plane, one machine at a time, then the nodes.
+--release, or to the newest of them. With --yes, set spec.release, apply the change and wait
+until the cluster is ready: first the control plane, one node at a time, then the workers.
 
-Kubernetes moves one minor version at a time, and not back. Interrupted, the same command,
-or apply, goes on.`,
+Kubernetes moves one minor version at a time, and not back. After an interruption, the same
+command, or apply, continues.`,
 		Example: `  aws-operator upgrade cluster demo
   aws-operator upgrade cluster demo --release v1.36.3 --yes`,
 		Args:              cobra.ExactArgs(1),

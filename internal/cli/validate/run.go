@@ -31,7 +31,7 @@ type validation struct {
 // run looks until all is well or the time is over, and prints what was seen last.
 func (v *validation) run(ctx context.Context) error {
 	deadline := v.clock.Now().Add(v.wait)
-	told := ""
+	reported := ""
 	for {
 		look, err := v.look(ctx)
 		if err != nil && !v.again(err) {
@@ -47,8 +47,8 @@ func (v *validation) run(ctx context.Context) error {
 			}
 			return v.print(look, problems)
 		}
-		if words := inWords(problems, err); words != told {
-			told = words
+		if words := inWords(problems, err); words != reported {
+			reported = words
 			if _, err := fmt.Fprintf(v.progress, "%s %s\n", v.clock.Now().Format(time.TimeOnly), words); err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (v *validation) run(ctx context.Context) error {
 	}
 }
 
-// again reports whether it is worth to look again after AWS did not answer.
+// again reports whether to retry after AWS did not answer.
 func (v *validation) again(err error) bool {
 	failure, ok := errors.AsType[*awsapi.Failure](err)
 	return ok && failure.Transient() && v.wait > 0
@@ -72,7 +72,7 @@ func (v *validation) again(err error) bool {
 // inWords says in a line what is waited for.
 func inWords(problems []live.Problem, err error) string {
 	if err != nil {
-		return fmt.Sprintf("Looking again: %s", err)
+		return fmt.Sprintf("Retrying: %s", err)
 	}
 	const most = 3
 	var names []string
@@ -86,7 +86,8 @@ func inWords(problems []live.Problem, err error) string {
 	return fmt.Sprintf("Waiting for %d: %s", len(problems), strings.Join(names, ", "))
 }
 
-// print prints what was seen, and errs with the exit code of an invalid cluster if there are problems.
+// print prints the result, and returns an error with the exit code of an invalid cluster if there
+// are problems.
 func (v *validation) print(look *live.Look, problems []live.Problem) error {
 	if err := v.output.Print(v.out, resultOf(v.name, look, problems), tableOf(look)); err != nil {
 		return err
@@ -106,9 +107,9 @@ func (v *validation) print(look *live.Look, problems []live.Problem) error {
 func (v *validation) tell(look *live.Look, problems []live.Problem) error {
 	var b strings.Builder
 	if len(problems) == 0 {
-		fmt.Fprintf(&b, "\nCluster %s is well. Its API serves at %s.\n", v.name, look.AWS.Server())
+		fmt.Fprintf(&b, "\nCluster %s is valid. Its API serves at %s.\n", v.name, look.AWS.Server())
 	} else {
-		fmt.Fprintf(&b, "\nCluster %s is not well:\n", v.name)
+		fmt.Fprintf(&b, "\nCluster %s is not valid:\n", v.name)
 		for _, p := range problems {
 			fmt.Fprintf(&b, "- %s %s (%s): %s\n", p.Kind, p.Name, p.Reason, p.Message)
 		}

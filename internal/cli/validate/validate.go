@@ -1,4 +1,5 @@
-// Package validate is the verb that looks whether a cluster is as it should be.
+// Package validate implements the command validate, which checks that a cluster matches its
+// definition and is healthy.
 package validate
 
 import (
@@ -26,9 +27,9 @@ type options struct {
 	wait, interval time.Duration
 }
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
-	cmd := &cobra.Command{Use: "validate", Short: "Look whether a cluster is as it should be"}
+	cmd := &cobra.Command{Use: "validate", Short: "Check that a cluster is valid and healthy"}
 	cmd.AddCommand(clusterCommand())
 	return cmd
 }
@@ -37,21 +38,21 @@ func clusterCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
-		Short: "Look whether a cluster is as it should be",
-		Long: `Look whether a cluster is as its definition says, and well: its groups and their sizes,
-the machines in them, the load balancer and its targets, the API's name, nodes, slots
-(API servers and members of etcd), the pods of the system, whether new machines can
-join, and certificates that end soon. Each problem is told with what to do about it.
+		Short: "Check that a cluster is valid and healthy",
+		Long: `Check whether a cluster matches its definition and is healthy: its groups and their sizes,
+their instances, the load balancer and its targets, the API's DNS name, nodes, slots (API
+servers and etcd members), system pods, whether new instances can join, and certificates
+that expire soon. Each problem is reported with its remedy.
 
-AWS and the cluster's API are asked; nothing is changed. It does not matter whether
-CloudFormation or Terraform made the cluster: it is found by its tags. The API is
-opened with a certificate for an hour by the keys in the state.
+The command reads from AWS and the cluster's API and changes nothing. It finds the cluster
+by its tags, whether CloudFormation or Terraform made it. For the API, it signs a
+certificate that is valid for an hour with the keys in the state.
 
-It exits with 0 if all is well, with 3 if something is wrong, and with 1 if it could
-not look.`,
+It exits with 0 if the cluster is valid, with 3 if it found problems, and with 1 if it
+could not check.`,
 		Example: `  aws-operator validate cluster demo
 
-  # After terraform apply: until the cluster is up, or ten minutes are over.
+  # After terraform apply, wait at most ten minutes until the cluster is up:
   aws-operator validate cluster demo --state ./state --wait 10m
 
   aws-operator validate cluster demo -o json | jq .problems`,
@@ -62,8 +63,8 @@ not look.`,
 	o.state.Add(cmd)
 	o.output.Add(cmd, flags.FormatTable, flags.FormatJSON, flags.FormatYAML)
 	set := cmd.Flags()
-	set.DurationVar(&o.wait, "wait", 0, "look again until all is well, for so long at most")
-	set.DurationVar(&o.interval, "interval", defaultInterval, "how often to look while waiting")
+	set.DurationVar(&o.wait, "wait", 0, "wait at most this long until the cluster is valid")
+	set.DurationVar(&o.interval, "interval", defaultInterval, "how often to check while waiting")
 	return cmd
 }
 
@@ -72,7 +73,7 @@ func (o *options) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if o.wait < 0 || o.interval <= 0 {
-		return fmt.Errorf("--wait %s and --interval %s cannot be: give times of more than 0s", o.wait, o.interval)
+		return fmt.Errorf("--wait %s or --interval %s is invalid: use durations of more than 0s", o.wait, o.interval)
 	}
 	session, err := o.open(cmd, name)
 	if err != nil {

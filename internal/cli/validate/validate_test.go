@@ -61,7 +61,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	state := w.State()
 	out, errOut, code := run(t.Context(), "demo", "--state", state)
 	if code != exit.Done || !strings.Contains(out, "workers           worker          2          2       0            2     2        3\n") ||
-		!strings.Contains(out, "\nCluster demo is well. Its API serves at https://demo-api") {
+		!strings.Contains(out, "\nCluster demo is valid. Its API serves at https://demo-api") {
 		t.Errorf("%d %s\n%s", code, errOut, out)
 	}
 
@@ -71,7 +71,7 @@ func TestAClusterIsValidated(t *testing.T) {
 	}
 	out, errOut, code = run(t.Context(), "demo", "--state", state)
 	for _, want := range []string{
-		"\nCluster demo is not well:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
+		"\nCluster demo is not valid:\n", "(NodeNotReady): It has not been Ready since ", "at the kubelet on machine " + sick,
 		"- Slot control-plane-2 (SlotNotServing): It does not serve: the API server of its node ",
 	} {
 		if code != exit.NotValid || !strings.Contains(out, want) {
@@ -107,8 +107,8 @@ func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
 	}{
 		"no such cluster": {[]string{"other", "--state", state}, "there is no cluster other in the state " + state + "; there is demo"},
 		"no such state":   {[]string{"demo", "--state", filepath.Join(t.TempDir(), "none")}, "there is no cluster demo in the state "},
-		"no such format":  {[]string{"demo", "--state", state, "-o", "xml"}, "--output xml is not known; give one of table, json, yaml"},
-		"no such wait":    {[]string{"demo", "--state", state, "--wait", "-1s"}, "--wait -1s and --interval 10s cannot be"},
+		"no such format":  {[]string{"demo", "--state", state, "-o", "xml"}, "--output xml is unknown; use one of table, json, yaml"},
+		"no such wait":    {[]string{"demo", "--state", state, "--wait", "-1s"}, "--wait -1s or --interval 10s is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errOut, code := run(t.Context(), test.args...)
@@ -119,7 +119,7 @@ func TestWhatCannotBeLookedAtIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds has a cluster that never becomes well looked at until the time is over, which a clock tells.
+// TestWaitingEnds checks a cluster that stays unhealthy until the timeout on a fake clock.
 func TestWaitingEnds(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	for name, test := range map[string]struct {

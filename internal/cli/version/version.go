@@ -1,4 +1,4 @@
-// Package version is the verb that says which build this is.
+// Package version implements the command version, which prints the version of this build.
 package version
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/kubebuild"
 )
 
-// Command returns the verb.
+// Command returns the command.
 func Command() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -22,7 +22,7 @@ type Binaries struct {
 
 // FindBinaries returns the binaries of KUBEBUILDER_ASSETS, or else the
 // project's own, which it builds when they are not up to date and then tells
-// progress about it. It errs when KUBEBUILDER_ASSETS lacks one of the two that
+// progress about it. It returns an error when KUBEBUILDER_ASSETS lacks one of the two that
 // are always needed, and as kubebuild.Ensure does.
 func FindBinaries(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if dir := os.Getenv(AssetsVariable); dir != "" {

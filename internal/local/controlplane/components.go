@@ -154,7 +154,7 @@ func (c *ControlPlane) onFreePorts(count int, start func(ports []int) error) err
 	return err
 }
 
-// await returns when url answers 200. It errs when the process ends, the time
+// await returns when url answers 200. It returns an error when the process ends, the time
 // is up or ctx ends.
 func (c *ControlPlane) await(ctx context.Context, p *process.Process, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)

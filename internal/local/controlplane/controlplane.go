@@ -35,7 +35,7 @@ type Options struct {
 	// ControllerManager also starts kube-controller-manager: owned objects are
 	// collected, namespaces emptied, service accounts made.
 	ControllerManager bool
-	// Profiling has the API server tell what it spends its time on, at /debug/pprof/.
+	// Profiling makes the API server serve profiles at /debug/pprof/.
 	Profiling bool
 	// Progress receives what a build of the binaries says; nil keeps it silent.
 	Progress io.Writer
@@ -58,7 +58,7 @@ type ControlPlane struct {
 	manager   *process.Process
 }
 
-// Start starts a control plane and returns when its API serves. It errs when
+// Start starts a control plane and returns when its API serves. It returns an error when
 // the binaries cannot be had, or when a component ends or does not serve in
 // time; the error then ends with that component's last words. Nothing is left
 // running after an error.

@@ -14,12 +14,12 @@ import (
 	"github.com/aws-operator/aws-operator/internal/local/process"
 )
 
-// stopEvery is how often Down looks whether the environment is gone.
+// stopEvery is how often Down looks whether the environment no longer exists.
 const stopEvery = 50 * time.Millisecond
 
-// Down has the environment that runs in dir stop, and returns when it is gone.
-// With none running it removes what a crash left and errs with ErrNotRunning.
-// It errs when ctx ends first.
+// Down stops the environment that runs in dir, and returns when it has stopped. If none is running,
+// it removes the leftovers of a crash and returns ErrNotRunning. It returns an error when ctx ends
+// first.
 func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,8 +41,7 @@ func Down(ctx context.Context, dir string, clk clock.WithTicker) (State, error) 
 	return state, awaitEnd(ctx, dir, state.PID, clk)
 }
 
-// awaitEnd returns when the environment has let go of its folder and its process
-// has ended.
+// awaitEnd returns when the environment has released its folder and its process has exited.
 func awaitEnd(ctx context.Context, dir string, pid int, clk clock.WithTicker) error {
 	ticker := clk.NewTicker(stopEvery)
 	defer ticker.Stop()
@@ -64,7 +63,7 @@ func awaitEnd(ctx context.Context, dir string, pid int, clk clock.WithTicker) er
 	}
 }
 
-// clearRemains removes what a crash left and errs with ErrNotRunning.
+// clearRemains removes the leftovers of a crash and returns ErrNotRunning.
 func clearRemains(f folder) error {
 	if !f.has(stateFile) {
 		return fmt.Errorf("%w in %s", ErrNotRunning, f)

@@ -68,9 +68,8 @@ type Environment struct {
 	operator *process.Process
 }
 
-// Up starts an environment and returns when all of it serves. It errs with
-// ErrRunning when there is one in the folder, and leaves nothing running when
-// it errs; logs then stay in the folder.
+// Up starts an environment and returns when all of it serves. It returns ErrRunning if one runs in
+// the folder. After an error nothing is left running; the logs stay in the folder.
 func Up(ctx context.Context, opts Options) (*Environment, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -97,7 +96,7 @@ func (e *Environment) occupy(ctx context.Context) error {
 	if err := os.MkdirAll(string(e.folder), 0o700); err != nil {
 		return fmt.Errorf("make the environment's folder: %w", err)
 	}
-	// Whoever only looks whether the lock is held holds it for a moment.
+	// A process that only checks whether the lock is held holds it for a moment.
 	patience, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	lock, err := filelock.Take(patience, e.folder.path(lockFile), e.opts.Clock, func() {})
@@ -221,7 +220,7 @@ func (e *Environment) State() State { return e.state }
 func (e *Environment) RESTConfig() *rest.Config { return e.cluster.RESTConfig() }
 
 // Stop ends all parts in order, removes everything the environment made, and
-// returns when it is gone.
+// returns when it no longer exists.
 func (e *Environment) Stop(ctx context.Context) error {
 	e.state.Phase = Stopping
 	errs := []error{e.folder.writeState(e.state), e.stopParts(ctx), e.folder.clear(), e.leave()}
@@ -255,7 +254,7 @@ func (e *Environment) stopParts(ctx context.Context) error {
 func (e *Environment) leave() error {
 	err := os.Remove(e.folder.path(lockFile))
 	e.lock.Release()
-	// Not empty: somebody else's files, or logs of a failure, are in it.
+	// Not empty: another client's files, or logs of a failure, are in it.
 	_ = os.Remove(string(e.folder))
 	return err
 }

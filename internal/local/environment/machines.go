@@ -25,11 +25,11 @@ type Machines string
 
 // What instances run on.
 const (
-	// AutoMachines are processes where they can be, and played elsewhere.
+	// AutoMachines are processes where they can be, and simulated elsewhere.
 	AutoMachines Machines = "auto"
 	// ProcessMachines boot for real: Linux, as root. Package process has the rest.
 	ProcessMachines Machines = "process"
-	// FakeMachines are played: no process runs, and Nodes are made directly.
+	// FakeMachines are simulated: no process runs, and Nodes are made directly.
 	FakeMachines Machines = "fake"
 	// NoMachines has instances be entries in a table.
 	NoMachines Machines = "none"
@@ -38,7 +38,7 @@ const (
 // MachinesHelp describes the choice, for flags.
 const MachinesHelp = "what EC2 instances run on: process (Linux, as root), fake (Nodes are played), none, or auto (process where it can be, else fake)"
 
-// ParseMachines returns the kind of that name. It errs when there is none.
+// ParseMachines returns the kind of that name. It returns an error when there is none.
 func ParseMachines(name string) (Machines, error) {
 	all := []Machines{AutoMachines, ProcessMachines, FakeMachines, NoMachines}
 	if m := Machines(name); slices.Contains(all, m) {
@@ -64,7 +64,7 @@ type MachinesOptions struct {
 }
 
 // NewMachines returns the host of machines, and a line that says what they are
-// and, where they are not what could be wished for, why. It errs when process
+// and, where they are not what could be wished for, why. It returns an error when process
 // machines are asked for and cannot be, or when a binary cannot be built.
 func NewMachines(ctx context.Context, opts MachinesOptions) (host machine.Host, line string, err error) {
 	kind, why := opts.Kind, ""

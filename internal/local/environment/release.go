@@ -25,14 +25,13 @@ import (
 // fieldOwner is the operator's, which applies the same definitions when it starts.
 const fieldOwner = "aws-operator"
 
-// LocalRelease is the built-in release of the local Kubernetes, as machines of
-// this computer can have it: kubelet and kubeadm are those of host's machine
-// image, so that nothing is downloaded; a nil host leaves the published ones.
+// LocalRelease returns the built-in release of the local Kubernetes for machines of this computer:
+// kubelet and kubeadm are those of host's machine image, so that nothing is downloaded; a nil host
+// keeps the published ones.
 //
-// It has no containerd, runc, CNI plugins or credential provider, because pods of
-// local machines are processes or are only played; and no addons, because their
-// charts are fetched from the Internet and their pods would do nothing. It errs
-// when a binary cannot be read.
+// It has no containerd, runc, CNI plugins or credential provider, because pods of local machines
+// are processes or simulated, and no addons, because their charts come from the Internet and their
+// pods would do nothing. It returns an error when a binary cannot be read.
 func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 	all, err := release.Builtin()
 	if err != nil {
@@ -50,8 +49,8 @@ func LocalRelease(host *process.Host) (*v1alpha1.Release, error) {
 	return local, ForMachines(local, host, host.Kubeadm())
 }
 
-// ForMachines changes a release, as LocalRelease does, for machines of this computer whose image has the given kubeadm. It errs
-// when a binary cannot be read.
+// ForMachines changes a release, as LocalRelease does, for machines of this computer whose image
+// has the given kubeadm. It returns an error when a binary cannot be read.
 func ForMachines(r *v1alpha1.Release, host *process.Host, kubeadm string) error {
 	forMachines(r)
 	for name, path := range map[string]string{"kubelet": host.Kubelet(), "kubeadm": kubeadm} {

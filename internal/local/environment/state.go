@@ -61,8 +61,8 @@ const (
 	LocalLog = "local.log"
 )
 
-// Read returns the state of the environment that runs in dir. It errs with
-// ErrNotRunning when none does, whatever a crash may have left there.
+// Read returns the state of the environment that runs in dir. It returns ErrNotRunning if none
+// does, whatever a crash may have left there.
 func Read(dir string) (State, error) {
 	f := folder(dir)
 	if _, err := os.Stat(f.path(lockFile)); errors.Is(err, os.ErrNotExist) {
@@ -82,7 +82,7 @@ func Read(dir string) (State, error) {
 func (f folder) readState() (State, error) {
 	data, err := os.ReadFile(f.path(stateFile))
 	if errors.Is(err, os.ErrNotExist) {
-		// It holds the lock and has not yet said more, or is about to let go.
+		// It holds the lock and has not written its state yet, or is about to release the lock.
 		return State{Phase: Starting}, nil
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (f folder) has(name string) bool {
 	return err == nil
 }
 
-// refuseStrangers errs when the folder holds files of the names that an
+// refuseStrangers returns an error when the folder holds files of the names that an
 // environment writes, and no environment that crashed can have written them.
 func (f folder) refuseStrangers(crashed bool) error {
 	for _, name := range []string{kubeconfigFile, awsEnvFile} {

@@ -23,8 +23,7 @@ const retryEvery = 200 * time.Millisecond
 // Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
-// Try takes the lock that the file at path stands for. It errs with ErrHeld
-// when it is taken already.
+// Try takes the lock of the file at path. It returns ErrHeld if it is taken already.
 func Try(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller chooses the path
 	if err != nil {
@@ -56,7 +55,7 @@ func stillAt(path string, file *os.File) bool {
 }
 
 // Take is Try, but waits while the lock is held, and calls waiting once before
-// it does. It errs when ctx ends first.
+// it does. It returns an error when ctx ends first.
 func Take(ctx context.Context, path string, clk clock.WithTicker, waiting func()) (*Lock, error) {
 	lock, err := Try(path)
 	if !errors.Is(err, ErrHeld) {

@@ -54,8 +54,8 @@ func (b *build) countStale(ctx context.Context, p *progress) (int, error) {
 	return len(strings.Fields(stale.String())), nil
 }
 
-// run runs the go command in the kube module and gives each line of its
-// standard error to line. An error carries the lines that tell of errors.
+// run runs the go command in the kube module and passes each line of its standard error to line. An
+// error contains the lines with errors.
 func (b *build) run(ctx context.Context, args []string, out io.Writer, line func(string)) error {
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are this package's own
 	cmd.Dir = filepath.Join(b.Root, "kube")

@@ -5,6 +5,6 @@
 //
 // The build takes minutes, so it happens once: a stamp beside the binary says
 // which sources, which Go and which flags it came from, and only another answer
-// to that builds it anew. Processes that ask at the same time wait for one of
+// to that builds it again. Processes that ask at the same time wait for one of
 // them to build it. The build says what it does while it does it.
 package kubebuild

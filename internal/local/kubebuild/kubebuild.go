@@ -55,9 +55,8 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Ensure returns the path of an up-to-date kube binary and builds it first
-// where there is none. It errs with ErrNoSources outside the repository, and
-// with the compiler's words when the build fails.
+// Ensure returns the path of an up-to-date kube binary and builds it first if there is none. It
+// returns ErrNoSources outside the repository, and the compiler's output when the build fails.
 func Ensure(ctx context.Context, opts Options) (string, error) {
 	b, err := newBuild(opts)
 	if err != nil {
@@ -96,8 +95,8 @@ func newBuild(opts Options) (*build, error) {
 	return &build{Options: opts, output: filepath.Join(opts.Root, "bin", opts.Version.binary)}, nil
 }
 
-// FindRoot returns the root of the repository that holds the working directory
-// or the executable. It errs with ErrNoSources when neither lies in it.
+// FindRoot returns the root of the repository that contains the working directory or the
+// executable. It returns ErrNoSources when neither is in it.
 func FindRoot() (string, error) {
 	var starts []string
 	if wd, err := os.Getwd(); err == nil {

@@ -38,7 +38,7 @@ type progress struct {
 func startProgress(out io.Writer, clk clock.WithTicker) *progress {
 	p := &progress{
 		out: out, live: isTerminal(out), clock: clk, start: clk.Now(),
-		what: "looking at what there is", quit: make(chan struct{}), finished: make(chan struct{}),
+		what: "checking the sources", quit: make(chan struct{}), finished: make(chan struct{}),
 	}
 	every := lineEvery
 	if p.live {

@@ -36,7 +36,7 @@ type Programs struct {
 	NodeupDir string
 	// Nodeup is that of this machine's architecture.
 	Nodeup string
-	// Machine is process 1, node agent and stand-ins of simulated machines.
+	// Machine is process 1, node agent and fake programs of simulated machines.
 	Machine string
 }
 
@@ -46,9 +46,8 @@ func programs(dir string) Programs {
 	}
 }
 
-// Ensure returns up-to-date programs. It errs with kubebuild.ErrNoSources when
-// there are neither programs nor sources, and with the compiler's words when the
-// build fails.
+// Ensure returns up-to-date programs. It returns kubebuild.ErrNoSources if there are neither
+// programs nor sources, and the compiler's output when the build fails.
 func Ensure(ctx context.Context, opts Options) (Programs, error) {
 	if opts.Progress == nil {
 		opts.Progress = io.Discard

@@ -7,7 +7,7 @@ import (
 )
 
 // Free returns count different TCP ports of 127.0.0.1 that were free a moment
-// ago. It errs when the system has none.
+// ago. It returns an error when the system has none.
 func Free(count int) ([]int, error) {
 	ports := make([]int, 0, count)
 	for range count {

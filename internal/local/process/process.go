@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// killAfter is how long a child may take to end by itself when asked to.
+// killAfter is how long a child may take to exit after SIGTERM.
 const killAfter = 5 * time.Second
 
 // Spec says what to run.
@@ -40,7 +40,7 @@ type Process struct {
 	err  error
 }
 
-// Start runs spec and returns once the child exists. It errs when the log file
+// Start runs spec and returns once the child exists. It returns an error when the log file
 // cannot be made or the executable cannot be run.
 func Start(spec Spec) (*Process, error) {
 	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -99,7 +99,7 @@ func (p *Process) Err() error {
 }
 
 // Stop asks the process to end and kills it when it takes too long or ctx ends
-// first. It returns once the process is gone.
+// first. It returns once the process no longer exists.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	return p.Kill()
 }
 
-// Kill ends the process at once and returns when it is gone.
+// Kill ends the process at once and returns when it no longer exists.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil {
 		return err

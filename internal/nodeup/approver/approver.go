@@ -212,7 +212,8 @@ type statusError struct {
 
 func (e *statusError) Error() string { return "the API answers " + e.text }
 
-// call calls the API and returns its answer. What is sent is JSON; a patch is a server-side apply.
+// call calls the API and returns its response. The request body is JSON; a patch is a server-side
+// apply.
 func (a *Approver) call(ctx context.Context, method, path string, sent []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

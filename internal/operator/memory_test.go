@@ -15,7 +15,7 @@ func TestUnusedMemoryIsReturned(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	ended := make(chan error)
-	go func() { ended <- thrift{clock: clock}.Start(ctx) }()
+	go func() { ended <- memoryTrimmer{clock: clock}.Start(ctx) }()
 
 	ballast := make([]byte, 8*worthReturning)
 	for i := range ballast {
@@ -32,7 +32,7 @@ func TestUnusedMemoryIsReturned(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("%d bytes are still held that nothing is stored in", unused())
 		default:
-			clock.Step(thriftInterval)
+			clock.Step(trimInterval)
 			runtime.Gosched()
 		}
 	}
