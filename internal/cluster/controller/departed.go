@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// departed remembers which instances were terminated, by events, and of which EC2 was asked.
+// departed records which instances events reported as terminated, and when to ask EC2 about others.
 type departed struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -14,14 +14,14 @@ type departed struct {
 	askAt map[string]time.Time
 }
 
-// rememberedInstances is how many instances are remembered: a node is looked at soon after its event.
+// rememberedInstances bounds the record: a node is reconciled soon after its event.
 const rememberedInstances = 8192
 
 func newDeparted() *departed {
 	return &departed{known: map[string]bool{}, ring: make([]string, rememberedInstances), askAt: map[string]time.Time{}}
 }
 
-// add notes that an instance is terminated.
+// add records that an instance is terminated.
 func (d *departed) add(instance string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,7 +41,8 @@ func (d *departed) has(instance string) bool {
 	return d.known[instance]
 }
 
-// askIn returns after what time EC2 is to be asked of an instance whose node is not ready since then.
+// askIn returns the delay until EC2 is to be asked about an instance whose node has not been Ready
+// since a time.
 func (d *departed) askIn(instance string, since, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +53,7 @@ func (d *departed) askIn(instance string, since, now time.Time) time.Duration {
 	return at.Sub(now)
 }
 
-// asked notes that EC2 was asked.
+// asked records that EC2 was asked.
 func (d *departed) asked(instance string, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

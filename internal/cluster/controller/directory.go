@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// place names a stack among all accounts and regions.
+// place identifies a stack across all accounts and regions.
 type place struct{ account, region, stack string }
 
 // owner is an object that claims a stack.
@@ -17,14 +17,14 @@ type owner struct {
 	uid   types.UID
 }
 
-// directory knows which objects claim a stack. It is one, unless somebody gave two the same name; then
-// the engine says whose it is.
+// directory records which objects claim a stack. Usually one object does. If two have the same
+// name, the stack engine decides which one owns it.
 type directory struct {
 	mu     sync.Mutex
 	owners map[place][]owner
 	places map[types.UID][]place
 	names  map[string][]owner
-	// claimed, if not nil, is called when an object claims a stack that it did not claim before.
+	// claimed, if not nil, is called when an object claims another stack.
 	claimed func(stack string)
 }
 
@@ -39,7 +39,7 @@ func (d *directory) own(p place, o owner) {
 	}
 }
 
-// add returns false if the object claims the stack already.
+// add returns false if the object already claims the stack.
 func (d *directory) add(p place, o owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *directory) add(p place, o owner) bool {
 	return true
 }
 
-// named returns the objects that claim a stack of a name, in whatever account and region.
+// named returns the objects that claim a stack of this name in any account and region.
 func (d *directory) named(stack string) []owner {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,7 @@ func (d *directory) of(p place) []owner {
 	return slices.Clone(d.owners[p])
 }
 
-// forget removes an object that is gone.
+// forget removes a deleted object.
 func (d *directory) forget(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

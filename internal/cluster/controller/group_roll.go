@@ -21,12 +21,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// promptly is when to look again at what was just begun: what follows from it is done once it is recorded.
+// promptly is the requeue delay after a change was started: the follow-up happens once the change
+// is recorded.
 const promptly = 10 * time.Millisecond
 
-// follow goes along with a change of a group's stack: it remembers what the machines are made from, keeps the cluster autoscaler off,
-// and tells how far it is. Wanted is what the spec says they are made from; sent is true when the change was sent in this look. It
-// returns the outcome of the stack in the words of somebody who looks at nodes.
+// follow tracks a change of a group's stack: it records what the instances are made from, suspends
+// the cluster autoscaler, and reports the rollout's status. Wanted is the shape that the spec asks
+// for; sent is true if this reconcile sent the change. It returns the stack's outcome in terms of
+// nodes.
 func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster, wanted machines, sent bool, outcome operatorkit.Outcome) operatorkit.Outcome {
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -41,7 +43,7 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 		group.Status.Release, group.Status.Version = past.Now.Release, past.Now.Version
 	}
 	var problem error
-	if !sent { // else it is to be recorded first
+	if !sent { // else record the change first
 		problem = errors.Join(s.takeBack(ctx, group, s.target(cluster), &known), s.accompany(ctx, group, s.target(cluster), &known))
 	}
 	s.tell(group, &known)
@@ -63,7 +65,8 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 	}
 }
 
-// accompany does in AWS what goes with a change of a group's machines, and finds out which nodes made it fail.
+// accompany makes the calls to AWS that a change of a group's instances needs, and determines which
+// nodes made it fail.
 func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
@@ -103,7 +106,8 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 	return s.mindAutoscaler(ctx, api, group, known, found, over)
 }
 
-// mindAutoscaler keeps the cluster autoscaler off a group while its machines are replaced, and lets it back afterwards.
+// mindAutoscaler suspends the cluster autoscaler for a group while its instances are replaced, and
+// resumes it afterwards.
 func (s groupStackStep) mindAutoscaler(ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool) error {
 	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
 	if !over {
@@ -116,12 +120,12 @@ func (s groupStackStep) mindAutoscaler(ctx context.Context, api awsapi.AutoScali
 	if err := rollout.ReleaseAutoscaler(ctx, api, name, tags); err != nil {
 		return err
 	}
-	if past.Now != nil && !past.Now.Autoscaled && tags.AutoscalerHeld() { // The change was to let it go, and came to pass.
+	if past.Now != nil && !past.Now.Autoscaled && tags.AutoscalerHeld() { // The change removed the group from the autoscaler and completed.
 		_, err := api.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []types.Tag{{
 			ResourceType: aws.String("auto-scaling-group"), ResourceId: aws.String(name), Key: aws.String(model.TagAutoscalerEnabled),
 		}}})
 		if err != nil {
-			return fmt.Errorf("take group %s from the cluster autoscaler: %w", name, err)
+			return fmt.Errorf("remove group %s from the cluster autoscaler: %w", name, err)
 		}
 	}
 	past.AutoscalerHeld = false
@@ -129,19 +133,20 @@ func (s groupStackStep) mindAutoscaler(ctx context.Context, api awsapi.AutoScali
 	return nil
 }
 
-// describeGroup returns an Auto Scaling group, nil if there is none of that name.
+// describeGroup returns an Auto Scaling group, nil if none has that name.
 func describeGroup(ctx context.Context, api awsapi.AutoScalingReader, name string) (*types.AutoScalingGroup, error) {
 	out, err := api.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err != nil {
-		return nil, fmt.Errorf("look at the Auto Scaling group %s: %w", name, err)
+		return nil, fmt.Errorf("describe the Auto Scaling group %s: %w", name, err)
 	}
 	if len(out.AutoScalingGroups) == 0 {
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // nil means that it does not exist
 	}
 	return &out.AutoScalingGroups[0], nil
 }
 
-// vanished returns the new machines whose nodes were there and are not any more while CloudFormation replaces the group's machines.
+// vanished returns the new instances whose nodes disappeared while CloudFormation replaces the
+// group's instances.
 func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []string {
 	past := known.historyOf()
 	if known.Status != statusUpdating || !past.rolls() {
@@ -151,12 +156,12 @@ func (o *operator) vanished(group *v1alpha1.InstanceGroup, known *remembered) []
 	return o.repairs.vanished(group.UID, o.newNodesOf(group, past))
 }
 
-// newNodesOf returns the group's nodes of the shape that it is getting.
+// newNodesOf returns the group's nodes that have the new shape.
 func (o *operator) newNodesOf(group *v1alpha1.InstanceGroup, past *history) []workload.Node {
 	return slices.DeleteFunc(o.nodesOf(group), func(node workload.Node) bool { return !past.updated(&node, statusUpdating) })
 }
 
-// nodesOf returns the group's nodes, none while the cluster is not connected to.
+// nodesOf returns the group's nodes, none while the cluster is not connected.
 func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
@@ -165,7 +170,7 @@ func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	return inGroup(connection.Nodes(), group.Name)
 }
 
-// tell brings the group's status.rollout in line with the change that CloudFormation makes, if that replaces machines.
+// tell updates the group's status.rollout to a CloudFormation change that replaces instances.
 func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
 	past, now := known.historyOf(), metav1.NewTime(s.options.Clock.Now())
 	if past.rolls() && past.Told != known.Record.Token && isChanging(known.Status) {
@@ -179,7 +184,7 @@ func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
 	told.State = stateOf(known)
 	goesOn := told.State == v1alpha1.RolloutRolling || told.State == v1alpha1.RolloutRollingBack
 	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
-		return // Nobody knows of any node: what was told last is nearer to the truth.
+		return // No nodes are known; the last report is more accurate.
 	}
 	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
 	told.Updated, told.Total, _ = seen.count()
@@ -190,7 +195,7 @@ func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
 	}
 }
 
-// stateOf says how far the replacement of machines is.
+// stateOf returns the state of the rollout.
 func stateOf(known *remembered) v1alpha1.RolloutState {
 	switch under := known.historyOf().Next != nil; {
 	case under && isGoingBack(known.Status):
@@ -206,7 +211,7 @@ func stateOf(known *remembered) v1alpha1.RolloutState {
 	}
 }
 
-// sooner has the object looked at again no later than after a time.
+// sooner requeues the object no later than after a delay.
 func sooner(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
 	if after > 0 && (outcome.After() == 0 || after < outcome.After()) {
 		return outcome.LookAgain(after)
@@ -214,7 +219,7 @@ func sooner(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcom
 	return outcome
 }
 
-// besides adds to an outcome that something else failed, which is tried again.
+// besides adds another error to an outcome, which is retried.
 func besides(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
 	if outcome.Kind() == operatorkit.KindFail {
 		return operatorkit.Fail(errors.Join(outcome.Err(), problem)).Explain(outcome.Reason(), outcome.Message())
@@ -223,5 +228,5 @@ func besides(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
 	if message == "" {
 		message = problem.Error() + "."
 	}
-	return sooner(outcome.Explain(outcome.Reason(), outcome.Message()+" Besides, this failed and is tried again: "+message), signalAgain)
+	return sooner(outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalAgain)
 }
