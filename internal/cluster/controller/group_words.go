@@ -13,7 +13,7 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// Reasons of a group whose machines are replaced.
+// Reasons of a group whose instances are being replaced.
 const (
 	reasonRolling     = "Rolling"
 	reasonRollingBack = "RollingBack"
@@ -23,7 +23,7 @@ const (
 	reasonOutdated    = "NodesOutdated"
 )
 
-// view is what there is to be told of a group's nodes.
+// view is the input of messages about a group's nodes.
 type view struct {
 	history *history
 	status  string // of the stack
@@ -31,8 +31,8 @@ type view struct {
 	now     time.Time
 }
 
-// count counts the nodes of the present shape, all but those of a former one that are on their way out, and those of the present shape
-// that are not ready.
+// count returns the number of nodes with the current configuration, of all nodes except outdated
+// ones that are cordoned, and of nodes with the current configuration that are not Ready.
 func (v *view) count() (updated, total, unready int32) {
 	for i := range v.nodes {
 		if !v.history.updated(&v.nodes[i], v.status) {
@@ -50,23 +50,23 @@ func (v *view) count() (updated, total, unready int32) {
 	return updated, total, unready
 }
 
-// story says in a sentence how far the replacement of machines is.
+// story describes the progress of a rollout.
 func (v *view) story(told *v1alpha1.RolloutStatus) string {
 	updated, total, unready := v.count()
 	switch told.State {
 	case v1alpha1.RolloutDone:
-		return fmt.Sprintf("All machines were replaced: %s of the present shape.", numberOfNodes(updated))
+		return fmt.Sprintf("All instances were replaced: %s up to date.", numberOfNodes(updated))
 	case v1alpha1.RolloutRolledBack:
-		return strings.TrimSpace("The group is back at its former shape. " + v.history.Cause)
+		return strings.TrimSpace("The group was rolled back to its previous configuration. " + v.history.Cause)
 	case v1alpha1.RolloutStopped:
-		return strings.TrimSpace("Replacing the machines failed, and so did going back: some have the new shape. " + v.history.Cause)
+		return strings.TrimSpace("Replacing the instances failed, and so did the rollback: some have the new configuration. " + v.history.Cause)
 	case v1alpha1.RolloutRolling, v1alpha1.RolloutRollingBack:
 	}
-	shape := "present"
+	shape := "updated"
 	if told.State == v1alpha1.RolloutRollingBack {
-		shape = "former"
+		shape = "rolled back"
 	}
-	parts := []string{fmt.Sprintf("%d of %s run the %s shape%s", updated, numberOfNodes(total), shape, since(told.Started))}
+	parts := []string{fmt.Sprintf("%d of %s %s%s", updated, numberOfNodes(total), shape, since(told.Started))}
 	for i := range told.Draining {
 		parts = append(parts, drainWords(&told.Draining[i]))
 	}
@@ -80,9 +80,9 @@ func (v *view) story(told *v1alpha1.RolloutStatus) string {
 	return strings.TrimSpace(story)
 }
 
-// drainWords says how far a node is from being empty.
+// drainWords describes the progress of a node's drain.
 func drainWords(drain *v1alpha1.DrainStatus) string {
-	words := fmt.Sprintf("node %s is being drained%s", drain.Node, since(drain.Since))
+	words := fmt.Sprintf("node %s is draining%s", drain.Node, since(drain.Since))
 	switch len(drain.BlockedBy) {
 	case 0:
 		return words
@@ -93,7 +93,8 @@ func drainWords(drain *v1alpha1.DrainStatus) string {
 	}
 }
 
-// waiting says until when nodes of the present shape may take to become ready.
+// waiting describes how many nodes with the current configuration are not Ready, and their
+// deadline.
 func (v *view) waiting(unready int32) string {
 	words := fmt.Sprintf("%d new nodes are not ready yet", unready)
 	if unready == 1 {
@@ -111,29 +112,29 @@ func (v *view) waiting(unready int32) string {
 	return words
 }
 
-// blame says which nodes of the new shape were not ready in time; missing are machines that did not join.
+// blame describes which new nodes were not Ready in time; missing are instances that did not join.
 func (v *view) blame(missing []string) string {
 	var parts []string
 	for i := range v.nodes {
 		if node := &v.nodes[i]; v.history.updated(node, v.status) && !node.Ready {
-			parts = append(parts, fmt.Sprintf("node %s (%s) joined and is not ready", node.Name, node.InstanceID))
+			parts = append(parts, fmt.Sprintf("node %s (%s) joined but is not ready", node.Name, node.InstanceID))
 		}
 	}
 	slices.Sort(missing)
 	for _, id := range missing {
-		parts = append(parts, fmt.Sprintf("machine %s did not join", id))
+		parts = append(parts, fmt.Sprintf("instance %s did not join", id))
 	}
 	const most = 5
 	if len(parts) > most {
 		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
 	}
 	if len(parts) == 0 {
-		return "It is not known which node was not ready in time."
+		return "The nodes that were not ready in time could not be determined."
 	}
-	return fmt.Sprintf("Nodes of the new shape were not ready within %s: %s.", v.history.Next.Ready.Duration, strings.Join(parts, ", "))
+	return fmt.Sprintf("New nodes were not ready within %s: %s.", v.history.Next.Ready.Duration, strings.Join(parts, ", "))
 }
 
-// reason says in a word why the last change was taken back.
+// reason returns the condition reason of the last rollback.
 func (h *history) reason() string {
 	if h.Kept {
 		return reasonDrainTimedOut
@@ -141,25 +142,25 @@ func (h *history) reason() string {
 	return reasonNotReady
 }
 
-// inWords says the outcome of a stack to somebody who looks at nodes.
+// inWords describes the outcome of a stack in terms of nodes.
 func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.Outcome) operatorkit.Outcome {
 	told := group.Status.Rollout
 	switch {
 	case told == nil:
 		return outcome
 	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRolling:
-		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation replaces the group's machines: %d of %s run the present shape.", told.Updated, numberOfNodes(told.Total)))
+		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation is replacing the group's instances: %d of %s updated.", told.Updated, numberOfNodes(told.Total)))
 	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
-		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation takes the change back. "+past.Cause)).Troubled()
+		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation is rolling back the change. "+past.Cause)).Troubled()
 	case outcome.Kind() == operatorkit.KindStall && told.State == v1alpha1.RolloutRolledBack && past.Cause != "":
-		return outcome.Explain(past.reason(), past.Cause+" The group is back at its former shape. Change the object to try again.")
+		return outcome.Explain(past.reason(), past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.")
 	default:
 		return outcome
 	}
 }
 
-// sayUpdated writes the condition that says how many nodes are of the present shape, and which are on their way out: CloudFormation is
-// done when they are out of service, and does not wait until they are empty.
+// sayUpdated sets the condition that reports how many nodes are up to date and which are draining:
+// CloudFormation finishes when instances are out of service and does not wait for drains.
 func (o *operator) sayUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
 	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
 	told := group.Status.Rollout
@@ -173,7 +174,7 @@ func (o *operator) sayUpdated(group *v1alpha1.InstanceGroup, past *history, coun
 		condition.Reason, condition.Message = reasonRolling, told.Message
 	case count.Updated < count.Desired:
 		condition.Reason = reasonOutdated
-		parts := []string{strings.Replace(count.UpdatedSummary, "/", " of ", 1) + " nodes run the present shape"}
+		parts := []string{strings.Replace(count.UpdatedSummary, "/", " of ", 1) + " nodes are up to date"}
 		if told != nil {
 			for i := range told.Draining {
 				parts = append(parts, drainWords(&told.Draining[i]))
@@ -182,21 +183,22 @@ func (o *operator) sayUpdated(group *v1alpha1.InstanceGroup, past *history, coun
 		condition.Message = strings.Join(parts, "; ") + "."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
-		condition.Message = fmt.Sprintf("All %s run the present shape.", numberOfNodes(count.Updated))
+		condition.Message = fmt.Sprintf("All %s are up to date.", numberOfNodes(count.Updated))
 		if told != nil && told.State == v1alpha1.RolloutRolledBack {
-			condition.Message = "All nodes run the former shape. " + told.Message
+			condition.Message = "All nodes run the previous configuration. " + told.Message
 		}
 	}
 	condition.Message = strings.TrimSpace(condition.Message + " " + held)
 	operatorkit.SetCondition(group, condition)
 }
 
-// heldBack says that a group stays at the Release that its Cluster's control plane runs, "" if the spec wants no other.
+// heldBack explains that a group stays at the Release that its Cluster's control plane runs, "" if
+// the spec names no other.
 func heldBack(cluster *v1alpha1.Cluster) string {
 	if cluster == nil || asRun(cluster) == cluster {
 		return ""
 	}
-	return fmt.Sprintf("They stay at release %s until the whole control plane runs %s.", cluster.Status.Release, cluster.Spec.Release)
+	return fmt.Sprintf("Nodes stay at release %s until the whole control plane runs %s.", cluster.Status.Release, cluster.Spec.Release)
 }
 
 func numberOfNodes(n int32) string {
@@ -213,5 +215,5 @@ func since(at *metav1.Time) string {
 	return " since " + clockTime(at.Time)
 }
 
-// clockTime says when something is, or was, today.
+// clockTime formats a time of the current day.
 func clockTime(at time.Time) string { return at.UTC().Format("15:04 MST") }

@@ -2,7 +2,7 @@ package controller
 
 import "sync"
 
-// memo remembers values by key. It is safe for use by many goroutines.
+// memo is a map of values by key that is safe for concurrent use.
 type memo[K comparable, V any] struct {
 	mu    sync.Mutex
 	known map[K]V

@@ -11,9 +11,9 @@ import (
 	"github.com/aws-operator/aws-operator/internal/awsapi"
 )
 
-// signalled is one signal that was sent: for an instance, in an operation of a stack. CloudFormation counts an instance once however
-// often it is signalled, so that those of before a restart are sent again, and a lost memory costs calls only.
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
+// signalled identifies a signal that was sent for an instance in an operation of a stack.
+// CloudFormation counts an instance only once, so repeating signals after a restart costs only
+// calls. https://docs.aws.amazon.com/AWSCloudFormation/latest/APIReference/API_SignalResource.html
 type signalled struct {
 	uid             types.UID
 	token, instance string
@@ -23,12 +23,14 @@ type signalled struct {
 const (
 	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups and slots.
 	resourceGroup = "AutoScalingGroup"
-	// signalAgain is when a signal is tried again that failed, or came before anybody waited for it.
+	// signalAgain is the delay before a signal is retried that failed or came before CloudFormation
+	// waited for it.
 	signalAgain = 2 * time.Second
 )
 
-// signal tells CloudFormation of a group's new machines whose nodes are ready, with what they are expected to boot from. It returns
-// after what time to look again, 0 if only when a node changes.
+// signal sends CloudFormation the signals of a group's new instances whose nodes are Ready and
+// booted with an expected bundle. It returns the delay until the next check, 0 if only a node's
+// change requires one.
 func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered, expected ...*machines) (time.Duration, error) {
 	connection := o.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil || !isChanging(known.Status) {
@@ -64,8 +66,9 @@ func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, ta
 	return look, errors.Join(problems...)
 }
 
-// signalPaused goes on with the signals of a group, or of a Cluster, that was paused while it rolls: a pause must not make a change
-// fail for want of signals. Whether CloudFormation goes back is not looked at meanwhile, so machines of both shapes are signalled.
+// signalPaused continues to signal for a group that was paused during a rolling update: a pause
+// must not make a change fail for lack of signals. A paused group's stack is not observed, so it
+// may be rolling back, and instances of both configurations are signaled.
 func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGroup) time.Duration {
 	known, err := recall(group.Status.Stack)
 	if err != nil || !isChanging(known.Status) {
@@ -83,7 +86,7 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 	return look
 }
 
-// clusterKeyOf names the Cluster of an InstanceGroup.
+// clusterKeyOf returns the key of an InstanceGroup's Cluster.
 func clusterKeyOf(group *v1alpha1.InstanceGroup) types.NamespacedName {
 	return types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}
 }

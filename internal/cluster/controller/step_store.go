@@ -16,14 +16,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// storeStep keeps in the bucket what machines fetch from it: the CAs, nodeup for the control plane, and
-// what the service-account issuer publishes.
+// storeStep stores in the bucket what instances download: the CAs, nodeup for the control plane,
+// and the service-account issuer's documents.
 type storeStep struct{ *operator }
 
 // Name returns the step's name.
 func (s storeStep) Name() string { return "store" }
 
-// EnsureCreated stores what is not stored yet. What is stored is remembered with the base stack.
+// EnsureCreated stores what is missing. The base stack's record holds the digest of what is stored.
 func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
@@ -48,12 +48,12 @@ func (s storeStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	return operatorkit.Done()
 }
 
-// inputs tell all that what is stored is made from.
+// inputs identifies everything that the stored files depend on.
 func (s storeStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) string {
 	return fmt.Sprintf("%s %s %s %x", cluster.Status.Outputs[model.OutputBucket], cluster.Status.Outputs[model.OutputIssuerBucket], cluster.Status.Outputs[model.OutputKey], s.digestOf(cluster, release).Sum64())
 }
 
-// store puts everything into the bucket that the record does not say is there.
+// store uploads everything that is not recorded as stored.
 func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolved *model.Cluster, authorities *pki.Authorities) operatorkit.Outcome {
 	nodeup, err := s.nodeup.Find(resolved.ControlPlaneArchitecture)
 	if err != nil {
@@ -67,7 +67,8 @@ func (s storeStep) store(ctx context.Context, cluster *v1alpha1.Cluster, resolve
 	}
 	bucket := s.bucketOf(cluster)
 	private := authorities.Files()
-	// Private keys go with the certificates and the public key; no trace of them is in the status.
+	// The certificates and the public key stand for the private keys, so that the status has no
+	// trace of those.
 	shown := maps.Clone(public)
 	for name, content := range private {
 		if !strings.HasSuffix(name, ".key") {

@@ -13,9 +13,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// together makes one outcome of several that belong side by side. A failure comes first, since it is to
-// be tried again; then what is under way; a person is asked only when all else has come to rest. The
-// messages of the same kind are told together.
+// together aggregates the outcomes of parallel work. A failure has precedence, since it is retried,
+// then work in progress. A stall, which needs the user, comes last. Equal messages are joined.
 func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	var fails, waits, stalls []operatorkit.Outcome
 	var after time.Duration
@@ -56,7 +55,7 @@ func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	}
 }
 
-// messages joins what outcomes say, each thing once: "Stacks a, b: …".
+// messages joins the outcomes' messages without repetition: "Stacks a, b: …".
 func messages(outcomes []operatorkit.Outcome) string {
 	var said []string
 	stacks := map[string][]string{}
@@ -82,7 +81,7 @@ func messages(outcomes []operatorkit.Outcome) string {
 	return strings.Join(said, " ")
 }
 
-// ofStack splits what about made.
+// ofStack splits a message that about created.
 func ofStack(message string) (stack, text string) {
 	rest, ok := strings.CutPrefix(message, "Stack ")
 	if !ok {
@@ -95,7 +94,7 @@ func ofStack(message string) (stack, text string) {
 	return stack, text
 }
 
-// capital begins a sentence.
+// capital upper-cases the first letter.
 func capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
