@@ -90,7 +90,7 @@ func (f *files) readSecret(ctx context.Context, name string) (*corev1.Secret, er
 var authoritySuffixes = []string{pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA, pki.SuffixServiceAccount}
 
 // Authorities returns the cluster's authorities, as its Secrets hold them. It errs if one is missing or broken.
-func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.Authorities, error) {
+func (o *Objects) Authorities(clock clock.PassiveClock) (*pki.CAs, error) {
 	return pki.Read(clock, o.Cluster, o.Secrets)
 }
 

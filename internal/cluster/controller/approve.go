@@ -132,8 +132,8 @@ func replacesMachines(change *stack.ResourceChange) bool {
 	}
 }
 
-// awaiting returns the outcome of a stack change that waits for approval or for its turn.
-func awaiting(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
+// waitForApproval returns the outcome of a stack change that waits for approval or for its turn.
+func waitForApproval(obj client.Object, stackName string, result *stack.Result) operatorkit.Outcome {
 	message := result.Message
 	if pending := pendingChange(obj, stackName); pending != nil {
 		message += " " + pending.Summary
@@ -141,8 +141,8 @@ func awaiting(obj client.Object, stackName string, result *stack.Result) operato
 	return operatorkit.Wait(0, result.Reason, about(stackName, message)).Troubled()
 }
 
-// asking appends the command that approves all pending changes to the outcome's message.
-func asking(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
+// withApproveCommand appends the command that approves all pending changes to the outcome's message.
+func withApproveCommand(obj client.Object, kind string, outcome operatorkit.Outcome) operatorkit.Outcome {
 	if !isUnapproved(outcome) {
 		return outcome
 	}

@@ -40,31 +40,31 @@ func (s backupStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster
 		if status != nil {
 			status.NextTime = nil
 		}
-		tellBackup(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
+		setBackedUp(cluster, metav1.ConditionFalse, "Disabled", "Backups are off, by spec.backup.disabled.")
 		return operatorkit.Done()
 	case cluster.Status.Version == "" && slices.Contains(s.healthySlots(cluster), false):
 		// A cluster that was never up has nothing to back up. A later step of this reconcile may
 		// find it up.
-		return operatorkit.Done().LookAgain(2 * firstBackupLook)
+		return operatorkit.Done().LookAgain(2 * minBackupPoll)
 	case status == nil:
 		status = &v1alpha1.BackupStatus{}
 		cluster.Status.Backup = status
 	}
 	now := s.options.Clock.Now()
-	at := s.nextLook(cluster, now)
+	at := s.nextCheck(cluster, now)
 	if !at.After(now) {
-		at = s.look(ctx, cluster, now)
+		at = s.check(ctx, cluster, now)
 	}
 	status.NextTime = nil
 	if !slices.ContainsFunc(status.Backups, isPending) {
 		status.NextTime = &metav1.Time{Time: at.Truncate(time.Second)}
 	}
-	return operatorkit.Done().LookAgain(max(at.Sub(now), firstBackupLook))
+	return operatorkit.Done().LookAgain(max(at.Sub(now), minBackupPoll))
 }
 
-// nextLook returns when a backup is due or a pending one is to be polled.
-func (s backupStep) nextLook(cluster *v1alpha1.Cluster, now time.Time) time.Time {
-	again, remembered := s.backed.looks.get(cluster.UID)
+// nextCheck returns when a backup is due or a pending one is to be polled.
+func (s backupStep) nextCheck(cluster *v1alpha1.Cluster, now time.Time) time.Time {
+	again, remembered := s.backed.checks.get(cluster.UID)
 	backups := cluster.Status.Backup.Backups
 	if len(backups) == 0 || slices.ContainsFunc(backups, isPending) {
 		if remembered {
@@ -78,8 +78,8 @@ func (s backupStep) nextLook(cluster *v1alpha1.Cluster, now time.Time) time.Time
 	return again
 }
 
-// look takes and deletes the backups that are due, and returns when to check again.
-func (s backupStep) look(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
+// check takes and deletes the backups that are due, and returns when to check again.
+func (s backupStep) check(ctx context.Context, cluster *v1alpha1.Cluster, now time.Time) time.Time {
 	facts := backupFacts{
 		now: now, interval: intervalOf(cluster), keep: int(cmp.Or(cluster.Spec.Backup.Keep, backupsKept)),
 		healthy: s.healthySlots(cluster), needed: cluster.Spec.ControlPlane.RestoreSnapshot,
@@ -89,13 +89,13 @@ func (s backupStep) look(ctx context.Context, cluster *v1alpha1.Cluster, now tim
 		next = now.Add(backupRetry)
 		s.backupFailed(cluster, "The volumes of etcd cannot be backed up: "+awsapi.Explain(err).Message)
 	}
-	s.backed.looks.keep(cluster.UID, next)
+	s.backed.checks.keep(cluster.UID, next)
 	return next
 }
 
 func (s backupStep) backUp(ctx context.Context, cluster *v1alpha1.Cluster, facts backupFacts) (time.Time, error) {
 	if turn(facts.healthy, noBackup) == noBackup && !slices.ContainsFunc(cluster.Status.Backup.Backups, isPending) {
-		tellBackup(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due. It starts when the node of a slot is Ready.")
+		setBackedUp(cluster, metav1.ConditionFalse, "NoHealthySlot", "A backup is due. It starts when the node of a slot is Ready.")
 		return facts.now.Add(time.Minute), nil
 	}
 	var err error
@@ -138,19 +138,19 @@ func show(cluster *v1alpha1.Cluster, backups []v1alpha1.Backup) {
 	}
 	switch newest := backups[0]; {
 	case newest.State == snapshotCompleted:
-		tellBackup(cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot))
+		setBackedUp(cluster, metav1.ConditionTrue, "BackedUp", fmt.Sprintf("The last backup is %s, of slot %d.", newest.Snapshot, newest.Slot))
 	case i < 0:
-		tellBackup(cluster, metav1.ConditionFalse, "BackingUp", fmt.Sprintf("The first backup, %s of slot %d, is in progress.", newest.Snapshot, newest.Slot))
+		setBackedUp(cluster, metav1.ConditionFalse, "BackingUp", fmt.Sprintf("The first backup, %s of slot %d, is in progress.", newest.Snapshot, newest.Slot))
 	}
 }
 
-func tellBackup(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
+func setBackedUp(cluster *v1alpha1.Cluster, status metav1.ConditionStatus, reason, message string) {
 	operatorkit.SetCondition(cluster, metav1.Condition{Type: conditionBackedUp, Status: status, Reason: reason, Message: message})
 }
 
 // backupFailed reports a failure in the condition and an Event.
 func (o *operator) backupFailed(cluster *v1alpha1.Cluster, message string) {
-	tellBackup(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
+	setBackedUp(cluster, metav1.ConditionFalse, reasonBackupFailed, message)
 	o.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reasonBackupFailed, "Backup", "%s", message)
 }
 

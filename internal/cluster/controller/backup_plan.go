@@ -24,7 +24,7 @@ const (
 	backupRetry = 5 * time.Minute
 	// A pending snapshot is polled after as much time as it has taken so far, within these bounds.
 	// The first snapshot of a volume may take minutes, later ones seconds.
-	firstBackupLook, lastBackupLook = time.Second, time.Minute
+	minBackupPoll, maxBackupPoll = time.Second, time.Minute
 	// unseen is how long EC2 may take to list a new snapshot.
 	// https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 	unseen = 2 * time.Minute
@@ -69,7 +69,7 @@ func planBackup(f backupFacts) backupPlan {
 	newest := f.backups[0]
 	if i := slices.IndexFunc(f.backups, func(b v1alpha1.Backup) bool { return b.State == snapshotPending }); i >= 0 {
 		took := f.now.Sub(f.backups[i].Time.Time)
-		plan.next = f.now.Add(min(max(took, firstBackupLook), lastBackupLook))
+		plan.next = f.now.Add(min(max(took, minBackupPoll), maxBackupPoll))
 		return plan
 	}
 	plan.next = newest.Time.Add(f.interval)

@@ -39,16 +39,16 @@ type made struct {
 
 // backedUp caches per Cluster when to check its backups next, and the latest snapshot created.
 type backedUp struct {
-	looks *memo[types.UID, time.Time]
-	made  *memo[types.UID, made]
+	checks *keyedCache[types.UID, time.Time]
+	made   *keyedCache[types.UID, made]
 }
 
 func newBackedUp() *backedUp {
-	return &backedUp{looks: newMemo[types.UID, time.Time](), made: newMemo[types.UID, made]()}
+	return &backedUp{checks: newKeyedCache[types.UID, time.Time](), made: newKeyedCache[types.UID, made]()}
 }
 
 func (b *backedUp) forget(uid types.UID) {
-	b.looks.drop(uid)
+	b.checks.drop(uid)
 	b.made.drop(uid)
 }
 
@@ -215,6 +215,6 @@ func (o *operator) snapshotSlot(ctx context.Context, cluster *v1alpha1.Cluster, 
 		return operatorkit.Done()
 	}
 	took := now.Sub(found[i].Time.Time)
-	return operatorkit.Wait(min(max(took, firstBackupLook), lastBackupLook), "BackingUp", fmt.Sprintf(
+	return operatorkit.Wait(min(max(took, minBackupPoll), maxBackupPoll), "BackingUp", fmt.Sprintf(
 		"Backing up the volume of slot %d as %s before its change.", slot, found[i].Snapshot))
 }

@@ -43,18 +43,18 @@ func conclude(obj client.Object, conditionType, reason, message string, outcome 
 func isProgress(before, after *v1alpha1.Cluster) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
-	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
 }
 
 // isGroupProgress reports whether only node counts of an InstanceGroup changed.
 func isGroupProgress(before, after *v1alpha1.InstanceGroup) bool {
 	was := before.Status
 	was.Nodes, was.Conditions = after.Status.Nodes, after.Status.Conditions
-	return sayNothingNew(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
+	return sameStatuses(before.Status.Conditions, after.Status.Conditions) && equality.Semantic.DeepEqual(was, after.Status)
 }
 
-// sayNothingNew reports whether all conditions kept their status, except those about nodes.
-func sayNothingNew(before, after []metav1.Condition) bool {
+// sameStatuses reports whether all conditions kept their status, except those about nodes.
+func sameStatuses(before, after []metav1.Condition) bool {
 	return !slices.ContainsFunc(append(slices.Clone(before), after...), func(c metav1.Condition) bool {
 		was, is := meta.FindStatusCondition(before, c.Type), meta.FindStatusCondition(after, c.Type)
 		return c.Type != conditionNodes && c.Type != conditionUpdated && (was == nil || is == nil || was.Status != is.Status)

@@ -57,7 +57,7 @@ func (o *operator) drainHeld(e awsevents.Event) {
 	}
 	owners := o.ownersOf(e, stack)
 	if len(owners) == 0 {
-		o.early.keep(stack, e, o.options.Clock.Now())
+		o.unclaimed.keep(stack, e, o.options.Clock.Now())
 	}
 	for _, owner := range owners {
 		if order, ok := o.orderFor(owner, e); ok {
@@ -70,7 +70,7 @@ func (o *operator) drainHeld(e awsevents.Event) {
 // but carry the object's target.
 func (o *operator) ownersOf(e awsevents.Event, stack string) []owner {
 	if e.Account != "" {
-		return o.directory.of(place{e.Account, e.Region, stack})
+		return o.directory.of(stackTarget{e.Account, e.Region, stack})
 	}
 	var of []owner
 	for _, one := range o.directory.named(stack) {
@@ -125,11 +125,11 @@ const interruption = 2 * time.Minute
 // its node.
 func (o *operator) instanceEnds(news *awsevents.InstanceEvent) {
 	o.drains.Gone(news.ID)
-	o.repairs.gone(news.ID)
+	o.repairs.terminated(news.ID)
 	if news.Kind != awsevents.InstanceTerminated {
 		return
 	}
-	o.departed.add(news.ID)
+	o.terminations.add(news.ID)
 	if cluster, _, ok := o.options.Workload.NodeOf(news.ID); ok {
 		o.clusters.Wake(cluster.Key())
 	}
@@ -239,13 +239,13 @@ func (s groupDrainsStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Inst
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	s.letGo(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
+	s.continueDrains(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster}, group.Name, cluster == nil || !cluster.DeletionTimestamp.IsZero())
 	return operatorkit.Done()
 }
 
-// letGo continues the drains of a group, or of the slots, whose instances are all to be terminated:
+// continueDrains continues the drains of a group, or of the slots, whose instances are all to be terminated:
 // at once, or within their timeout.
-func (o *operator) letGo(cluster types.NamespacedName, group string, atOnce bool) {
+func (o *operator) continueDrains(cluster types.NamespacedName, group string, atOnce bool) {
 	for _, p := range o.drains.Of(cluster, group) {
 		if p.Policy == drain.Continue && (p.AtOnce || !atOnce) {
 			continue
@@ -256,40 +256,42 @@ func (o *operator) letGo(cluster types.NamespacedName, group string, atOnce bool
 	}
 }
 
-// earlyNews holds events about stacks that no object has claimed yet: after a start, events may
+// unclaimedEvents holds events about stacks that no object has claimed yet: after a start, events may
 // arrive before the first reconcile of their objects.
-type earlyNews struct {
+type unclaimedEvents struct {
 	mu   sync.Mutex
-	news map[string]map[string]earlyEvent // by stack and instance
+	news map[string]map[string]unclaimedEvent // by stack and instance
 }
 
-type earlyEvent struct {
+type unclaimedEvent struct {
 	event awsevents.Event
 	until time.Time
 }
 
 const (
-	// earlyFor is how long an event is kept, earlyStacks for how many stacks.
-	earlyFor    = 10 * time.Minute
-	earlyStacks = 1000
+	// unclaimedFor is how long an event is kept, maxUnclaimedStacks for how many stacks.
+	unclaimedFor       = 10 * time.Minute
+	maxUnclaimedStacks = 1000
 )
 
-func newEarlyNews() *earlyNews { return &earlyNews{news: map[string]map[string]earlyEvent{}} }
+func newUnclaimedEvents() *unclaimedEvents {
+	return &unclaimedEvents{news: map[string]map[string]unclaimedEvent{}}
+}
 
-func (n *earlyNews) keep(stack string, e awsevents.Event, now time.Time) {
+func (n *unclaimedEvents) keep(stack string, e awsevents.Event, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.news[stack] == nil {
-		if len(n.news) >= earlyStacks {
+		if len(n.news) >= maxUnclaimedStacks {
 			clear(n.news) // Another client has many groups with similar names.
 		}
-		n.news[stack] = map[string]earlyEvent{}
+		n.news[stack] = map[string]unclaimedEvent{}
 	}
-	n.news[stack][e.Instance.ID] = earlyEvent{e, now.Add(earlyFor)}
+	n.news[stack][e.Instance.ID] = unclaimedEvent{e, now.Add(unclaimedFor)}
 }
 
 // take returns and removes the events of a stack.
-func (n *earlyNews) take(stack string, now time.Time) []awsevents.Event {
+func (n *unclaimedEvents) take(stack string, now time.Time) []awsevents.Event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var events []awsevents.Event
@@ -304,7 +306,7 @@ func (n *earlyNews) take(stack string, now time.Time) []awsevents.Event {
 
 // claimed handles the events of a stack that arrived before its owner was known.
 func (o *operator) claimed(stack string) {
-	for _, e := range o.early.take(stack, o.options.Clock.Now()) {
+	for _, e := range o.unclaimed.take(stack, o.options.Clock.Now()) {
 		o.drainHeld(e)
 	}
 }

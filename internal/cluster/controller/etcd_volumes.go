@@ -198,7 +198,7 @@ func restoreRemedy(cluster *v1alpha1.Cluster) string {
 func (o *operator) lostMajority(ctx context.Context, cluster *v1alpha1.Cluster) string {
 	now, slots := o.options.Clock.Now(), int(cluster.Spec.ControlPlane.Replicas)
 	last, ok := o.volumes.get(cluster.UID)
-	if !ok || now.Sub(last.asked) >= askAgain {
+	if !ok || now.Sub(last.asked) >= missingPoll {
 		missing, err := o.missingVolumes(ctx, cluster)
 		if err != nil {
 			return ""

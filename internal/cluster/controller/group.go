@@ -78,7 +78,7 @@ func (s groupClusterStep) EnsureCreated(ctx context.Context, group *v1alpha1.Ins
 // deletion.
 func (s groupClusterStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	s.forget(group.UID)
-	s.wakeNamesake(ctx, group)
+	s.enqueueNameConflict(ctx, group)
 	s.clusters.Wake(types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.Cluster})
 	return operatorkit.Done()
 }
@@ -93,7 +93,7 @@ func (s groupNodesStep) Name() string { return "nodes" }
 func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	connection := s.options.Workload.Get(clusterKeyOf(group))
 	if connection == nil {
-		return conclude(group, conditionNodes, "", "", operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").Quietly())
+		return conclude(group, conditionNodes, "", "", operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").Quietly())
 	}
 	known, err := recall(group.Status.Stack)
 	if err != nil {
@@ -105,12 +105,12 @@ func (s groupNodesStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	}
 	count := countGroup(group, known.historyOf(), known.Status, inGroup(connection.Nodes(), group.Name))
 	group.Status.Nodes = count
-	s.sayUpdated(group, known.historyOf(), &count, heldBack(cluster))
-	outcome := operatorkit.Done().LookAgain(readAgain).Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
+	s.setNodesUpdated(group, known.historyOf(), &count, heldBack(cluster))
+	outcome := operatorkit.Done().LookAgain(idlePoll).Explain(operatorkit.ReasonReady, "The instances are running and their nodes are ready.")
 	if reachable, _ := connection.Reachable(); !reachable && count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").Quietly()
+		outcome = operatorkit.Wait(eventPoll, "ClusterNotReady", "The cluster's API does not respond yet; nodes join when it does.").Quietly()
 	} else if count.Ready < count.Desired {
-		outcome = operatorkit.Wait(awaitAgain, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).Quietly()
+		outcome = operatorkit.Wait(eventPoll, "NodesMissing", fmt.Sprintf("%d of %d nodes are ready.", count.Ready, count.Desired)).Quietly()
 	}
 	return s.repair(ctx, group, connection, conclude(group, conditionNodes, "AllReady", fmt.Sprintf("All %d nodes are ready.", count.Ready), outcome))
 }

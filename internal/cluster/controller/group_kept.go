@@ -14,11 +14,11 @@ import (
 // drained in time.
 const reasonDrainTimedOut = "DrainTimedOut"
 
-// takeBack cancels the change in progress when an instance that it was to replace is kept: its node
+// cancelChange cancels the change in progress when an instance that it was to replace is kept: its node
 // could not be drained in time, and the group's policy is to abandon the change then.
 // CloudFormation does not wait for drains, and a complete update cannot be canceled. In that case
 // the kept instance is terminated once its pods can be evicted, and the change stays.
-func (s groupStackStep) takeBack(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
+func (s groupStackStep) cancelChange(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	if known.Status != statusUpdating || !past.rolls() || past.Kept {
 		return nil

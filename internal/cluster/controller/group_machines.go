@@ -26,8 +26,8 @@ type history struct {
 	Next *machines `json:"next,omitempty"`
 	// Prior is a change that had ended when the same reconcile sent the next one.
 	Prior *machines `json:"prior,omitempty"`
-	// Told is the token of the change that the group's status.rollout reports, until it has ended.
-	Told string `json:"told,omitempty"`
+	// RolloutToken is the token of the change that the group's status.rollout reports, until it has ended.
+	RolloutToken string `json:"told,omitempty"`
 	// Since is the creation time, by the workload cluster's clock, of the newest node when the last
 	// change began. Last are the instances of the nodes that were created in that second. Nodes
 	// that came later belong to the change.
@@ -116,13 +116,13 @@ func (h *history) lateIn(known *remembered, nodes []workload.Node, now time.Time
 		}
 	}
 	if h.Asked != nil && h.Asked.After(began) {
-		return longAway
+		return idleDelay
 	}
 	return max(0, began.Add((h.Next.Ready.Duration+h.Next.Pause.Duration)*3/4).Sub(now))
 }
 
-// longAway is the requeue delay when nothing is due.
-const longAway = time.Hour
+// idleDelay is the requeue delay when nothing is due.
+const idleDelay = time.Hour
 
 // miss records which instances of an Auto Scaling group have no node, and drops recorded ones that
 // joined.

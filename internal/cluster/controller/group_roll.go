@@ -44,38 +44,38 @@ func (s groupStackStep) follow(ctx context.Context, group *v1alpha1.InstanceGrou
 	}
 	var problem error
 	if !sent { // else record the change first
-		problem = errors.Join(s.takeBack(ctx, group, s.target(cluster), &known), s.accompany(ctx, group, s.target(cluster), &known))
+		problem = errors.Join(s.cancelChange(ctx, group, s.target(cluster), &known), s.assistRollout(ctx, group, s.target(cluster), &known))
 	}
-	s.tell(group, &known)
+	s.reportRollout(group, &known)
 	if err := keep(group.Status.Stack, known); err != nil {
 		return operatorkit.Fail(err)
 	}
-	outcome = inWords(group, past, outcome)
+	outcome = describeOutcome(group, past, outcome)
 	switch {
 	case problem != nil && outcome.IsDone():
 		return failed(problem)
 	case problem != nil:
-		return besides(outcome, problem)
+		return joinErrors(outcome, problem)
 	case sent && past.AutoscalerHeld:
-		return sooner(outcome, promptly)
+		return requeueAfterMin(outcome, promptly)
 	case known.Status == statusUpdating && past.rolls():
-		return sooner(outcome, past.lateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
+		return requeueAfterMin(outcome, past.lateIn(&known, s.nodesOf(group), s.options.Clock.Now()))
 	default:
 		return outcome
 	}
 }
 
-// accompany makes the calls to AWS that a change of a group's instances needs, and determines which
+// assistRollout makes the calls to AWS that a change of a group's instances needs, and determines which
 // nodes made it fail.
-func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
+func (s groupStackStep) assistRollout(ctx context.Context, group *v1alpha1.InstanceGroup, target awsapi.Target, known *remembered) error {
 	past := known.historyOf()
 	blame := known.Status == statusGoingBack && past.Next != nil && past.rolls() && past.Cause == ""
 	late := known.Status == statusUpdating && past.rolls() && past.lateIn(known, s.nodesOf(group), s.options.Clock.Now()) == 0
 	over := past.Next == nil && strings.HasSuffix(known.Status, "_COMPLETE")
 	dead := s.vanished(group, known)
 	held, _ := s.autoscaling.get(group.UID)
-	mind := past.AutoscalerHeld && (over || held != known.Record.Token)
-	if group.Status.AutoScalingGroup == "" || !blame && !mind && !late && len(dead) == 0 {
+	adjustsAutoscaler := past.AutoscalerHeld && (over || held != known.Record.Token)
+	if group.Status.AutoScalingGroup == "" || !blame && !adjustsAutoscaler && !late && len(dead) == 0 {
 		return nil
 	}
 	api := s.options.Clients.AutoScaling(target)
@@ -100,15 +100,15 @@ func (s groupStackStep) accompany(ctx context.Context, group *v1alpha1.InstanceG
 		seen := view{history: past, status: statusUpdating, nodes: s.nodesOf(group)}
 		past.Cause = seen.blame(past.Missing)
 	}
-	if !mind {
+	if !adjustsAutoscaler {
 		return nil
 	}
-	return s.mindAutoscaler(ctx, api, group, known, found, over)
+	return s.holdOrReleaseAutoscaler(ctx, api, group, known, found, over)
 }
 
-// mindAutoscaler suspends the cluster autoscaler for a group while its instances are replaced, and
+// holdOrReleaseAutoscaler suspends the cluster autoscaler for a group while its instances are replaced, and
 // resumes it afterwards.
-func (s groupStackStep) mindAutoscaler(ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool) error {
+func (s groupStackStep) holdOrReleaseAutoscaler(ctx context.Context, api awsapi.AutoScaling, group *v1alpha1.InstanceGroup, known *remembered, found *types.AutoScalingGroup, over bool) error {
 	past, name, tags := known.historyOf(), group.Status.AutoScalingGroup, rollout.TagsOf(found)
 	if !over {
 		if err := rollout.HoldAutoscaler(ctx, api, name, tags); err != nil {
@@ -170,28 +170,28 @@ func (o *operator) nodesOf(group *v1alpha1.InstanceGroup) []workload.Node {
 	return inGroup(connection.Nodes(), group.Name)
 }
 
-// tell updates the group's status.rollout to a CloudFormation change that replaces instances.
-func (s groupStackStep) tell(group *v1alpha1.InstanceGroup, known *remembered) {
+// reportRollout updates the group's status.rollout to a CloudFormation change that replaces instances.
+func (s groupStackStep) reportRollout(group *v1alpha1.InstanceGroup, known *remembered) {
 	past, now := known.historyOf(), metav1.NewTime(s.options.Clock.Now())
-	if past.rolls() && past.Told != known.Record.Token && isChanging(known.Status) {
-		past.Told = known.Record.Token
+	if past.rolls() && past.RolloutToken != known.Record.Token && isChanging(known.Status) {
+		past.RolloutToken = known.Record.Token
 		group.Status.Rollout = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
 	}
-	told := group.Status.Rollout
-	if past.Told == "" || told == nil {
+	rolloutStatus := group.Status.Rollout
+	if past.RolloutToken == "" || rolloutStatus == nil {
 		return
 	}
-	told.State = stateOf(known)
-	goesOn := told.State == v1alpha1.RolloutRolling || told.State == v1alpha1.RolloutRollingBack
+	rolloutStatus.State = stateOf(known)
+	goesOn := rolloutStatus.State == v1alpha1.RolloutRolling || rolloutStatus.State == v1alpha1.RolloutRollingBack
 	if goesOn && s.options.Workload.Get(clusterKeyOf(group)) == nil {
 		return // No nodes are known; the last report is more accurate.
 	}
 	seen := view{history: past, status: known.Status, nodes: s.nodesOf(group), now: now.Time}
-	told.Updated, told.Total, _ = seen.count()
-	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
-	told.Message = seen.story(told)
+	rolloutStatus.Updated, rolloutStatus.Total, _ = seen.count()
+	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Message = seen.rolloutMessage(rolloutStatus)
 	if !goesOn {
-		told.Finished, past.Told = &now, ""
+		rolloutStatus.Finished, past.RolloutToken = &now, ""
 	}
 }
 
@@ -211,16 +211,16 @@ func stateOf(known *remembered) v1alpha1.RolloutState {
 	}
 }
 
-// sooner requeues the object no later than after a delay.
-func sooner(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
+// requeueAfterMin requeues the object no later than after a delay.
+func requeueAfterMin(outcome operatorkit.Outcome, after time.Duration) operatorkit.Outcome {
 	if after > 0 && (outcome.After() == 0 || after < outcome.After()) {
 		return outcome.LookAgain(after)
 	}
 	return outcome
 }
 
-// besides adds another error to an outcome, which is retried.
-func besides(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
+// joinErrors adds another error to an outcome, which is retried.
+func joinErrors(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
 	if outcome.Kind() == operatorkit.KindFail {
 		return operatorkit.Fail(errors.Join(outcome.Err(), problem)).Explain(outcome.Reason(), outcome.Message())
 	}
@@ -228,5 +228,5 @@ func besides(outcome operatorkit.Outcome, problem error) operatorkit.Outcome {
 	if message == "" {
 		message = problem.Error() + "."
 	}
-	return sooner(outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalAgain)
+	return requeueAfterMin(outcome.Explain(outcome.Reason(), outcome.Message()+" In addition, this failed and will be retried: "+message), signalRetry)
 }

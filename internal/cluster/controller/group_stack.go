@@ -41,20 +41,20 @@ func (s groupStackStep) EnsureCreated(ctx context.Context, group *v1alpha1.Insta
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	look, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
-	outcome := s.bring(ctx, group, asRun(cluster))
+	requeueAfter, problem := s.signal(ctx, group, s.target(cluster), &known, known.historyOf().made(known.Status))
+	outcome := s.converge(ctx, group, asRun(cluster))
 	if unseen := outcome.Kind() == operatorkit.KindStall || outcome.IsTroubled(); unseen && known.Status == statusUpdating && group.Status.Stack.Status == statusUpdating {
 		past := known.historyOf() // Something is wrong with the desired change, so nothing else detects a rollback.
 		_, _ = s.signal(ctx, group, s.target(cluster), &known, past.Now)
 	}
 	if problem != nil && !outcome.IsDone() {
-		outcome = besides(outcome, problem)
+		outcome = joinErrors(outcome, problem)
 	}
-	return sooner(outcome, look)
+	return requeueAfterMin(outcome, requeueAfter)
 }
 
-// bring moves the group's stack toward the spec. The Cluster has the Release that it runs.
-func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
+// converge moves the group's stack toward the spec. The Cluster has the Release that it runs.
+func (s groupStackStep) converge(ctx context.Context, group *v1alpha1.InstanceGroup, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	release, err := s.release(ctx, cluster)
 	if err != nil {
 		return operatorkit.Wait(0, "ReleaseNotFound", fmt.Sprintf("There is no Release %q, which the nodes of Cluster %s need.", cluster.Spec.Release, cluster.Name)).Troubled()
@@ -62,10 +62,10 @@ func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup
 	name := model.GroupStackName(cluster.Name, group.Name)
 	s.ownGroup(cluster.Status.Account, cluster.Spec.Region, name, group)
 	key, digest := stackKey{group.UID, name}, s.inputs(group, cluster, release)
-	if last, ok := s.settled.get(key); ok && last == digest {
+	if last, ok := s.settledInputs.get(key); ok && last == digest {
 		return operatorkit.Done()
 	}
-	s.settled.drop(key)
+	s.settledInputs.drop(key)
 	if outcome := s.nameIsFree(ctx, group); !outcome.IsDone() {
 		return outcome
 	}
@@ -73,9 +73,9 @@ func (s groupStackStep) bring(ctx context.Context, group *v1alpha1.InstanceGroup
 	if err != nil {
 		return s.clusterUnresolved(err)
 	}
-	outcome := asking(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
+	outcome := withApproveCommand(group, "instancegroup", s.ensure(ctx, group, cluster, resolved))
 	if outcome.IsDone() {
-		s.settled.keep(key, s.inputs(group, cluster, release))
+		s.settledInputs.keep(key, s.inputs(group, cluster, release))
 		s.rendered.drop(key)
 	} else { // The later steps do not run now.
 		_ = groupNodesStep(s).EnsureCreated(ctx, group)
@@ -109,7 +109,7 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		group.Status.Stack = &v1alpha1.StackStatus{}
 	}
 	group.Status.Stack.Name = shape.StackName
-	authority, err := s.authorityOf(ctx, cluster)
+	authority, err := s.caCertificateOf(ctx, cluster)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -125,7 +125,7 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 		return notMade("instance group "+group.Name, err)
 	}
 	wanted, sent := made.Machines, false
-	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, manner{
+	outputs, outcome := s.ensureStack(ctx, group, s.target(cluster), group.Status.Stack, made.Stack, ensureOptions{
 		prepare: func(ctx context.Context, known *remembered) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
 				return err
@@ -146,9 +146,9 @@ func (s groupStackStep) ensure(ctx context.Context, group *v1alpha1.InstanceGrou
 	return s.follow(ctx, group, cluster, wanted, sent, outcome)
 }
 
-// authorityOf returns the CA certificate of the Cluster.
-func (o *operator) authorityOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
-	if known, ok := o.authorities.get(cluster.UID); ok {
+// caCertificateOf returns the CA certificate of the Cluster.
+func (o *operator) caCertificateOf(ctx context.Context, cluster *v1alpha1.Cluster) ([]byte, error) {
+	if known, ok := o.cas.get(cluster.UID); ok {
 		return known.CACertificate(), nil
 	}
 	secret := &corev1.Secret{}
@@ -160,13 +160,13 @@ func (o *operator) authorityOf(ctx context.Context, cluster *v1alpha1.Cluster) (
 }
 
 func (o *operator) ownGroup(account, region, name string, group *v1alpha1.InstanceGroup) {
-	o.directory.own(place{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
+	o.directory.own(stackTarget{account, region, name}, owner{group: true, key: keyOf(group), uid: group.UID})
 }
 
 // EnsureDeleted deletes the group's stack.
 func (s groupStackStep) EnsureDeleted(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
-	s.settled.drop(stackKey{group.UID, name})
+	s.settledInputs.drop(stackKey{group.UID, name})
 	target, account, region, outcome := s.targetOf(ctx, group)
 	if !outcome.IsDone() || account == "" {
 		return outcome // Without an account, no stack was created.

@@ -30,8 +30,8 @@ const (
 	// mostFilterValues is the maximum number of values of a filter:
 	// https://docs.aws.amazon.com/AWSEC2/latest/APIReference/Query-Requests.html
 	mostFilterValues = 200
-	// mostTold bounds the number of Nodes that one message names.
-	mostTold = 3
+	// maxReported bounds the number of Nodes that one message names.
+	maxReported = 3
 )
 
 // identify looks up a Cluster's instances in EC2 and derives their instance groups and slots from
@@ -112,13 +112,13 @@ func identityOf(cluster *v1alpha1.Cluster, groups []v1alpha1.InstanceGroup, inst
 func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload.Node) string {
 	before, _ := o.unconfirmed.get(cluster.UID)
 	now := map[string]string{}
-	var told []string
+	var reported []string
 	for i := range nodes {
 		node := &nodes[i]
 		if node.Problem == "" {
 			continue
 		}
-		told, now[node.UID] = append(told, node.Name), node.Problem
+		reported, now[node.UID] = append(reported, node.Name), node.Problem
 		if before[node.UID] == node.Problem {
 			continue
 		}
@@ -129,11 +129,11 @@ func (o *operator) reportUnconfirmed(cluster *v1alpha1.Cluster, nodes []workload
 			"EC2 does not confirm the identity of Node %s: %s. Find out what created it, and delete it.", node.Name, node.Problem)
 	}
 	o.unconfirmed.keep(cluster.UID, now)
-	if len(told) == 0 {
+	if len(reported) == 0 {
 		return ""
 	}
-	if more := len(told) - mostTold; more > 0 {
-		told = append(told[:mostTold], fmt.Sprintf("%d more", more))
+	if more := len(reported) - maxReported; more > 0 {
+		reported = append(reported[:maxReported], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("EC2 does not confirm the identity of these Nodes: %s. See the Events for details.", strings.Join(told, ", "))
+	return fmt.Sprintf("EC2 does not confirm the identity of these Nodes: %s. See the Events for details.", strings.Join(reported, ", "))
 }

@@ -32,54 +32,54 @@ type operator struct {
 	clusters *operatorkit.Reconciler[*v1alpha1.Cluster]
 	groups   *operatorkit.Reconciler[*v1alpha1.InstanceGroup]
 
-	directory *directory
-	accounts  *accounts
-	nodeup    *programs.Folder
-	departed  *departed
-	backed    *backedUp
-	// drains drains nodes, repairs tracks unhealthy instances, and early holds events about objects
+	directory    *directory
+	accounts     *accounts
+	nodeup       *programs.Folder
+	terminations *terminations
+	backed       *backedUp
+	// drains drains nodes, repairs tracks unhealthy instances, and unclaimed holds events about objects
 	// that were not reconciled yet. recorder records Events in addition to those of the
 	// controllers.
-	drains   *drain.Drains
-	repairs  *repairs
-	early    *earlyNews
-	recorder events.EventRecorder
+	drains    *drain.Drains
+	repairs   *repairs
+	unclaimed *unclaimedEvents
+	recorder  events.EventRecorder
 	// rolls replaces instances where CloudFormation does not.
 	rolls *rolls
 
-	// settled caches, by object and stack, the inputs for which the stack was found up to date.
-	settled *memo[stackKey, uint64]
+	// settledInputs caches, by object and stack, the inputs for which the stack was found up to date.
+	settledInputs *keyedCache[stackKey, uint64]
 	// outputs caches the base stacks' outputs as CloudFormation reported them.
-	outputs *memo[types.UID, map[string]string]
+	outputs *keyedCache[types.UID, map[string]string]
 	// unmade holds the slots' stacks that cannot exist because this process saw the base stack
 	// being created. rendered caches the rendered stacks of changes in progress.
-	unmade *memo[stackKey, struct{}]
+	unmade *keyedCache[stackKey, struct{}]
 	// volumes caches which etcd volumes were missing at the last request to EC2.
-	volumes  *memo[types.UID, volumesSeen]
+	volumes  *keyedCache[types.UID, volumesSeen]
 	rendered *latest[stackKey, rendered]
 	// networks caches AWS's description of the Clusters' existing VPCs.
-	networks *memo[types.UID, network]
-	// models and authorities cache the inputs of a Cluster's stacks.
-	models      *memo[modelKey, resolved]
-	authorities *memo[types.UID, *pki.Authorities]
+	networks *keyedCache[types.UID, network]
+	// models and cas cache the inputs of a Cluster's stacks.
+	models *keyedCache[modelKey, resolved]
+	cas    *keyedCache[types.UID, *pki.CAs]
 	// signals holds the signals that were sent. autoscaling holds the token of the operation at
 	// whose start the cluster autoscaler was suspended.
-	signals *memo[signalled, struct{}]
+	signals *keyedCache[signalled, struct{}]
 	// unconfirmed holds the reported problems of Nodes whose identity EC2 does not confirm, by UID.
-	unconfirmed *memo[types.UID, map[string]string]
-	autoscaling *memo[types.UID, string]
+	unconfirmed *keyedCache[types.UID, map[string]string]
+	autoscaling *keyedCache[types.UID, string]
 	// tokens holds bootstrap tokens that are created but not yet published.
-	tokens *memo[types.UID, pki.Token]
-	// secured, stored, opened and connected cache what exists for a Cluster: its CAs, the content
+	tokens *keyedCache[types.UID, pki.Token]
+	// knownCAs, stored, kubeconfigs and connected cache what exists for a Cluster: its CAs, the content
 	// of its bucket, its kubeconfig, and the operator's own connection, the latter two with their
 	// expiry.
-	secured *memo[types.UID, struct{}]
-	stored  *memo[types.UID, string]
-	// brought caches the key of the nodeup that was last stored in the bucket of a Cluster that is
+	knownCAs *keyedCache[types.UID, struct{}]
+	stored   *keyedCache[types.UID, string]
+	// storedNodeup caches the key of the nodeup that was last stored in the bucket of a Cluster that is
 	// being created.
-	brought   *memo[types.UID, string]
-	opened    *memo[types.UID, validity]
-	connected *memo[types.UID, validity]
+	storedNodeup *keyedCache[types.UID, string]
+	kubeconfigs  *keyedCache[types.UID, validity]
+	connected    *keyedCache[types.UID, validity]
 }
 
 // modelKey identifies a model of a Cluster: for the Release that it runs, or for the one that its
@@ -103,18 +103,18 @@ type validity struct {
 
 func newOperator(options Options, cached, direct client.Client) *operator {
 	o := &operator{
-		repairs: newRepairs(), early: newEarlyNews(),
+		repairs: newRepairs(), unclaimed: newUnclaimedEvents(),
 		options: options, client: cached, direct: direct, inCharge: sync.OnceValue(options.Clock.Now),
-		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), departed: newDeparted(), backed: newBackedUp(),
-		outputs: newMemo[types.UID, map[string]string](),
-		settled: newMemo[stackKey, uint64](), networks: newMemo[types.UID, network](),
-		models: newMemo[modelKey, resolved](), authorities: newMemo[types.UID, *pki.Authorities](),
-		tokens:  newMemo[types.UID, pki.Token](),
-		signals: newMemo[signalled, struct{}](), unconfirmed: newMemo[types.UID, map[string]string](), autoscaling: newMemo[types.UID, string](),
-		secured: newMemo[types.UID, struct{}](), stored: newMemo[types.UID, string](), brought: newMemo[types.UID, string](),
-		volumes: newMemo[types.UID, volumesSeen](),
-		unmade:  newMemo[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
-		opened: newMemo[types.UID, validity](), connected: newMemo[types.UID, validity](),
+		directory: newDirectory(), accounts: newAccounts(), nodeup: programs.In(options.NodeupDir), terminations: newTerminations(), backed: newBackedUp(),
+		outputs:       newKeyedCache[types.UID, map[string]string](),
+		settledInputs: newKeyedCache[stackKey, uint64](), networks: newKeyedCache[types.UID, network](),
+		models: newKeyedCache[modelKey, resolved](), cas: newKeyedCache[types.UID, *pki.CAs](),
+		tokens:  newKeyedCache[types.UID, pki.Token](),
+		signals: newKeyedCache[signalled, struct{}](), unconfirmed: newKeyedCache[types.UID, map[string]string](), autoscaling: newKeyedCache[types.UID, string](),
+		knownCAs: newKeyedCache[types.UID, struct{}](), stored: newKeyedCache[types.UID, string](), storedNodeup: newKeyedCache[types.UID, string](),
+		volumes: newKeyedCache[types.UID, volumesSeen](),
+		unmade:  newKeyedCache[stackKey, struct{}](), rendered: newLatest[stackKey, rendered](renderedAtOnce),
+		kubeconfigs: newKeyedCache[types.UID, validity](), connected: newKeyedCache[types.UID, validity](),
 	}
 	o.directory.claimed = o.claimed
 	options.Workload.IdentifyWith(o.identify)
@@ -135,16 +135,16 @@ func (o *operator) forget(uid types.UID) {
 	o.signals.dropAll(func(key signalled) bool { return key.uid == uid })
 	o.autoscaling.drop(uid)
 	o.unconfirmed.drop(uid)
-	o.authorities.drop(uid)
+	o.cas.drop(uid)
 	o.tokens.drop(uid)
-	o.secured.drop(uid)
+	o.knownCAs.drop(uid)
 	o.stored.drop(uid)
-	o.brought.drop(uid)
+	o.storedNodeup.drop(uid)
 	o.volumes.drop(uid)
 	o.unmade.dropAll(func(key stackKey) bool { return key.uid == uid })
-	o.opened.drop(uid)
+	o.kubeconfigs.drop(uid)
 	o.connected.drop(uid)
-	o.settled.dropAll(func(key stackKey) bool { return key.uid == uid })
+	o.settledInputs.dropAll(func(key stackKey) bool { return key.uid == uid })
 	o.directory.forget(uid)
 	o.repairs.forget(uid)
 }

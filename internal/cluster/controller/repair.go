@@ -168,8 +168,8 @@ func (r *repairs) rolled(group types.UID) {
 	delete(r.joined, group)
 }
 
-// mourned forgets terminated instances of a rolling group.
-func (r *repairs) mourned(group types.UID, instances []string) {
+// forgetTerminated forgets terminated instances of a rolling group.
+func (r *repairs) forgetTerminated(group types.UID, instances []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, instance := range instances {
@@ -224,8 +224,8 @@ func (r *repairs) replaced(instance string, now time.Time) {
 	r.replacing[instance] = now
 }
 
-// gone forgets a terminated instance.
-func (r *repairs) gone(instance string) {
+// terminated forgets a terminated instance.
+func (r *repairs) terminated(instance string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.replacing, instance)

@@ -27,9 +27,9 @@ import (
 const (
 	reasonTooManyUnhealthy = "TooManyUnhealthy"
 	reasonReplacingNodes   = "ReplacingNodes"
-	// askAgain is how long the operator relies on AWS's last report of instances without nodes
+	// missingPoll is how long the operator relies on AWS's last report of instances without nodes
 	// while a group lacks nodes.
-	askAgain = 2 * time.Minute
+	missingPoll = 2 * time.Minute
 )
 
 // repair replaces the group's unhealthy instances and those that never joined, unless too many are
@@ -55,7 +55,7 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 	plan := planRepair(machines, after, repairLimit(group.Spec.Repair.MaxUnhealthy, len(machines)), now)
 	if plan.held {
 		o.tooManyUnhealthy(group, &plan)
-		return sooner(outcome, wait)
+		return requeueAfterMin(outcome, wait)
 	}
 	o.repairs.isNews(group.UID, "") // Report the limit again when it is next exceeded.
 	successor := delayRepair(group, &plan, machines, now)
@@ -72,7 +72,7 @@ func (o *operator) repair(ctx context.Context, group *v1alpha1.InstanceGroup, co
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("Replacing nodes that have been unhealthy for %s: %s.", after, nodesNamed(plan.replace)))
 	}
-	return sooner(sooner(outcome, plan.again), wait)
+	return requeueAfterMin(requeueAfterMin(outcome, plan.again), wait)
 }
 
 // delayRepair removes from the plan the instances whose replacement must wait: those started after
@@ -143,7 +143,7 @@ func (o *operator) lacking(
 	if wait := stillNew(group, now); wait > 0 {
 		return nil, wait, nil
 	}
-	pause := min(askAgain, repairTime(&group.Spec.Repair))
+	pause := min(missingPoll, repairTime(&group.Spec.Repair))
 	if ago < pause {
 		known = slices.DeleteFunc(known, func(h health) bool { _, ok := connection.NodeOf(h.instance); return ok })
 		return known, pause - ago, nil
@@ -265,7 +265,7 @@ func (o *operator) replaceDead(
 		o.recorder.Eventf(group, nil, corev1.EventTypeWarning, reasonReplacingNodes, "Repair", "%s",
 			fmt.Sprintf("New instance %s terminated while the group's instances are being replaced. A replacement is launched.", id))
 	}
-	o.repairs.mourned(group.UID, named)
+	o.repairs.forgetTerminated(group.UID, named)
 	return nil
 }
 

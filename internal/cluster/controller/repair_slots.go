@@ -67,7 +67,7 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	}
 	for other, problem := range o.slotsHealth(ctx, cluster) {
 		if other != slot && problem != "" {
-			return askAgain, nil // The control plane's own conditions report it.
+			return missingPoll, nil // The control plane's own conditions report it.
 		}
 	}
 	missing, err := o.missingVolumes(ctx, cluster)
@@ -80,7 +80,7 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 			return time.Second, err
 		}
 		slotTrouble(cluster, reasonVolumeLost, problem)
-		return askAgain, err
+		return missingPoll, err
 	}
 	if wait := repairDelay(repairOf(cluster, slot), now); wait > 0 {
 		slotTrouble(cluster, reasonRepairDelayed, repairSentence(fmt.Sprintf("The instance of slot %d", slot), repairOf(cluster, slot)))
@@ -88,7 +88,7 @@ func (o *operator) repairSlots(ctx context.Context, cluster *v1alpha1.Cluster, c
 	}
 	machine, err := o.slotMachine(ctx, cluster, slot, &slots[slot], after)
 	if err != nil || machine == nil {
-		return askAgain, err
+		return missingPoll, err
 	}
 	if err := o.replace(ctx, o.target(cluster), machine); err != nil {
 		return 0, err

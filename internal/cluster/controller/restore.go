@@ -23,8 +23,8 @@ import (
 const (
 	// reasonRestoring is the reason of a cluster that is down while its volumes are restored.
 	reasonRestoring = "Restoring"
-	// restoreAgain is the interval at which terminating instances and detaching volumes are polled.
-	restoreAgain = 5 * time.Second
+	// restorePoll is the interval at which terminating instances and detaching volumes are polled.
+	restorePoll = 5 * time.Second
 )
 
 // errNotPrepared prevents a change from being sent. The preparation's outcome contains the reason.
@@ -177,7 +177,7 @@ func (o *operator) checkSnapshot(ctx context.Context, cluster *v1alpha1.Cluster,
 	case found.State == types.SnapshotStateError:
 		return operatorkit.Stall("SnapshotFailed", fmt.Sprintf("The snapshot %s failed and contains no data. Set spec.controlPlane.restoreSnapshot to another. Nothing was changed.", id))
 	case found.State != types.SnapshotStateCompleted:
-		return operatorkit.Wait(restoreAgain, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id))
+		return operatorkit.Wait(restorePoll, "SnapshotPending", fmt.Sprintf("The snapshot %s is not complete yet. The restore starts when it is.", id))
 	case owner != "" && owner != cluster.Name:
 		return operatorkit.Stall("SnapshotOfAnother", fmt.Sprintf("The snapshot %s belongs to the cluster %s. Set spec.controlPlane.restoreSnapshot to one of this cluster's. Nothing was changed.", id, owner))
 	case aws.ToInt32(found.VolumeSize) > size:
@@ -195,17 +195,17 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		status := knownStack(cluster, name)
-		if status == nil || isGone(status) {
+		if status == nil || isDeleted(status) {
 			continue
 		}
 		o.own(cluster, name)
-		o.settled.drop(stackKey{cluster.UID, name})
+		o.settledInputs.drop(stackKey{cluster.UID, name})
 		outcome := o.deleteStack(ctx, cluster, o.target(cluster), name, status, stack.DeleteOptions{OwnerTags: o.slotTags(cluster, slot)})
 		known, err := recall(status)
 		begun = begun && err == nil && known.Deleting
 		outcomes = append(outcomes, outcome)
 	}
-	if whole := together(outcomes); !whole.IsDone() {
+	if whole := aggregate(outcomes); !whole.IsDone() {
 		if begun { // No instance is replaced anymore, so terminate them now.
 			if err := o.endSlots(ctx, cluster); err != nil {
 				return failed(err)
@@ -219,7 +219,7 @@ func (o *operator) deleteSlots(ctx context.Context, cluster *v1alpha1.Cluster) o
 // forgetSlots resets the status of deleted stacks, so that they are created again.
 func forgetSlots(cluster *v1alpha1.Cluster) {
 	for i := range cluster.Status.Stacks {
-		if status := &cluster.Status.Stacks[i]; status.Name != model.BaseStackName(cluster.Name) && isGone(status) {
+		if status := &cluster.Status.Stacks[i]; status.Name != model.BaseStackName(cluster.Name) && isDeleted(status) {
 			*status = v1alpha1.StackStatus{Name: status.Name}
 		}
 	}
@@ -275,7 +275,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 		return failed(err)
 	}
 	if len(all) > 0 {
-		return operatorkit.Wait(restoreAgain, reasonRestoring, fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")))
+		return operatorkit.Wait(restorePoll, reasonRestoring, fmt.Sprintf("Waiting for the instances %s, which use the etcd volumes, to terminate.", strings.Join(all, ", ")))
 	}
 	var volumes []string
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
@@ -292,7 +292,7 @@ func (o *operator) freeVolumes(ctx context.Context, cluster *v1alpha1.Cluster) o
 	for i := range out.Volumes {
 		held := slices.IndexFunc(out.Volumes[i].Attachments, func(a types.VolumeAttachment) bool { return a.State != types.VolumeAttachmentStateDetached })
 		if held >= 0 {
-			return operatorkit.Wait(restoreAgain, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",
+			return operatorkit.Wait(restorePoll, "VolumeInUse", fmt.Sprintf("The volume %s is attached to %s. If that instance is not terminating, detach the volume.",
 				aws.ToString(out.Volumes[i].VolumeId), aws.ToString(out.Volumes[i].Attachments[held].InstanceId))).Troubled()
 		}
 	}

@@ -26,11 +26,11 @@ type rolls struct {
 	engine *rollout.Engine
 	// done caches the attempt for which a group was found up to date, so that AWS is not asked
 	// again.
-	done *memo[types.UID, string]
+	done *keyedCache[types.UID, string]
 }
 
 func newRolls(options *Options, drains *drain.Drains) *rolls {
-	return &rolls{done: newMemo[types.UID, string](), engine: rollout.New(rollout.Options{
+	return &rolls{done: newKeyedCache[types.UID, string](), engine: rollout.New(rollout.Options{
 		AutoScaling: options.Clients.AutoScaling,
 		EC2:         func(t awsapi.Target) rollout.EC2 { return options.Clients.EC2(t) },
 		Workload: func(key types.NamespacedName) rollout.Workload {
@@ -71,7 +71,7 @@ func (s groupRollStep) EnsureCreated(ctx context.Context, group *v1alpha1.Instan
 	if err != nil {
 		return failed(err)
 	}
-	outcome = s.tell(group, &result)
+	outcome = s.reportRollout(group, &result)
 	if result.State == rollout.Done {
 		s.rolls.done.keep(group.UID, attempt)
 		return outcome
@@ -93,7 +93,7 @@ func (s groupRollStep) EnsureDeleted(ctx context.Context, group *v1alpha1.Instan
 // isOurs reports whether the operator replaces a group's instances: because of its spec, or because
 // it started a rollout before the spec changed, which CloudFormation would not continue.
 func (s groupRollStep) isOurs(group *v1alpha1.InstanceGroup, past *history) bool {
-	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.Told == "" && isRolling(group.Status.Rollout)
+	return group.Spec.RollingUpdate.Engine == v1alpha1.RollOperator || past.RolloutToken == "" && isRolling(group.Status.Rollout)
 }
 
 // attemptOf identifies the desired state of a group: any edit or any other stack is a new attempt.
@@ -136,38 +136,38 @@ func (s groupRollStep) rollOf(ctx context.Context, group *v1alpha1.InstanceGroup
 	}, operatorkit.Done()
 }
 
-// tell reports the rollout in the group's status and Events, and returns the outcome.
-func (s groupRollStep) tell(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
+// reportRollout reports the rollout in the group's status and Events, and returns the outcome.
+func (s groupRollStep) reportRollout(group *v1alpha1.InstanceGroup, result *rollout.Result) operatorkit.Outcome {
 	now := metav1.NewTime(s.options.Clock.Now())
 	for _, did := range result.Did {
 		s.recorder.Eventf(group, nil, corev1.EventTypeNormal, reasonRolling, "Roll", "%s", did)
 	}
-	told := group.Status.Rollout
+	rolloutStatus := group.Status.Rollout
 	began := len(result.Did) > 0 || result.State != rollout.Done
-	if !began && !isRolling(told) {
+	if !began && !isRolling(rolloutStatus) {
 		return operatorkit.Done() // Nothing to do.
 	}
-	if told == nil || told.Finished != nil && result.State == rollout.Rolling {
-		told = &v1alpha1.RolloutStatus{Started: &now}
-		group.Status.Rollout = told
+	if rolloutStatus == nil || rolloutStatus.Finished != nil && result.State == rollout.Rolling {
+		rolloutStatus = &v1alpha1.RolloutStatus{Started: &now}
+		group.Status.Rollout = rolloutStatus
 	}
 	if !result.Started.IsZero() {
-		told.Started = new(metav1.NewTime(result.Started))
+		rolloutStatus.Started = new(metav1.NewTime(result.Started))
 	}
-	told.Updated, told.Total, told.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // at most a thousand nodes
-	told.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message = int32(result.Updated), int32(result.Total), result.Why //nolint:gosec // at most a thousand nodes
+	rolloutStatus.Draining = s.drainStatus(clusterKeyOf(group), group.Name)
 	switch result.State {
 	case rollout.Done:
-		told.State = v1alpha1.RolloutDone
+		rolloutStatus.State = v1alpha1.RolloutDone
 	case rollout.Stopped:
-		told.State = v1alpha1.RolloutStopped
+		rolloutStatus.State = v1alpha1.RolloutStopped
 	default:
-		told.State, told.Finished = v1alpha1.RolloutRolling, nil
-		words := fmt.Sprintf("%d of %s updated. %s", told.Updated, numberOfNodes(told.Total), result.Why)
+		rolloutStatus.State, rolloutStatus.Finished = v1alpha1.RolloutRolling, nil
+		words := fmt.Sprintf("%d of %s updated. %s", rolloutStatus.Updated, numberOfNodes(rolloutStatus.Total), result.Why)
 		return operatorkit.Wait(max(result.Again, time.Second), reasonRolling, words)
 	}
-	if told.Finished == nil {
-		told.Finished = &now
+	if rolloutStatus.Finished == nil {
+		rolloutStatus.Finished = &now
 	}
 	if result.State == rollout.Stopped {
 		return operatorkit.Stall(reasonRollStopped, result.Why+" Instances with the previous configuration stay in service. Change the object to retry.")

@@ -152,7 +152,7 @@ func (o *operator) addClusters(mgr ctrl.Manager) error {
 		return fmt.Errorf("create the controller of Clusters: %w", err)
 	}
 	err = o.clusters.SetupWithManager(mgr,
-		source.Kind(mgr.GetCache(), &v1alpha1.InstanceGroup{}, o.clusterOfGroup(), groupNews()),
+		source.Kind(mgr.GetCache(), &v1alpha1.InstanceGroup{}, o.clusterOfGroup(), groupChangedPredicate()),
 		source.Kind(mgr.GetCache(), &v1alpha1.Release{}, o.clustersOfRelease()),
 	)
 	if err != nil {
@@ -171,7 +171,7 @@ func (o *operator) addGroups(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create the controller of InstanceGroups: %w", err)
 	}
-	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterNews())); err != nil {
+	if err := o.groups.SetupWithManager(mgr, source.Kind(mgr.GetCache(), &v1alpha1.Cluster{}, o.groupsOfCluster(), clusterChangedPredicate())); err != nil {
 		return fmt.Errorf("add the controller of InstanceGroups: %w", err)
 	}
 	return nil

@@ -23,9 +23,9 @@ type signalled struct {
 const (
 	// resourceGroup is the logical ID of the Auto Scaling group in the stacks of instance groups and slots.
 	resourceGroup = "AutoScalingGroup"
-	// signalAgain is the delay before a signal is retried that failed or came before CloudFormation
+	// signalRetry is the delay before a signal is retried that failed or came before CloudFormation
 	// waited for it.
-	signalAgain = 2 * time.Second
+	signalRetry = 2 * time.Second
 )
 
 // signal sends CloudFormation the signals of a group's new instances whose nodes are Ready and
@@ -37,7 +37,7 @@ func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, ta
 		return 0, nil
 	}
 	past, now := known.historyOf(), o.options.Clock.Now()
-	var look time.Duration
+	var requeueAfter time.Duration
 	var problems []error
 	for _, node := range inGroup(connection.Nodes(), group.Name) {
 		key := signalled{group.UID, known.Record.Token, node.InstanceID, isGoingBack(known.Status)}
@@ -57,13 +57,13 @@ func (o *operator) signal(ctx context.Context, group *v1alpha1.InstanceGroup, ta
 				o.signals.keep(key, struct{}{})
 				continue
 			}
-			after = signalAgain
+			after = signalRetry
 		}
-		if look == 0 || after < look {
-			look = after
+		if requeueAfter == 0 || after < requeueAfter {
+			requeueAfter = after
 		}
 	}
-	return look, errors.Join(problems...)
+	return requeueAfter, errors.Join(problems...)
 }
 
 // signalPaused continues to signal for a group that was paused during a rolling update: a pause
@@ -79,11 +79,11 @@ func (o *operator) signalPaused(ctx context.Context, group *v1alpha1.InstanceGro
 		return 0
 	}
 	past := known.historyOf()
-	look, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
+	requeueAfter, err := o.signal(ctx, group, o.target(cluster), &known, past.Next, past.Now)
 	if err != nil {
-		return signalAgain
+		return signalRetry
 	}
-	return look
+	return requeueAfter
 }
 
 // clusterKeyOf returns the key of an InstanceGroup's Cluster.

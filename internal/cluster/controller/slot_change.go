@@ -24,9 +24,9 @@ const (
 	reasonReplacing = "Replacing"
 )
 
-// lookForTurn is the interval at which a slot checks whether it may change and whether its new
+// turnPoll is the interval at which a slot checks whether it may change and whether its new
 // instance is to be signaled.
-const lookForTurn = 3 * time.Second
+const turnPoll = 3 * time.Second
 
 // errNotNow prevents a change of a slot from being sent. The change's outcome contains the reason.
 var errNotNow = errors.New("the slot is not to be changed now")
@@ -60,7 +60,7 @@ func (c *slotChange) prepare(ctx context.Context, known *remembered) error {
 			return err
 		}
 		if hold != "" {
-			return c.wait(notItsTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
+			return c.wait(waitForTurn(c.gate.resolved.Slots[c.slot].StackName, hold))
 		}
 	}
 	past := known.historyOf()
@@ -79,8 +79,8 @@ func (c *slotChange) wait(outcome operatorkit.Outcome) error {
 	return errNotNow
 }
 
-func notItsTurn(stack, why string) operatorkit.Outcome {
-	return operatorkit.Wait(lookForTurn, reasonNotItsTurn, about(stack, why))
+func waitForTurn(stack, why string) operatorkit.Outcome {
+	return operatorkit.Wait(turnPoll, reasonNotItsTurn, about(stack, why))
 }
 
 // readyAlone is done when the only instance of a control plane may be replaced: no instance group
@@ -92,7 +92,7 @@ func (o *operator) readyAlone(ctx context.Context, cluster *v1alpha1.Cluster, sl
 	}
 	for i := range groups {
 		if known, err := recall(groups[i].Status.Stack); err == nil && isChanging(known.Status) {
-			return operatorkit.Wait(lookForTurn, "GroupsFirst", fmt.Sprintf(
+			return operatorkit.Wait(turnPoll, "GroupsFirst", fmt.Sprintf(
 				"The only control-plane instance is replaced after the change of instance group %s, whose new nodes need the API.", groups[i].Name))
 		}
 	}
@@ -132,13 +132,13 @@ func (s slotsStep) follow(cluster *v1alpha1.Cluster, change *slotChange, status 
 		return *change.held
 	}
 	if outcome.Reason() == reasonNotItsTurn {
-		return sooner(outcome, lookForTurn)
+		return requeueAfterMin(outcome, turnPoll)
 	}
-	return slotInWords(cluster, change.slot, &known, outcome)
+	return describeSlotOutcome(cluster, change.slot, &known, outcome)
 }
 
-// slotInWords describes the change of a slot.
-func slotInWords(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome operatorkit.Outcome) operatorkit.Outcome {
+// describeSlotOutcome describes the change of a slot.
+func describeSlotOutcome(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome operatorkit.Outcome) operatorkit.Outcome {
 	switch past := known.historyOf(); {
 	case outcome.Kind() == operatorkit.KindWait && isChanging(known.Status) && past.rolls():
 		since := ""
@@ -148,7 +148,7 @@ func slotInWords(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome
 		if known.Status == statusGoingBack {
 			return outcome.Explain(reasonSlotGoesBack, fmt.Sprintf("Slot %d of the control plane is rolling back: its new instance did not become healthy in time.", slot))
 		}
-		return sooner(outcome, lookForTurn).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
+		return requeueAfterMin(outcome, turnPoll).Explain(reasonReplacingSlot, fmt.Sprintf("The instance of slot %d of the control plane is being replaced%s.", slot, since))
 	case outcome.Kind() == operatorkit.KindStall && known.FailedDigest != "":
 		others := ""
 		if cluster.Spec.ControlPlane.Replicas > 1 {
@@ -168,7 +168,7 @@ func slotInWords(cluster *v1alpha1.Cluster, slot int, known *remembered, outcome
 // returns the delay until the next check, 0 if only a node's change requires one.
 func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (time.Duration, error) {
 	var health map[int]string
-	var look time.Duration
+	var requeueAfter time.Duration
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err != nil || !isChanging(known.Status) {
@@ -186,14 +186,14 @@ func (o *operator) signalSlots(ctx context.Context, cluster *v1alpha1.Cluster) (
 			}
 			sent, err := o.signalSlot(ctx, cluster, &known, &node, health[slot])
 			if err != nil {
-				return signalAgain, err
+				return signalRetry, err
 			}
 			if !sent {
-				look = signalAgain
+				requeueAfter = signalRetry
 			}
 		}
 	}
-	return look, nil
+	return requeueAfter, nil
 }
 
 // signalSlot signals for a healthy instance, unless it already did.
@@ -215,15 +215,15 @@ func (o *operator) signalSlot(ctx context.Context, cluster *v1alpha1.Cluster, kn
 // signalSlotsPaused continues to signal for a Cluster that was paused while a slot is being
 // replaced, so that the pause does not make the change fail.
 func (o *operator) signalSlotsPaused(ctx context.Context, cluster *v1alpha1.Cluster) time.Duration {
-	look, err := o.signalSlots(ctx, cluster)
+	requeueAfter, err := o.signalSlots(ctx, cluster)
 	if err != nil {
-		return signalAgain
+		return signalRetry
 	}
-	return look
+	return requeueAfter
 }
 
-// tell updates the Cluster's status.rollout.
-func (s slotsStep) tell(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) {
+// reportRollout updates the Cluster's status.rollout.
+func (s slotsStep) reportRollout(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) {
 	total := cluster.Spec.ControlPlane.Replicas
 	updated, rolling, back := int32(0), false, false
 	for slot := range int(total) {
@@ -232,38 +232,38 @@ func (s slotsStep) tell(cluster *v1alpha1.Cluster, outcome operatorkit.Outcome) 
 			return
 		}
 		past := known.historyOf()
-		if _, ok := s.settled.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
+		if _, ok := s.settledInputs.get(stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}); ok {
 			updated++
 		}
 		rolling = rolling || isChanging(known.Status) && past.rolls()
 		back = back || known.Status == statusGoingBack
 	}
-	now, told := metav1.NewTime(s.options.Clock.Now()), cluster.Status.Rollout
-	if rolling && (told == nil || told.Finished != nil) {
-		told = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
-		cluster.Status.Rollout = told
+	now, rolloutStatus := metav1.NewTime(s.options.Clock.Now()), cluster.Status.Rollout
+	if rolling && (rolloutStatus == nil || rolloutStatus.Finished != nil) {
+		rolloutStatus = &v1alpha1.RolloutStatus{State: v1alpha1.RolloutRolling, Started: &now}
+		cluster.Status.Rollout = rolloutStatus
 	}
-	if told == nil || told.Finished != nil {
+	if rolloutStatus == nil || rolloutStatus.Finished != nil {
 		return
 	}
-	told.Updated, told.Total, told.Message, told.Draining = updated, total, outcome.Message(), s.drainingSlots(cluster)
+	rolloutStatus.Updated, rolloutStatus.Total, rolloutStatus.Message, rolloutStatus.Draining = updated, total, outcome.Message(), s.drainingSlots(cluster)
 	switch {
 	case outcome.IsDone():
-		told.State, told.Message = v1alpha1.RolloutDone, fmt.Sprintf("All %d instances of the control plane were replaced.", total)
+		rolloutStatus.State, rolloutStatus.Message = v1alpha1.RolloutDone, fmt.Sprintf("All %d instances of the control plane were replaced.", total)
 		if total == 1 {
-			told.Message = "The instance of the control plane was replaced."
+			rolloutStatus.Message = "The instance of the control plane was replaced."
 		}
 	case outcome.Kind() == operatorkit.KindStall && updated == 0:
-		told.State = v1alpha1.RolloutRolledBack
+		rolloutStatus.State = v1alpha1.RolloutRolledBack
 	case outcome.Kind() == operatorkit.KindStall:
-		told.State = v1alpha1.RolloutStopped
+		rolloutStatus.State = v1alpha1.RolloutStopped
 	case back:
-		told.State = v1alpha1.RolloutRollingBack
+		rolloutStatus.State = v1alpha1.RolloutRollingBack
 	default:
-		told.State = v1alpha1.RolloutRolling
+		rolloutStatus.State = v1alpha1.RolloutRolling
 	}
-	if told.State != v1alpha1.RolloutRolling && told.State != v1alpha1.RolloutRollingBack {
-		told.Finished = &now
+	if rolloutStatus.State != v1alpha1.RolloutRolling && rolloutStatus.State != v1alpha1.RolloutRollingBack {
+		rolloutStatus.Finished = &now
 	}
 }
 

@@ -24,12 +24,12 @@ type slotFacts struct {
 	Problem string
 }
 
-// notYourTurn returns why an existing slot cannot change now, "" if it can. It can only while every
+// whyNotNow returns why an existing slot cannot change now, "" if it can. It can only while every
 // other slot is up to date and healthy, so that etcd keeps its quorum without it. The slot's own
 // health does not matter: the change may fix it. A failed change is retried in the slot where it
 // failed, and not tried in others, where it would fail, too. If it failed in several, the first one
 // goes first.
-func notYourTurn(slots []slotFacts, slot int) string {
+func whyNotNow(slots []slotFacts, slot int) string {
 	failed := false
 	for _, one := range slots {
 		failed = failed || one.Index == slot && one.Failed
@@ -116,7 +116,7 @@ func (g *slotsGate) closed(ctx context.Context, slot int) (string, error) {
 			Moving: known.PendingDigest != "" || strings.HasSuffix(g.statuses[one.Index], "_IN_PROGRESS"),
 		})
 	}
-	return notYourTurn(facts, slot), nil
+	return whyNotNow(facts, slot), nil
 }
 
 // ask reads the status of every slot's stack from CloudFormation.

@@ -114,8 +114,8 @@ func changes(known *remembered, obj client.Object, wanted *render.Stack) bool {
 	return known.Digest != stack.Digest()
 }
 
-// manner holds the options of ensureStack.
-type manner struct {
+// ensureOptions holds the options of ensureStack.
+type ensureOptions struct {
 	// prepare, unless nil, creates what the stack needs just before its creation or change is sent,
 	// and may update known. It is not called for a change that waits for approval.
 	prepare func(ctx context.Context, known *remembered) error
@@ -123,14 +123,14 @@ type manner struct {
 	refresh bool
 	// hold is why an approved change must still wait; "" if it need not.
 	hold string
-	// gone lists the logical IDs of resources that no longer exist, which the change may remove.
+	// terminated lists the logical IDs of resources that no longer exist, which the change may remove.
 	gone []string
 }
 
 // ensureStack moves a stack toward its rendered state. It returns the outputs if they were read
 // this time.
 func (o *operator) ensureStack(
-	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how manner,
+	ctx context.Context, obj client.Object, target awsapi.Target, status *v1alpha1.StackStatus, wanted *render.Stack, how ensureOptions,
 ) (map[string]string, operatorkit.Outcome) {
 	known, err := recall(status)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *operator) ensureStack(
 	}
 	if how.hold != "" {
 		if want.Review == nil || !changes(&known, obj, wanted) {
-			return nil, operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+			return nil, operatorkit.Wait(eventPoll, "OneSlotAtATime", about(wanted.Name, how.hold))
 		}
 		want.Review.Hold = true
 	}
@@ -162,9 +162,9 @@ func (o *operator) ensureStack(
 	var outcome operatorkit.Outcome
 	switch {
 	case err == nil && result.State == stack.Proposed && result.Reason == stack.ReasonApproved:
-		outcome = operatorkit.Wait(awaitAgain, "OneSlotAtATime", about(wanted.Name, how.hold))
+		outcome = operatorkit.Wait(eventPoll, "OneSlotAtATime", about(wanted.Name, how.hold))
 	case err == nil && result.State == stack.Proposed:
-		outcome = awaiting(obj, wanted.Name, &result)
+		outcome = waitForApproval(obj, wanted.Name, &result)
 	default:
 		outcome = o.outcome(wanted.Name, &known, result, err)
 	}

@@ -152,5 +152,5 @@ func noteRelease(cluster *v1alpha1.Cluster, release *v1alpha1.Release) {
 	})
 }
 
-// awaitAgain is the polling interval for changes that events normally report.
-const awaitAgain = time.Minute
+// eventPoll is the polling interval for changes that events normally report.
+const eventPoll = time.Minute

@@ -19,7 +19,7 @@ func (s addonsStep) Name() string { return "addons" }
 func (s addonsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	release, err := s.release(ctx, asRun(cluster)) // Charts may depend on the Kubernetes version of their Release, so they follow the control plane.
 	if apierrors.IsNotFound(err) && asRun(cluster) != cluster {

@@ -37,7 +37,7 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 		return outcome
 	}
 	if since := aloneSince(cluster); since != "" {
-		return operatorkit.Wait(awaitAgain, reasonReplacing, fmt.Sprintf(
+		return operatorkit.Wait(eventPoll, reasonReplacing, fmt.Sprintf(
 			"The only control-plane instance is being replaced since %s. Until the new one is ready, normally after 3 to 10 minutes, the Kubernetes API at %s is unavailable. Workloads keep running.",
 			since, cluster.Status.Endpoint))
 	}
@@ -45,10 +45,10 @@ func (s apiStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operator
 	if operatorkit.FindCondition(cluster, conditionAPI) != nil && cluster.Status.Version != "" {
 		message = fmt.Sprintf("The Kubernetes API at %s does not respond: %s.", cluster.Status.Endpoint, problem)
 		if lost := s.lostMajority(ctx, cluster); lost != "" {
-			return operatorkit.Wait(awaitAgain, reasonVolumeLost, lost).Troubled()
+			return operatorkit.Wait(eventPoll, reasonVolumeLost, lost).Troubled()
 		}
 	}
-	return operatorkit.Wait(awaitAgain, "APIUnreachable", message)
+	return operatorkit.Wait(eventPoll, "APIUnreachable", message)
 }
 
 // connect returns the cluster's connection, or an outcome that explains why there is none.
@@ -65,11 +65,11 @@ func (s apiStep) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*workl
 	if connection := s.options.Workload.Get(key); ok && connection != nil && last.server == server && now.Before(last.until) {
 		return connection, operatorkit.Done().LookAgain(last.until.Sub(now))
 	}
-	authorities, err := s.authoritiesOf(ctx, cluster)
+	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
 		return nil, brokenPKI(err)
 	}
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, pki.KubeconfigInput{
 		Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: fieldOwner,
 		Organisations: []string{pki.GroupMasters}, Validity: connectionValidity,
 	})

@@ -21,7 +21,7 @@ func (s baseStep) Name() string { return "base" }
 
 // EnsureCreated moves the base stack toward the spec.
 func (s baseStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and the other shared resources are ready.", asking(cluster, "cluster", s.ensure(ctx, cluster)))
+	outcome := conclude(cluster, conditionNetwork, "StackReady", "The network, the load balancer and the other shared resources are ready.", withApproveCommand(cluster, "cluster", s.ensure(ctx, cluster)))
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -36,10 +36,10 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return failed(err)
 	}
 	key, digest := stackKey{cluster.UID, name}, s.digestOf(cluster, release).Sum64()
-	if last, ok := s.settled.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
+	if last, ok := s.settledInputs.get(key); ok && last == digest && len(cluster.Status.Outputs) > 0 && s.outputsHold(cluster) {
 		return operatorkit.Done()
 	}
-	s.settled.drop(key)
+	s.settledInputs.drop(key)
 	if outcome := s.keepsRestored(cluster); !outcome.IsDone() {
 		return outcome
 	}
@@ -56,7 +56,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		return failed(err)
 	}
 	before := operatorkit.Done()
-	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, manner{
+	outputs, outcome := s.ensureStack(ctx, cluster, s.target(cluster), stackOf(cluster, name), wanted, ensureOptions{
 		refresh: !s.outputsHold(cluster),
 		gone:    gone,
 		prepare: func(ctx context.Context, known *remembered) error {
@@ -83,7 +83,7 @@ func (s baseStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operato
 		if err := s.restored(cluster, resolved.ControlPlaneArchitecture); err != nil {
 			return operatorkit.Fail(err)
 		}
-		s.settled.keep(key, s.digestOf(cluster, release).Sum64())
+		s.settledInputs.keep(key, s.digestOf(cluster, release).Sum64())
 		s.rendered.drop(key)
 	}
 	return outcome
@@ -109,7 +109,7 @@ func (s baseStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) 
 	}
 	name := model.BaseStackName(cluster.Name)
 	s.own(cluster, name)
-	s.settled.drop(stackKey{cluster.UID, name})
+	s.settledInputs.drop(stackKey{cluster.UID, name})
 	return s.deleteStack(ctx, cluster, s.target(cluster), name, knownStack(cluster, name), stack.DeleteOptions{
 		OwnerTags:                    s.ownerTags(cluster),
 		DisableTerminationProtection: true, // The finalizer guards the Cluster; deleting the Cluster is intentional.
@@ -131,5 +131,5 @@ func (o *operator) ownerTags(cluster *v1alpha1.Cluster) map[string]string {
 
 // own records that a stack belongs to the Cluster, so that events of it are matched.
 func (o *operator) own(cluster *v1alpha1.Cluster, name string) {
-	o.directory.own(place{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
+	o.directory.own(stackTarget{cluster.Status.Account, cluster.Spec.Region, name}, owner{key: keyOf(cluster), uid: cluster.UID})
 }

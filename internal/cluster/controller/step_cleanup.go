@@ -37,7 +37,7 @@ func (s cleanupStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluste
 func (o *operator) cleanupBeforeNodes() cleanupStep {
 	return cleanupStep{operator: o, name: "cleanup", remove: func(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 		connection := o.options.Workload.Get(keyOf(cluster))
-		if connection == nil && o.slotsGoing(cluster) {
+		if connection == nil && o.slotsDeleting(cluster) {
 			return operatorkit.Done() // The API server is being deleted or no longer exists.
 		}
 		if connection == nil && cluster.Status.Version != "" { // The operator was restarted during the deletion.
@@ -49,8 +49,8 @@ func (o *operator) cleanupBeforeNodes() cleanupStep {
 	}}
 }
 
-// slotsGoing reports whether the deletion of a slot's stack has started.
-func (o *operator) slotsGoing(cluster *v1alpha1.Cluster) bool {
+// slotsDeleting reports whether the deletion of a slot's stack has started.
+func (o *operator) slotsDeleting(cluster *v1alpha1.Cluster) bool {
 	for slot := range mostSlots {
 		known, err := recall(knownStack(cluster, model.SlotStackName(cluster.Name, slot)))
 		if err == nil && known.Deleting {

@@ -29,7 +29,7 @@ func (s kubeconfigStep) Name() string { return "kubeconfig" }
 func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	address := model.APIAddress(cluster.Status.Outputs)
 	if address == "" {
-		return operatorkit.Wait(awaitAgain, "NoAPIAddress", "The base stack has no load balancer address yet.")
+		return operatorkit.Wait(eventPoll, "NoAPIAddress", "The base stack has no load balancer address yet.")
 	}
 	if dns := cluster.Spec.DNS; dns != nil && dns.Name != "" {
 		address = dns.Name
@@ -37,14 +37,14 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 	server := model.APIServer(address)
 	cluster.Status.Endpoint = server
 	now := s.options.Clock.Now()
-	if last, ok := s.opened.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
+	if last, ok := s.kubeconfigs.get(cluster.UID); ok && last.server == server && now.Before(last.until) {
 		return operatorkit.Done().LookAgain(last.until.Sub(now))
 	}
 	host, serverName, err := s.options.Clients.Resolver().Dial(ctx, address)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
-	authorities, err := s.authoritiesOf(ctx, cluster)
+	cas, err := s.casOf(ctx, cluster)
 	if err != nil {
 		return brokenPKI(err)
 	}
@@ -52,20 +52,20 @@ func (s kubeconfigStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Clu
 		Cluster: cluster.Name, Server: model.APIServer(host), ServerName: serverName, CommonName: cluster.Name + "-admin",
 		Organisations: []string{pki.GroupAdmins}, Validity: kubeconfigValidity,
 	}
-	if err := s.write(ctx, cluster, authorities, in); err != nil {
+	if err := s.write(ctx, cluster, cas, in); err != nil {
 		return operatorkit.Fail(err)
 	}
 	// Check often enough to renew in time: a new kubeconfig is valid for at least two thirds of its
 	// lifetime.
 	until := now.Add(kubeconfigValidity / 12)
-	s.opened.keep(cluster.UID, validity{server: server, until: until})
+	s.kubeconfigs.keep(cluster.UID, validity{server: server, until: until})
 	return operatorkit.Done().LookAgain(until.Sub(now))
 }
 
 // write stores the kubeconfig in its Secret unless that has a valid one.
-func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
+func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
 	if cluster.Status.Version == "" { // Most likely there is none.
-		if err := s.make(ctx, cluster, authorities, in); !apierrors.IsAlreadyExists(err) {
+		if err := s.make(ctx, cluster, cas, in); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + pki.SuffixKubeconfig}
 	err := s.direct.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return s.make(ctx, cluster, authorities, in)
+		return s.make(ctx, cluster, cas, in)
 	}
 	if err != nil {
 		return fmt.Errorf("read the Secret %s: %w", key, err)
@@ -81,10 +81,10 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 	if !metav1.IsControlledBy(secret, cluster) {
 		return fmt.Errorf("the Secret %s exists but does not belong to this Cluster; delete or rename it", key)
 	}
-	if authorities.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
+	if cas.KubeconfigDue(s.options.Clock, in, secret.Data[pki.KubeconfigKey]) == "" {
 		return nil
 	}
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, in)
 	if err != nil {
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
@@ -96,8 +96,8 @@ func (s kubeconfigStep) write(ctx context.Context, cluster *v1alpha1.Cluster, au
 }
 
 // make creates the Secret.
-func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, authorities *pki.Authorities, in pki.KubeconfigInput) error {
-	kubeconfig, err := authorities.Kubeconfig(s.options.Clock, in)
+func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, cas *pki.CAs, in pki.KubeconfigInput) error {
+	kubeconfig, err := cas.Kubeconfig(s.options.Clock, in)
 	if err != nil {
 		return fmt.Errorf("create the kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
@@ -115,7 +115,7 @@ func (s kubeconfigStep) make(ctx context.Context, cluster *v1alpha1.Cluster, aut
 
 // EnsureDeleted deletes the kubeconfig, which no longer has a server.
 func (s kubeconfigStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.opened.drop(cluster.UID)
+	s.kubeconfigs.drop(cluster.UID)
 	if err := s.deleteSecret(ctx, cluster, cluster.Name+pki.SuffixKubeconfig); err != nil {
 		return operatorkit.Fail(err)
 	}

@@ -20,8 +20,8 @@ type network struct {
 	tagged   bool
 }
 
-// lookAtVPC is the polling interval of a VPC that does not meet the requirements.
-const lookAtVPC = time.Minute
+// vpcPoll is the polling interval of a VPC that does not meet the requirements.
+const vpcPoll = time.Minute
 
 // networkStep checks and tags an existing VPC.
 type networkStep struct{ *operator }
@@ -43,7 +43,7 @@ func (s networkStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluste
 		known, _ := s.networks.get(cluster.UID)
 		known.generation = 0 // Makes the next reconcile ask again: the user fixes the VPC, not the Cluster.
 		s.networks.keep(cluster.UID, known)
-		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(lookAtVPC, "VPCWithoutDNS", problem+" Nothing was created.").Troubled())
+		return conclude(cluster, conditionNetwork, "", "", operatorkit.Wait(vpcPoll, "VPCWithoutDNS", problem+" Nothing was created.").Troubled())
 	}
 	known, _ := s.networks.get(cluster.UID)
 	if known.tagged {

@@ -36,22 +36,22 @@ func (s nodesStep) Name() string { return "nodes" }
 func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	var problems []error
-	changed, look := 0, time.Duration(0)
+	changed, requeueAfter := 0, time.Duration(0)
 	for _, node := range connection.Nodes() {
 		if changed == nodesAtOnce {
 			return operatorkit.Done().LookAgain(time.Second)
 		}
-		gone, wait, err := s.isGone(ctx, cluster, &node)
-		if wait > 0 && (look == 0 || wait < look) {
-			look = wait
+		terminated, wait, err := s.isTerminated(ctx, cluster, &node)
+		if wait > 0 && (requeueAfter == 0 || wait < requeueAfter) {
+			requeueAfter = wait
 		}
 		label := roleLabel(&node)
 		switch {
 		case err != nil:
-		case gone:
+		case terminated:
 			changed++
 			err = removeNode(ctx, connection, &node)
 		case label != "":
@@ -72,13 +72,13 @@ func (s nodesStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	if err != nil {
 		return failed(err)
 	}
-	return sooner(operatorkit.Done().LookAgain(look), again)
+	return requeueAfterMin(operatorkit.Done().LookAgain(requeueAfter), again)
 }
 
 // EnsureDeleted releases draining instances at once: pods of a deleted cluster have nowhere to
 // move. The Nodes are deleted with the cluster.
 func (s nodesStep) EnsureDeleted(_ context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.letGo(keyOf(cluster), "", true)
+	s.continueDrains(keyOf(cluster), "", true)
 	return operatorkit.Done()
 }
 
@@ -121,25 +121,25 @@ func removeNode(ctx context.Context, from *workload.Cluster, node *workload.Node
 	return nil
 }
 
-// isGone reports whether the instance that a node claims is terminated: according to an event, even
+// isTerminated reports whether the instance that a node claims is terminated: according to an event, even
 // if the kubelet's last report was healthy, or according to EC2, which is asked about nodes that
 // have been NotReady for long. Wait is the delay until the next check. A false claim does no harm,
 // since only the Node itself is deleted.
-func (s nodesStep) isGone(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (gone bool, wait time.Duration, err error) {
+func (s nodesStep) isTerminated(ctx context.Context, cluster *v1alpha1.Cluster, node *workload.Node) (terminated bool, wait time.Duration, err error) {
 	if node.Claimed == "" {
 		return false, 0, nil
 	}
-	if s.departed.has(node.Claimed) {
+	if s.terminations.has(node.Claimed) {
 		return true, 0, nil
 	}
 	if node.Ready {
 		return false, 0, nil
 	}
 	now := s.options.Clock.Now()
-	if wait := s.departed.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
+	if wait := s.terminations.askIn(node.Claimed, node.ReadyChanged, now); wait > 0 {
 		return false, wait, nil
 	}
-	s.departed.asked(node.Claimed, now)
+	s.terminations.asked(node.Claimed, now)
 	found, err := s.describe(ctx, s.target(cluster), []string{node.Claimed})
 	if err != nil {
 		return false, 0, err

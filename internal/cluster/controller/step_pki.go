@@ -23,20 +23,20 @@ func (s pkiStep) Name() string { return "pki" }
 
 // EnsureCreated creates the CAs if they do not exist.
 func (s pkiStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	if _, ok := s.secured.get(cluster.UID); ok {
+	if _, ok := s.knownCAs.get(cluster.UID); ok {
 		return operatorkit.Done()
 	}
-	if _, err := s.authoritiesOf(ctx, cluster); err != nil {
+	if _, err := s.casOf(ctx, cluster); err != nil {
 		return brokenPKI(err)
 	}
-	s.secured.keep(cluster.UID, struct{}{})
+	s.knownCAs.keep(cluster.UID, struct{}{})
 	return operatorkit.Done()
 }
 
 // EnsureDeleted deletes all Secrets of the Cluster.
 func (s pkiStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
-	s.secured.drop(cluster.UID)
-	s.authorities.drop(cluster.UID)
+	s.knownCAs.drop(cluster.UID)
+	s.cas.drop(cluster.UID)
 	for _, suffix := range []string{pki.SuffixKubeconfig, pki.SuffixServiceAccount, pki.SuffixFrontProxyCA, pki.SuffixEtcdCA, pki.SuffixCA} {
 		if err := s.deleteSecret(ctx, cluster, cluster.Name+suffix); err != nil {
 			return operatorkit.Fail(err)
@@ -63,18 +63,18 @@ func (o *operator) deleteSecret(ctx context.Context, cluster *v1alpha1.Cluster, 
 	return nil
 }
 
-// authoritiesOf returns the Cluster's CAs. It caches them only while the Cluster is created, so
+// casOf returns the Cluster's CAs. It caches them only while the Cluster is created, so
 // that memory does not hold the keys of all clusters.
-func (o *operator) authoritiesOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.Authorities, error) {
-	if known, ok := o.authorities.get(cluster.UID); ok {
+func (o *operator) casOf(ctx context.Context, cluster *v1alpha1.Cluster) (*pki.CAs, error) {
+	if known, ok := o.cas.get(cluster.UID); ok {
 		return known, nil
 	}
-	authorities, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
+	cas, err := pki.Ensure(ctx, o.direct, o.options.Clock, cluster)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the error names the Secret
 	}
-	o.authorities.keep(cluster.UID, authorities)
-	return authorities, nil
+	o.cas.keep(cluster.UID, cas)
+	return cas, nil
 }
 
 // brokenPKI returns the outcome for CAs that the user must restore, or that could not be read.

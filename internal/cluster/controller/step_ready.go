@@ -15,8 +15,8 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// readAgain is the reconcile interval of a cluster without events.
-const readAgain = 12 * time.Hour
+// idlePoll is the reconcile interval of a cluster without events.
+const idlePoll = 12 * time.Hour
 
 // readyStep waits for the control plane's nodes, and for the first worker if any instance group
 // wants one.
@@ -43,25 +43,25 @@ func (s readyStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 	}
 	if replicas := int(cluster.Spec.ControlPlane.Replicas); len(ready) < replicas {
-		return operatorkit.Wait(awaitAgain, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).Quietly()
+		return operatorkit.Wait(eventPoll, "ControlPlaneNodesMissing", fmt.Sprintf("%d of %d control-plane nodes are ready.", len(ready), replicas)).Quietly()
 	}
 	cluster.Status.Version = cmp.Or(lowest(versions), cluster.Status.Version)
 	// Caches that serve the creation are no longer needed.
 	s.dropModels(cluster.UID)
-	s.authorities.drop(cluster.UID)
-	s.brought.drop(cluster.UID)
+	s.cas.drop(cluster.UID)
+	s.storedNodeup.drop(cluster.UID)
 	if workers == 0 {
 		waiting, err := s.groupsThatAskForNodes(ctx, cluster)
 		switch {
 		case err != nil:
 			return operatorkit.Fail(err)
 		case len(waiting) > 0:
-			return operatorkit.Wait(awaitAgain, "WorkersMissing", "The control plane is ready at "+cluster.Status.Endpoint+
+			return operatorkit.Wait(eventPoll, "WorkersMissing", "The control plane is ready at "+cluster.Status.Endpoint+
 				", but no node of an instance group is ready. Instance groups with a minSize above 0: "+strings.Join(waiting, ", ")+".").Quietly()
 		}
 	}
 	message := "The cluster is ready. Its control plane is at " + cluster.Status.Endpoint + "."
-	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(readAgain)
+	return operatorkit.Done().Explain(operatorkit.ReasonReady, message).LookAgain(idlePoll)
 }
 
 // groupsThatAskForNodes returns the sorted names of the Cluster's InstanceGroups whose minSize is

@@ -31,8 +31,8 @@ func (s slotsStep) Name() string { return "slots" }
 // EnsureCreated moves every slot's stack toward the spec.
 func (s slotsStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster) operatorkit.Outcome {
 	outcome := s.ensure(ctx, cluster)
-	s.tell(cluster, outcome)
-	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The instances of all slots are running.", asking(cluster, "cluster", outcome))
+	s.reportRollout(cluster, outcome)
+	outcome = conclude(cluster, conditionControlPlane, "StacksReady", "The instances of all slots are running.", withApproveCommand(cluster, "cluster", outcome))
 	return s.upkeep(ctx, cluster, outcome)
 }
 
@@ -55,7 +55,7 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		outcome := s.ensureSlot(ctx, gate, slot)
 		if outcome.IsDone() {
 			key := stackKey{cluster.UID, model.SlotStackName(cluster.Name, slot)}
-			s.settled.keep(key, s.inputs(cluster, release))
+			s.settledInputs.keep(key, s.inputs(cluster, release))
 			s.rendered.drop(key)
 		}
 		if outcome.Kind() == operatorkit.KindWait && outcome.Reason() == reasonNotItsTurn {
@@ -64,9 +64,9 @@ func (s slotsStep) ensure(ctx context.Context, cluster *v1alpha1.Cluster) operat
 		}
 		under = append(under, outcome)
 	}
-	whole := together(under)
+	whole := aggregate(under)
 	if whole.IsDone() || whole.Kind() == operatorkit.KindWait { // A slot that waits for a failed one must not hide the failure.
-		whole = together(append(under, waiting...))
+		whole = aggregate(append(under, waiting...))
 	}
 	return whole
 }
@@ -78,7 +78,7 @@ func (s slotsStep) open(cluster *v1alpha1.Cluster, inputs uint64) []int {
 	for slot := range int(cluster.Spec.ControlPlane.Replicas) {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		if last, ok := s.settled.get(stackKey{cluster.UID, name}); ok && last == inputs {
+		if last, ok := s.settledInputs.get(stackKey{cluster.UID, name}); ok && last == inputs {
 			continue
 		}
 		if known, err := recall(knownStack(cluster, name)); err == nil && known.FailedDigest != "" {
@@ -101,7 +101,7 @@ func (s slotsStep) inputs(cluster *v1alpha1.Cluster, release *v1alpha1.Release) 
 // ensureSlot moves a slot's stack toward the spec.
 func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) operatorkit.Outcome {
 	cluster, name := gate.cluster, gate.resolved.Slots[slot].StackName
-	s.settled.drop(stackKey{cluster.UID, name})
+	s.settledInputs.drop(stackKey{cluster.UID, name})
 	status := stackOf(cluster, name)
 	known, err := recall(status)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s slotsStep) ensureSlot(ctx context.Context, gate *slotsGate, slot int) op
 		}
 		change.judged = true
 	}
-	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, manner{
+	_, outcome := s.ensureStack(ctx, cluster, s.target(cluster), status, made.Stack, ensureOptions{
 		hold: change.hold,
 		prepare: func(ctx context.Context, known *remembered) error {
 			if err := s.confirmOutputs(ctx, cluster); err != nil {
@@ -143,7 +143,7 @@ func notMade(what string, err error) operatorkit.Outcome {
 		return operatorkit.Stall("InvalidBundle", fmt.Sprintf("The bundle of %s cannot be created: %s.", what, wrong.Err))
 	}
 	if missing, ok := errors.AsType[*render.MissingOutputError](err); ok { // For example, when a zone was just added.
-		return operatorkit.Wait(awaitAgain, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
+		return operatorkit.Wait(eventPoll, "ClusterNotReady", fmt.Sprintf("The network is being changed; %s waits for its %s.", what, strings.Join(missing.Outputs, ", ")))
 	}
 	if wrong, ok := errors.AsType[*stacks.TemplateError](err); ok {
 		return operatorkit.Stall("InvalidTemplate", fmt.Sprintf("The stack of %s cannot be rendered: %s.", what, wrong.Err))
@@ -177,9 +177,9 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 	for slot := range mostSlots {
 		name := model.SlotStackName(cluster.Name, slot)
 		s.own(cluster, name)
-		s.settled.drop(stackKey{cluster.UID, name})
+		s.settledInputs.drop(stackKey{cluster.UID, name})
 		status := knownStack(cluster, name)
-		if isGone(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
+		if isDeleted(status) || status == nil && slot >= int(cluster.Spec.ControlPlane.Replicas) {
 			continue
 		}
 		if status == nil {
@@ -187,14 +187,14 @@ func (s slotsStep) EnsureDeleted(ctx context.Context, cluster *v1alpha1.Cluster)
 		}
 		outcomes = append(outcomes, s.deleteStack(ctx, cluster, s.target(cluster), name, status, stack.DeleteOptions{OwnerTags: s.slotTags(cluster, slot)}))
 	}
-	return together(outcomes)
+	return aggregate(outcomes)
 }
 
 // deleteComplete is CloudFormation's status of a deleted stack.
 const deleteComplete = "DELETE_COMPLETE"
 
-// isGone reports whether a stack is deleted.
-func isGone(status *v1alpha1.StackStatus) bool {
+// isDeleted reports whether a stack is deleted.
+func isDeleted(status *v1alpha1.StackStatus) bool {
 	known, err := recall(status)
 	return err == nil && known.Deleting && known.Status == deleteComplete
 }

@@ -33,8 +33,8 @@ const (
 	nodeTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// startingAgain is the polling interval while a starting API server creates its namespaces.
-const startingAgain = 250 * time.Millisecond
+// startingPoll is the polling interval while a starting API server creates its namespaces.
+const startingPoll = 250 * time.Millisecond
 
 // tokenStep manages a bootstrap token in the cluster and in an SSM parameter that only workers
 // read, unless the slots manage one.
@@ -62,7 +62,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	connection := s.options.Workload.Get(keyOf(cluster))
 	if connection == nil {
-		return operatorkit.Wait(awaitAgain, "NotConnected", "The operator is not connected to the cluster's API yet.")
+		return operatorkit.Wait(eventPoll, "NotConnected", "The operator is not connected to the cluster's API yet.")
 	}
 	token, ok := s.tokens.get(cluster.UID) // created before a later call failed
 	if !ok {
@@ -76,7 +76,7 @@ func (s tokenStep) EnsureCreated(ctx context.Context, cluster *v1alpha1.Cluster)
 	}
 	switch err := createToken(ctx, connection, token, now.Add(tokenLife)); {
 	case apierrors.IsNotFound(err): // The API server creates the namespace after it has started.
-		return operatorkit.Wait(startingAgain, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").Quietly()
+		return operatorkit.Wait(startingPoll, "APIStarting", "The cluster's API is starting and has not created its namespaces yet, which the bootstrap token needs.").Quietly()
 	case err != nil:
 		return failed(err)
 	}

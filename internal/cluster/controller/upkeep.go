@@ -14,11 +14,11 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 	if change.IsDone() {
 		return change
 	}
-	look, err := o.signalSlots(ctx, cluster) // Without signals, the change of a slot would roll back.
+	requeueAfter, err := o.signalSlots(ctx, cluster) // Without signals, the change of a slot would roll back.
 	if err != nil {
-		change = besides(change, err)
+		change = joinErrors(change, err)
 	}
-	change = sooner(change, look)
+	change = requeueAfterMin(change, requeueAfter)
 	if cluster.Status.Version == "" {
 		return change
 	}
@@ -26,7 +26,7 @@ func (o *operator) upkeep(ctx context.Context, cluster *v1alpha1.Cluster, change
 		outcome := step.EnsureCreated(ctx, cluster)
 		after := outcome.After()
 		if outcome.Kind() == operatorkit.KindFail {
-			after = awaitAgain
+			after = eventPoll
 			message := outcome.Message()
 			if message == "" {
 				message = outcome.Err().Error() + "."

@@ -22,7 +22,7 @@ const authorityValidity = 10 * 365 * 24 * time.Hour
 const backdated = 5 * time.Minute
 
 // Authorities are a cluster's three CAs and its service-account key pair.
-type Authorities struct {
+type CAs struct {
 	cluster, etcd, frontProxy *authority
 	serviceAccount            *keyPair
 }
@@ -42,7 +42,7 @@ type keyPair struct {
 }
 
 // New makes a cluster's authorities.
-func New(clock clock.PassiveClock) (*Authorities, error) {
+func New(clock clock.PassiveClock) (*CAs, error) {
 	cluster, err := newAuthority(clock.Now(), "kubernetes")
 	if err != nil {
 		return nil, err
@@ -59,29 +59,29 @@ func New(clock clock.PassiveClock) (*Authorities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Authorities{cluster: cluster, etcd: etcd, frontProxy: frontProxy, serviceAccount: serviceAccount}, nil
+	return &CAs{cluster: cluster, etcd: etcd, frontProxy: frontProxy, serviceAccount: serviceAccount}, nil
 }
 
 // String says what this is, and none of it.
-func (a *Authorities) String() string { return "a cluster's authorities (not shown)" }
+func (a *CAs) String() string { return "a cluster's authorities (not shown)" }
 
 // GoString says what this is, and none of it.
-func (a *Authorities) GoString() string { return a.String() }
+func (a *CAs) GoString() string { return a.String() }
 
 // MarshalLog says what this is, and none of it.
-func (a *Authorities) MarshalLog() any { return a.String() }
+func (a *CAs) MarshalLog() any { return a.String() }
 
 // MarshalJSON refuses: authorities are written by [Authorities.Files] and [Ensure] only.
-func (a *Authorities) MarshalJSON() ([]byte, error) {
+func (a *CAs) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a cluster's authorities are not to be written as JSON")
 }
 
 // CACertificate returns the cluster CA's certificate, PEM.
-func (a *Authorities) CACertificate() []byte { return a.cluster.certificatePEM }
+func (a *CAs) CACertificate() []byte { return a.cluster.certificatePEM }
 
 // Files returns what the slots fetch, by key in the cluster's bucket: all below pki/, which only the
 // slots' role may read.
-func (a *Authorities) Files() map[string][]byte {
+func (a *CAs) Files() map[string][]byte {
 	return map[string][]byte{
 		"pki/ca.crt":             a.cluster.certificatePEM,
 		"pki/ca.key":             a.cluster.keyPEM,

@@ -40,7 +40,7 @@ const KubeconfigKey = "value"
 // It never overwrites a Secret. It errs as long as there are Secrets of a deleted Cluster of the same
 // name. It errs when only some of the Secrets are there and the cluster has
 // been made already, and when one is not what it must be; the error names the Secret.
-func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
+func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
 	if cluster.Status.ObservedGeneration == 0 && cluster.Status.Endpoint == "" && len(cluster.Status.Outputs) == 0 { // Nobody has looked at it before.
 		if made, err := makeAll(ctx, c, clock, cluster); made != nil || err != nil {
 			return made, err
@@ -63,7 +63,7 @@ func Ensure(ctx context.Context, c client.Client, clock clock.PassiveClock, clus
 
 // Read returns the authorities that Secrets of a cluster hold, wherever these are kept. It makes and changes nothing. It errs when one is
 // missing, and when one is not what it must be; the error is a [BrokenError] that names the Secret.
-func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*Authorities, error) {
+func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret) (*CAs, error) {
 	found := map[string]*corev1.Secret{}
 	for _, suffix := range suffixes {
 		for _, secret := range secrets {
@@ -79,7 +79,7 @@ func Read(clock clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1
 }
 
 // Secrets returns the Secrets that hold a cluster's authorities, owned by the Cluster.
-func (a *Authorities) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
+func (a *CAs) Secrets(cluster *v1alpha1.Cluster) []*corev1.Secret {
 	var secrets []*corev1.Secret
 	for _, suffix := range suffixes {
 		secrets = append(secrets, newSecret(cluster, suffix, a.secretData(suffix)))
@@ -144,7 +144,7 @@ func (e *BrokenError) Error() string { return fmt.Sprintf("the Secret %s %s", e.
 
 // makeAll makes the authorities of a new cluster without looking for them first. It returns none when one of the Secrets is there
 // already: then it depends on all that are there what is to be done.
-func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*Authorities, error) {
+func makeAll(ctx context.Context, c client.Client, clock clock.PassiveClock, cluster *v1alpha1.Cluster) (*CAs, error) {
 	made, err := New(clock)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func makeMissing(ctx context.Context, c client.Client, clock clock.PassiveClock,
 	return nil
 }
 
-func (a *Authorities) secretData(suffix string) map[string][]byte {
+func (a *CAs) secretData(suffix string) map[string][]byte {
 	switch suffix {
 	case SuffixCA:
 		return a.cluster.secretData()
@@ -217,8 +217,8 @@ func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte)
 	}
 }
 
-func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*Authorities, error) {
-	authorities := &Authorities{}
+func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*CAs, error) {
+	authorities := &CAs{}
 	for suffix, into := range map[string]**authority{SuffixCA: &authorities.cluster, SuffixEtcdCA: &authorities.etcd, SuffixFrontProxyCA: &authorities.frontProxy} {
 		parsed, err := parseAuthority(clock, found[suffix].Data)
 		if err != nil {

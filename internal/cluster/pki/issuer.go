@@ -18,7 +18,7 @@ const (
 )
 
 // IssuerDocuments returns the documents by which AWS verifies the tokens of service accounts, by key in the bucket. They are public.
-func (a *Authorities) IssuerDocuments(issuer string) (map[string][]byte, error) {
+func (a *CAs) IssuerDocuments(issuer string) (map[string][]byte, error) {
 	public := &a.serviceAccount.key.PublicKey
 	encoded, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {

@@ -45,7 +45,7 @@ type KubeconfigInput struct {
 }
 
 // Kubeconfig makes a kubeconfig with a new key and a client certificate of the cluster's CA.
-func (a *Authorities) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, error) {
+func (a *CAs) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) ([]byte, error) {
 	if in.Server == "" || in.CommonName == "" || in.Validity <= 0 {
 		return nil, errors.New("a kubeconfig needs a server, a common name and a validity")
 	}
@@ -67,7 +67,7 @@ func (a *Authorities) Kubeconfig(clock clock.PassiveClock, in KubeconfigInput) (
 	return written, nil
 }
 
-func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (certificatePEM, keyPEM []byte, err error) {
+func (a *CAs) clientCertificate(now time.Time, in KubeconfigInput) (certificatePEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the key of %s: %w", in.CommonName, err)
@@ -101,7 +101,7 @@ func (a *Authorities) clientCertificate(now time.Time, in KubeconfigInput) (cert
 // KubeconfigDue says whether a kubeconfig is to be made anew, and why: it is not what in asks for,
 // it is of another CA, or less than a third of its certificate's life is left. An empty reason means
 // that it is good.
-func (a *Authorities) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeconfig []byte) (reason string) {
+func (a *CAs) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput, kubeconfig []byte) (reason string) {
 	if len(kubeconfig) == 0 {
 		return "there is none"
 	}
@@ -126,7 +126,7 @@ func (a *Authorities) KubeconfigDue(clock clock.PassiveClock, in KubeconfigInput
 	return a.certificateDue(clock.Now(), pair.Leaf, in)
 }
 
-func (a *Authorities) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
+func (a *CAs) certificateDue(now time.Time, certificate *x509.Certificate, in KubeconfigInput) string {
 	if err := certificate.CheckSignatureFrom(a.cluster.certificate); err != nil {
 		return "its certificate is of another CA"
 	}

@@ -20,7 +20,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func newAuthorities(t *testing.T) *pki.Authorities {
+func newAuthorities(t *testing.T) *pki.CAs {
 	t.Helper()
 	authorities, err := pki.New(clocktesting.NewFakePassiveClock(start))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	moved.Server = "https://127.0.0.6:6443"
 	regrouped.Organisations = []string{pki.GroupMasters}
 	for reason, c := range map[string]struct {
-		by    *pki.Authorities
+		by    *pki.CAs
 		after time.Duration
 		in    pki.KubeconfigInput
 		is    []byte

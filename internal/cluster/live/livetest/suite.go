@@ -89,7 +89,7 @@ type Suite struct {
 	resolved *model.Cluster
 	outputs  map[string]string
 	nodeup   string
-	keys     *pki.Authorities
+	keys     *pki.CAs
 }
 
 // New makes a cluster and waits until its nodes are Ready and workers can join.

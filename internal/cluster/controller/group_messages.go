@@ -50,10 +50,10 @@ func (v *view) count() (updated, total, unready int32) {
 	return updated, total, unready
 }
 
-// story describes the progress of a rollout.
-func (v *view) story(told *v1alpha1.RolloutStatus) string {
+// rolloutMessage describes the progress of a rollout.
+func (v *view) rolloutMessage(rolloutStatus *v1alpha1.RolloutStatus) string {
 	updated, total, unready := v.count()
-	switch told.State {
+	switch rolloutStatus.State {
 	case v1alpha1.RolloutDone:
 		return fmt.Sprintf("All instances were replaced: %s up to date.", numberOfNodes(updated))
 	case v1alpha1.RolloutRolledBack:
@@ -63,25 +63,25 @@ func (v *view) story(told *v1alpha1.RolloutStatus) string {
 	case v1alpha1.RolloutRolling, v1alpha1.RolloutRollingBack:
 	}
 	shape := "updated"
-	if told.State == v1alpha1.RolloutRollingBack {
+	if rolloutStatus.State == v1alpha1.RolloutRollingBack {
 		shape = "rolled back"
 	}
-	parts := []string{fmt.Sprintf("%d of %s %s%s", updated, numberOfNodes(total), shape, since(told.Started))}
-	for i := range told.Draining {
-		parts = append(parts, drainWords(&told.Draining[i]))
+	parts := []string{fmt.Sprintf("%d of %s %s%s", updated, numberOfNodes(total), shape, since(rolloutStatus.Started))}
+	for i := range rolloutStatus.Draining {
+		parts = append(parts, drainMessage(&rolloutStatus.Draining[i]))
 	}
 	if unready > 0 {
 		parts = append(parts, v.waiting(unready))
 	}
-	story := strings.Join(parts, "; ") + "."
-	if told.State == v1alpha1.RolloutRollingBack {
-		story += " " + v.history.Cause
+	rolloutMessage := strings.Join(parts, "; ") + "."
+	if rolloutStatus.State == v1alpha1.RolloutRollingBack {
+		rolloutMessage += " " + v.history.Cause
 	}
-	return strings.TrimSpace(story)
+	return strings.TrimSpace(rolloutMessage)
 }
 
-// drainWords describes the progress of a node's drain.
-func drainWords(drain *v1alpha1.DrainStatus) string {
+// drainMessage describes the progress of a node's drain.
+func drainMessage(drain *v1alpha1.DrainStatus) string {
 	words := fmt.Sprintf("node %s is draining%s", drain.Node, since(drain.Since))
 	switch len(drain.BlockedBy) {
 	case 0:
@@ -142,50 +142,50 @@ func (h *history) reason() string {
 	return reasonNotReady
 }
 
-// inWords describes the outcome of a stack in terms of nodes.
-func inWords(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.Outcome) operatorkit.Outcome {
-	told := group.Status.Rollout
+// describeOutcome describes the outcome of a stack in terms of nodes.
+func describeOutcome(group *v1alpha1.InstanceGroup, past *history, outcome operatorkit.Outcome) operatorkit.Outcome {
+	rolloutStatus := group.Status.Rollout
 	switch {
-	case told == nil:
+	case rolloutStatus == nil:
 		return outcome
-	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRolling:
-		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation is replacing the group's instances: %d of %s updated.", told.Updated, numberOfNodes(told.Total)))
-	case outcome.Kind() == operatorkit.KindWait && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
+	case outcome.Kind() == operatorkit.KindWait && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRolling:
+		return outcome.Explain(reasonRolling, fmt.Sprintf("CloudFormation is replacing the group's instances: %d of %s updated.", rolloutStatus.Updated, numberOfNodes(rolloutStatus.Total)))
+	case outcome.Kind() == operatorkit.KindWait && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRollingBack:
 		return outcome.Explain(reasonRollingBack, strings.TrimSpace("CloudFormation is rolling back the change. "+past.Cause)).Troubled()
-	case outcome.Kind() == operatorkit.KindStall && told.State == v1alpha1.RolloutRolledBack && past.Cause != "":
+	case outcome.Kind() == operatorkit.KindStall && rolloutStatus.State == v1alpha1.RolloutRolledBack && past.Cause != "":
 		return outcome.Explain(past.reason(), past.Cause+" The group was rolled back to its previous configuration. Change the object to retry.")
 	default:
 		return outcome
 	}
 }
 
-// sayUpdated sets the condition that reports how many nodes are up to date and which are draining:
+// setNodesUpdated sets the condition that reports how many nodes are up to date and which are draining:
 // CloudFormation finishes when instances are out of service and does not wait for drains.
-func (o *operator) sayUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
+func (o *operator) setNodesUpdated(group *v1alpha1.InstanceGroup, past *history, count *v1alpha1.NodeCount, held string) {
 	condition := metav1.Condition{Type: conditionUpdated, Status: metav1.ConditionFalse}
-	told := group.Status.Rollout
-	if told != nil && told.Finished != nil {
-		told.Draining = o.drainStatus(clusterKeyOf(group), group.Name)
+	rolloutStatus := group.Status.Rollout
+	if rolloutStatus != nil && rolloutStatus.Finished != nil {
+		rolloutStatus.Draining = o.drainStatus(clusterKeyOf(group), group.Name)
 	}
 	switch {
-	case told != nil && past.Told != "" && told.State == v1alpha1.RolloutRollingBack:
-		condition.Reason, condition.Message = reasonRollingBack, told.Message
-	case told != nil && past.Told != "":
-		condition.Reason, condition.Message = reasonRolling, told.Message
+	case rolloutStatus != nil && past.RolloutToken != "" && rolloutStatus.State == v1alpha1.RolloutRollingBack:
+		condition.Reason, condition.Message = reasonRollingBack, rolloutStatus.Message
+	case rolloutStatus != nil && past.RolloutToken != "":
+		condition.Reason, condition.Message = reasonRolling, rolloutStatus.Message
 	case count.Updated < count.Desired:
 		condition.Reason = reasonOutdated
 		parts := []string{strings.Replace(count.UpdatedSummary, "/", " of ", 1) + " nodes are up to date"}
-		if told != nil {
-			for i := range told.Draining {
-				parts = append(parts, drainWords(&told.Draining[i]))
+		if rolloutStatus != nil {
+			for i := range rolloutStatus.Draining {
+				parts = append(parts, drainMessage(&rolloutStatus.Draining[i]))
 			}
 		}
 		condition.Message = strings.Join(parts, "; ") + "."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonAllUpdated
 		condition.Message = fmt.Sprintf("All %s are up to date.", numberOfNodes(count.Updated))
-		if told != nil && told.State == v1alpha1.RolloutRolledBack {
-			condition.Message = "All nodes run the previous configuration. " + told.Message
+		if rolloutStatus != nil && rolloutStatus.State == v1alpha1.RolloutRolledBack {
+			condition.Message = "All nodes run the previous configuration. " + rolloutStatus.Message
 		}
 	}
 	condition.Message = strings.TrimSpace(condition.Message + " " + held)

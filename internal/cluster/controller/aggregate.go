@@ -13,9 +13,9 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// together aggregates the outcomes of parallel work. A failure has precedence, since it is retried,
+// aggregate aggregates the outcomes of parallel work. A failure has precedence, since it is retried,
 // then work in progress. A stall, which needs the user, comes last. Equal messages are joined.
-func together(outcomes []operatorkit.Outcome) operatorkit.Outcome {
+func aggregate(outcomes []operatorkit.Outcome) operatorkit.Outcome {
 	var fails, waits, stalls []operatorkit.Outcome
 	var after time.Duration
 	for _, one := range outcomes {

@@ -13,14 +13,14 @@ import (
 	"github.com/aws-operator/aws-operator/pkg/operatorkit"
 )
 
-// namesakeAgain is the delay between checks whether a group that is being deleted has freed its
+// nameConflictPoll is the delay between checks whether a group that is being deleted has freed its
 // stack's name.
-const namesakeAgain = awaitAgain / 12
+const nameConflictPoll = eventPoll / 12
 
-// namesake returns the Cluster's other InstanceGroup with the same stack name, nil if there is
+// nameConflict returns the Cluster's other InstanceGroup with the same stack name, nil if there is
 // none. For example, groups workers and demo-workers of a Cluster demo would both have the stack
 // demo-workers.
-func (o *operator) namesake(ctx context.Context, group *v1alpha1.InstanceGroup) (*v1alpha1.InstanceGroup, error) {
+func (o *operator) nameConflict(ctx context.Context, group *v1alpha1.InstanceGroup) (*v1alpha1.InstanceGroup, error) {
 	prefix := group.Spec.Cluster + "-"
 	name, cut := strings.CutPrefix(group.Name, prefix)
 	if !cut {
@@ -42,7 +42,7 @@ func (o *operator) namesake(ctx context.Context, group *v1alpha1.InstanceGroup) 
 
 // nameIsFree rejects a group whose stack name an older group has.
 func (s groupStackStep) nameIsFree(ctx context.Context, group *v1alpha1.InstanceGroup) operatorkit.Outcome {
-	other, err := s.namesake(ctx, group)
+	other, err := s.nameConflict(ctx, group)
 	if err != nil {
 		return operatorkit.Fail(err)
 	}
@@ -51,7 +51,7 @@ func (s groupStackStep) nameIsFree(ctx context.Context, group *v1alpha1.Instance
 	}
 	name := model.GroupStackName(group.Spec.Cluster, group.Name)
 	if !other.DeletionTimestamp.IsZero() {
-		return operatorkit.Wait(namesakeAgain, "StackNameTaken", fmt.Sprintf(
+		return operatorkit.Wait(nameConflictPoll, "StackNameTaken", fmt.Sprintf(
 			"The stack %s still belongs to instance group %s, which is being deleted.", name, other.Name))
 	}
 	return operatorkit.Stall("StackNameTaken", fmt.Sprintf(
@@ -74,9 +74,9 @@ func hasStack(group *v1alpha1.InstanceGroup) bool {
 	return err == nil && known.StackID != ""
 }
 
-// wakeNamesake enqueues the group that waits for this one's name.
-func (o *operator) wakeNamesake(ctx context.Context, group *v1alpha1.InstanceGroup) {
-	if other, err := o.namesake(ctx, group); err == nil && other != nil {
+// enqueueNameConflict enqueues the group that waits for this one's name.
+func (o *operator) enqueueNameConflict(ctx context.Context, group *v1alpha1.InstanceGroup) {
+	if other, err := o.nameConflict(ctx, group); err == nil && other != nil {
 		o.groups.Wake(keyOf(other))
 	}
 }

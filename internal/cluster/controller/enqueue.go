@@ -32,8 +32,8 @@ func (o *operator) observe(e awsevents.Event) {
 		o.observeInstance(e)
 		return
 	}
-	for _, found := range o.directory.of(place{e.Account, e.Region, e.Stack.StackName}) {
-		o.settled.drop(stackKey{found.uid, e.Stack.StackName})
+	for _, found := range o.directory.of(stackTarget{e.Account, e.Region, e.Stack.StackName}) {
+		o.settledInputs.drop(stackKey{found.uid, e.Stack.StackName})
 		if found.group {
 			o.groups.Wake(found.key)
 		} else {
@@ -75,15 +75,15 @@ func (o *operator) secretChanged(obj any) {
 	if controller == nil || controller.Kind != "Cluster" || controller.APIVersion != v1alpha1.GroupVersion.String() {
 		return
 	}
-	o.secured.drop(controller.UID)
-	o.authorities.drop(controller.UID)
+	o.knownCAs.drop(controller.UID)
+	o.cas.drop(controller.UID)
 	o.stored.drop(controller.UID)
-	o.opened.drop(controller.UID)
+	o.kubeconfigs.drop(controller.UID)
 	o.clusters.Wake(types.NamespacedName{Namespace: secret.GetNamespace(), Name: controller.Name})
 }
 
-// clusterNews selects the updates of a Cluster that its InstanceGroups need.
-func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
+// clusterChangedPredicate selects the updates of a Cluster that its InstanceGroups need.
+func clusterChangedPredicate() predicate.TypedPredicate[*v1alpha1.Cluster] {
 	return predicate.TypedFuncs[*v1alpha1.Cluster]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.Cluster]) bool {
 			was, is := e.ObjectOld, e.ObjectNew
@@ -94,8 +94,8 @@ func clusterNews() predicate.TypedPredicate[*v1alpha1.Cluster] {
 	}
 }
 
-// groupNews selects the updates of an InstanceGroup that its Cluster needs.
-func groupNews() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
+// groupChangedPredicate selects the updates of an InstanceGroup that its Cluster needs.
+func groupChangedPredicate() predicate.TypedPredicate[*v1alpha1.InstanceGroup] {
 	return predicate.TypedFuncs[*v1alpha1.InstanceGroup]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.InstanceGroup]) bool {
 			return e.ObjectOld.Generation != e.ObjectNew.Generation || !reflect.DeepEqual(e.ObjectOld.Status.Nodes, e.ObjectNew.Status.Nodes)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// departed records which instances events reported as terminated, and when to ask EC2 about others.
-type departed struct {
+// terminations records which instances events reported as terminated, and when to ask EC2 about others.
+type terminations struct {
 	mu    sync.Mutex
 	known map[string]bool
 	ring  []string
@@ -17,12 +17,12 @@ type departed struct {
 // rememberedInstances bounds the record: a node is reconciled soon after its event.
 const rememberedInstances = 8192
 
-func newDeparted() *departed {
-	return &departed{known: map[string]bool{}, ring: make([]string, rememberedInstances), askAt: map[string]time.Time{}}
+func newTerminations() *terminations {
+	return &terminations{known: map[string]bool{}, ring: make([]string, rememberedInstances), askAt: map[string]time.Time{}}
 }
 
 // add records that an instance is terminated.
-func (d *departed) add(instance string) {
+func (d *terminations) add(instance string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.known[instance] {
@@ -35,7 +35,7 @@ func (d *departed) add(instance string) {
 	delete(d.askAt, instance)
 }
 
-func (d *departed) has(instance string) bool {
+func (d *terminations) has(instance string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.known[instance]
@@ -43,7 +43,7 @@ func (d *departed) has(instance string) bool {
 
 // askIn returns the delay until EC2 is to be asked about an instance whose node has not been Ready
 // since a time.
-func (d *departed) askIn(instance string, since, now time.Time) time.Duration {
+func (d *terminations) askIn(instance string, since, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, ok := d.askAt[instance]
@@ -54,7 +54,7 @@ func (d *departed) askIn(instance string, since, now time.Time) time.Duration {
 }
 
 // asked records that EC2 was asked.
-func (d *departed) asked(instance string, now time.Time) {
+func (d *terminations) asked(instance string, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.askAt) >= rememberedInstances {
