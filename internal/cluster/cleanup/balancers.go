@@ -9,11 +9,11 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 )
 
-// describedTags is how many load balancers DescribeTags takes at once, of either generation.
-// https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_DescribeTags.html
+// describedTags is the maximum number of load balancers, of either generation, per DescribeTags
+// call. https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_DescribeTags.html
 const describedTags = 20
 
-// classicBalancers removes load balancers of the first generation.
+// classicBalancers deletes Classic Load Balancers.
 func (h *hunt) classicBalancers(ctx context.Context) error {
 	names, err := h.ownClassic(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *hunt) ownClassic(ctx context.Context) ([]string, error) {
 	return own, nil
 }
 
-// loadBalancers removes network and application load balancers.
+// loadBalancers deletes Network and Application Load Balancers.
 func (h *hunt) loadBalancers(ctx context.Context) error {
 	own, err := h.ownBalancers(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
 	return h.ownOf(ctx, arns)
 }
 
-// targetGroups removes target groups, once their load balancers are gone.
+// targetGroups deletes target groups after their load balancers.
 func (h *hunt) targetGroups(ctx context.Context) error {
 	var arns []string
 	pages := elbv2.NewDescribeTargetGroupsPaginator(h.balancers, &elbv2.DescribeTargetGroupsInput{})
@@ -120,7 +120,7 @@ func (h *hunt) targetGroups(ctx context.Context) error {
 	return nil
 }
 
-// ownOf returns those that the cluster made itself.
+// ownOf returns those that the cluster's controllers created.
 func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	var own []string
 	for some := range slices.Chunk(arns, describedTags) {
@@ -141,7 +141,7 @@ func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	return own, nil
 }
 
-// balancersLeft lists load balancers that are still there.
+// balancersLeft lists the remaining load balancers.
 func (h *hunt) balancersLeft(ctx context.Context) ([]string, error) {
 	classic, err := h.ownClassic(ctx)
 	if err != nil {
