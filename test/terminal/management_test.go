@@ -49,7 +49,7 @@ func TestTheLifeOfAClusterInTheManagementCluster(t *testing.T) {
 	p.says(errOut, " stack demo-workers: UPDATE_IN_PROGRESS\n", "CloudFormation is replacing the group's instances", " stack demo-workers: UPDATE_COMPLETE\n")
 	p.replaced(old, "m6a.large", "demo-workers", 2)
 	out, _ = p.run(0, "rolling-update", "cluster", "demo", "-n", namespace)
-	p.says(out, "No machine needs to be replaced.\n")
+	p.says(out, "No instance needs to be replaced.\n")
 
 	// The operator is asked to replace all machines. That the definition does not say so any more afterwards replaces none.
 	old = p.launchedAs("m6a.large", "demo-workers", 2)

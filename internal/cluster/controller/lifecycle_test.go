@@ -131,7 +131,7 @@ func TestUnknownRelease(t *testing.T) {
 	cluster.Spec.Release = "v9.9.9"
 	w.create(cluster)
 	stalled := w.condition(cluster, "Stalled", metav1.ConditionTrue, "UnknownRelease")
-	if !strings.Contains(stalled.Message, `There is no Release "v9.9.9"; there are v1.36.3`) {
+	if !strings.Contains(stalled.Message, `There is no Release "v9.9.9"; known Releases: v1.36.3`) {
 		t.Errorf("the cluster reports %q", stalled.Message)
 	}
 	old := aRelease("v9.9.9")

@@ -271,7 +271,7 @@ func TestUnhealthySlotStopsTheRollout(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := w.condition(w.cluster, "Stalled", metav1.ConditionTrue, "")
-	if !strings.Contains(said.Message, "Slot 1 of the control plane") || !strings.Contains(said.Message, "other slots are unchanged") {
+	if !strings.Contains(said.Message, "slot 1 of the control plane") || !strings.Contains(said.Message, "other slots are unchanged") {
 		t.Errorf("the message is %s", said.Message)
 	}
 	w.condition(w.cluster, "ControlPlaneReady", metav1.ConditionFalse, said.Reason)

@@ -137,8 +137,8 @@ func TestKubeconfigIsRenewed(t *testing.T) {
 	}{
 		"new":                               {authorities, 0, admin, written, ""},
 		"with half of its life left":        {authorities, 45 * 24 * time.Hour, admin, written, ""},
-		"with less than a third left":       {authorities, 61 * 24 * time.Hour, admin, written, "its certificate ends on 2027-02-18"},
-		"over":                              {authorities, 365 * 24 * time.Hour, admin, written, "its certificate ends on 2027-02-18"},
+		"with less than a third left":       {authorities, 61 * 24 * time.Hour, admin, written, "its certificate expires on 2027-02-18"},
+		"over":                              {authorities, 365 * 24 * time.Hour, admin, written, "its certificate expires on 2027-02-18"},
 		"for an address that has moved":     {authorities, 0, moved, written, "the API's address has changed"},
 		"for other groups":                  {authorities, 0, regrouped, written, "its groups have changed"},
 		"not there":                         {authorities, 0, admin, nil, "there is none"},

@@ -118,7 +118,7 @@ func TestMachinesThatCannotBeLaunchedStopTheRoll(t *testing.T) {
 	p.scarce = true
 	p.pass(0)
 	d := p.until(t, rollout.Stopped)
-	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 machines") {
+	if p.serving() != 3 || p.suite.Desired != 3 || !strings.Contains(d.Why, "could not launch 2 instances") {
 		t.Errorf("%d of %d serve: %s", p.serving(), p.suite.Desired, d.Why)
 	}
 }

@@ -53,7 +53,7 @@ func TestARunRollsAndReports(t *testing.T) {
 	must(t, err)
 	stop()
 	w.restored(2, version)
-	if !slices.Contains(told, "The group grows by 1 machine while it rolls.") {
+	if !slices.Contains(told, "Growing the group by 1 instance during the rollout.") {
 		t.Errorf("it told %v", told)
 	}
 	if row := w.row(group); row.Status != "Ready" || row.NeedUpdate != 0 {
