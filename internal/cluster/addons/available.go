@@ -25,8 +25,8 @@ const (
 	askTimeout = time.Minute
 	// podsAsked bounds the pods of a workload that are read to find a reason.
 	podsAsked = 100
-	// problemsTold is how many workloads a condition names.
-	problemsTold = 4
+	// maxProblems is how many workloads a condition names.
+	maxProblems = 4
 )
 
 // addonWorkload is a Deployment, DaemonSet or StatefulSet of an addon.
@@ -103,7 +103,7 @@ func unavailable(ctx context.Context, clients kubernetes.Interface, workloads []
 	defer cancel()
 	var problems []string
 	for i := range workloads {
-		problem, err := problemOf(ctx, clients, &workloads[i], len(problems) < problemsTold)
+		problem, err := problemOf(ctx, clients, &workloads[i], len(problems) < maxProblems)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", &workloads[i], err)
 		}
@@ -111,8 +111,8 @@ func unavailable(ctx context.Context, clients kubernetes.Interface, workloads []
 			problems = append(problems, workloads[i].String()+": "+problem)
 		}
 	}
-	if more := len(problems) - problemsTold; more > 0 {
-		problems = append(problems[:problemsTold], fmt.Sprintf("and %d more", more))
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(problems, "; "), nil
 }

@@ -204,8 +204,8 @@ func New(o Options) *Installer {
 }
 
 // Ensure moves the cluster's addons toward the desired state without waiting: it starts slow work,
-// which calls wake when it ends.
-func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, wake func()) operatorkit.Outcome {
+// which calls enqueue when it ends.
+func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release *v1alpha1.Release, to *workload.Cluster, enqueue func()) operatorkit.Outcome {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -227,14 +227,14 @@ func (i *Installer) Ensure(_ context.Context, cluster *v1alpha1.Cluster, release
 	now := i.options.Clock.Now()
 	switch {
 	case s.installed == digest && s.running == "":
-		return i.observe(s, cluster, wanted, to, wake) //nolint:contextcheck // the work outlives the reconcile
+		return i.observe(s, cluster, wanted, to, enqueue) //nolint:contextcheck // the work outlives the reconcile
 	case s.running != "":
 		return i.underWay(cluster, wanted)
 	case s.failed == digest && now.Before(s.next):
 		i.condition(cluster, metav1.ConditionFalse, s.reason, s.why)
 		return operatorkit.Wait(s.next.Sub(now), s.reason, s.why).Troubled()
 	}
-	i.begin(s, cluster, to, wanted, digest, wake) //nolint:contextcheck // the work outlives the reconcile
+	i.begin(s, cluster, to, wanted, digest, enqueue) //nolint:contextcheck // the work outlives the reconcile
 	return i.underWay(cluster, wanted)
 }
 
@@ -260,13 +260,13 @@ func (s *state) record(cluster *v1alpha1.Cluster, wanted []Chart) {
 // an installation and a start of the operator until they are available, after a change of nodes,
 // and every ten minutes. Missing pods do not prevent a Ready cluster, since some wait for workers
 // of a group that has none. The caller holds the lock.
-func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, wake func()) operatorkit.Outcome {
+func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart, to *workload.Cluster, enqueue func()) operatorkit.Outcome {
 	a, now := &s.available, i.options.Clock.Now()
 	if len(a.workloads) > 0 {
 		a.noteNodes(fingerprint(to.Nodes()), now)
 		if !a.asking && !a.next.IsZero() && !now.Before(a.next) {
 			a.asking, a.next = true, time.Time{}
-			i.ask(s, cluster, to, wake)
+			i.ask(s, cluster, to, enqueue)
 		}
 	}
 	outcome := operatorkit.Done()
@@ -277,12 +277,12 @@ func (i *Installer) observe(s *state, cluster *v1alpha1.Cluster, wanted []Chart,
 		i.condition(cluster, metav1.ConditionFalse, ReasonUnavailable, "Pods of addons are not available: "+a.problem+".")
 		return outcome
 	}
-	i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, told(wanted))
+	i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, describeInstalled(wanted))
 	return outcome
 }
 
 // ask observes the workloads outside the reconcile. The caller holds the lock.
-func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wake func()) {
+func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, enqueue func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	workloads, installed := s.available.workloads, s.installed
@@ -302,7 +302,7 @@ func (i *Installer) ask(s *state, cluster *v1alpha1.Cluster, to *workload.Cluste
 		if s.available.asking = false; s.installed == installed {
 			s.available.saw(problem, err, i.options.Clock.Now())
 		}
-		wake()
+		enqueue()
 	}()
 }
 
@@ -353,7 +353,7 @@ func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operator
 	last := operatorkit.FindCondition(cluster, ConditionAddonsReady)
 	switch {
 	case last == nil && len(wanted) == 0, last != nil && last.Status == metav1.ConditionTrue && last.ObservedGeneration == cluster.Generation:
-		i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, told(wanted))
+		i.condition(cluster, metav1.ConditionTrue, ReasonAvailable, describeInstalled(wanted))
 		return operatorkit.Done()
 	case last != nil && last.Reason == ReasonUnavailable && last.ObservedGeneration == cluster.Generation:
 		return operatorkit.Done()
@@ -363,7 +363,7 @@ func (i *Installer) underWay(cluster *v1alpha1.Cluster, wanted []Chart) operator
 }
 
 // begin starts a job. The caller holds the lock.
-func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wanted []Chart, digest string, wake func()) {
+func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Cluster, wanted []Chart, digest string, enqueue func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.running, s.stop = digest, stop
 	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
@@ -383,7 +383,7 @@ func (i *Installer) begin(s *state, cluster *v1alpha1.Cluster, to *workload.Clus
 			return err
 		})
 		i.end(s, digest, done, err, problem, unknown)
-		wake()
+		enqueue()
 	}()
 }
 
@@ -470,8 +470,8 @@ func (i *Installer) condition(cluster *v1alpha1.Cluster, status metav1.Condition
 	operatorkit.SetCondition(cluster, metav1.Condition{Type: ConditionAddonsReady, Status: status, Reason: reason, Message: message})
 }
 
-// told lists the installed addons.
-func told(wanted []Chart) string {
+// describeInstalled lists the installed addons.
+func describeInstalled(wanted []Chart) string {
 	if len(wanted) == 0 {
 		return "There are no addons."
 	}

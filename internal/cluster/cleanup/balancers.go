@@ -14,7 +14,7 @@ import (
 const describedTags = 20
 
 // classicBalancers deletes Classic Load Balancers.
-func (h *hunt) classicBalancers(ctx context.Context) error {
+func (h *collector) classicBalancers(ctx context.Context) error {
 	names, err := h.ownClassic(ctx)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (h *hunt) classicBalancers(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) ownClassic(ctx context.Context) ([]string, error) {
+func (h *collector) ownClassic(ctx context.Context) ([]string, error) {
 	var names, own []string
 	pages := elb.NewDescribeLoadBalancersPaginator(h.classic, &elb.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -61,7 +61,7 @@ func (h *hunt) ownClassic(ctx context.Context) ([]string, error) {
 }
 
 // loadBalancers deletes Network and Application Load Balancers.
-func (h *hunt) loadBalancers(ctx context.Context) error {
+func (h *collector) loadBalancers(ctx context.Context) error {
 	own, err := h.ownBalancers(ctx)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (h *hunt) loadBalancers(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
+func (h *collector) ownBalancers(ctx context.Context) ([]string, error) {
 	var arns []string
 	pages := elbv2.NewDescribeLoadBalancersPaginator(h.balancers, &elbv2.DescribeLoadBalancersInput{})
 	for pages.HasMorePages() {
@@ -93,7 +93,7 @@ func (h *hunt) ownBalancers(ctx context.Context) ([]string, error) {
 }
 
 // targetGroups deletes target groups after their load balancers.
-func (h *hunt) targetGroups(ctx context.Context) error {
+func (h *collector) targetGroups(ctx context.Context) error {
 	var arns []string
 	pages := elbv2.NewDescribeTargetGroupsPaginator(h.balancers, &elbv2.DescribeTargetGroupsInput{})
 	for pages.HasMorePages() {
@@ -121,7 +121,7 @@ func (h *hunt) targetGroups(ctx context.Context) error {
 }
 
 // ownOf returns those that the cluster's controllers created.
-func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
+func (h *collector) ownOf(ctx context.Context, arns []string) ([]string, error) {
 	var own []string
 	for some := range slices.Chunk(arns, describedTags) {
 		tags, err := h.balancers.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: some})
@@ -142,7 +142,7 @@ func (h *hunt) ownOf(ctx context.Context, arns []string) ([]string, error) {
 }
 
 // balancersLeft lists the remaining load balancers.
-func (h *hunt) balancersLeft(ctx context.Context) ([]string, error) {
+func (h *collector) balancersLeft(ctx context.Context) ([]string, error) {
 	classic, err := h.ownClassic(ctx)
 	if err != nil {
 		return nil, err

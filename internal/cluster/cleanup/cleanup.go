@@ -63,9 +63,9 @@ func New(clients Clients, operator string, clk clock.PassiveClock, log logr.Logg
 	return &Cleaner{clients: clients, operator: operator, clock: clk, log: log}
 }
 
-// hunt starts a collection of a cluster's leftovers.
-func (c *Cleaner) hunt(cluster *v1alpha1.Cluster, target awsapi.Target) *hunt {
-	return &hunt{
+// collector starts a collection of a cluster's leftovers.
+func (c *Cleaner) collector(cluster *v1alpha1.Cluster, target awsapi.Target) *collector {
+	return &collector{
 		name: cluster.Name, namespace: cluster.Namespace, operator: c.operator,
 		vpc: cluster.Status.Outputs[model.OutputVPC], zone: cluster.Status.Outputs[model.OutputHostedZone],
 		deleteVolumes: cluster.Spec.VolumePolicy == v1alpha1.VolumesDelete, keepSnapshots: cluster.Annotations[KeepSnapshotsAnnotation] == "true",
@@ -117,7 +117,7 @@ func (c *Cleaner) BeforeNodes(ctx context.Context, cluster *v1alpha1.Cluster, _ 
 // had a network had no instance that could have created any; resources with its name may belong to
 // another cluster that has the name in AWS.
 func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if h.vpc == "" {
 		return operatorkit.Done()
 	}
@@ -136,7 +136,7 @@ func (c *Cleaner) AfterNodes(ctx context.Context, cluster *v1alpha1.Cluster, tar
 }
 
 // remaining reports the resources that could not be deleted, if any.
-func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *hunt) operatorkit.Outcome {
+func (c *Cleaner) remaining(cluster *v1alpha1.Cluster, h *collector) operatorkit.Outcome {
 	late := cluster.DeletionTimestamp != nil && c.clock.Since(cluster.DeletionTimestamp.Time) > patience
 	switch {
 	case len(h.waits) == 0 && len(h.refused) == 0:
@@ -158,7 +158,7 @@ const leaveAdvice = " Delete them, or annotate the Cluster with " + LeaveAnnotat
 
 // Sweep reports what remains after the stacks are deleted, and deletes etcd's final snapshots.
 func (c *Cleaner) Sweep(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) operatorkit.Outcome {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if !h.keepSnapshots {
 		if err := h.snapshots(ctx, cluster); err != nil {
 			failure := awsapi.Explain(err)

@@ -28,7 +28,7 @@ type Found struct {
 // List returns the resources outside the stacks that a deletion of the cluster would find now. It
 // uses the same search without deleting anything. It returns the errors of AWS.
 func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target awsapi.Target) ([]Found, error) {
-	h := c.hunt(cluster, target)
+	h := c.collector(cluster, target)
 	if h.vpc == "" {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (c *Cleaner) List(ctx context.Context, cluster *v1alpha1.Cluster, target aw
 }
 
 // forgetDisks removes the volumes that are deleted with their instances.
-func (h *hunt) forgetDisks(ctx context.Context, volumes map[string]bool) error {
+func (h *collector) forgetDisks(ctx context.Context, volumes map[string]bool) error {
 	pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{
 		h.owned(), filter("attachment.delete-on-termination", "true"),
 	}})

@@ -32,9 +32,9 @@ type podWatch struct {
 	goers map[types.UID]bool
 }
 
-// watchPods starts to watch the pods of a node. It calls wake whenever one is added, changes or is
+// watchPods starts to watch the pods of a node. It calls nudge whenever one is added, changes or is
 // deleted.
-func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func()) (*podWatch, error) {
+func watchPods(ctx context.Context, to *workload.Cluster, node string, nudge func()) (*podWatch, error) {
 	clients, err := to.Kubernetes()
 	if err != nil {
 		return nil, fmt.Errorf("create clients: %w", err)
@@ -49,10 +49,10 @@ func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func
 			w.mu.Lock()
 			w.fresh = true
 			w.mu.Unlock()
-			wake()
+			nudge()
 		},
-		UpdateFunc: func(any, any) { wake() },
-		DeleteFunc: func(any) { wake() },
+		UpdateFunc: func(any, any) { nudge() },
+		DeleteFunc: func(any) { nudge() },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
@@ -66,9 +66,9 @@ func watchPods(ctx context.Context, to *workload.Cluster, node string, wake func
 		defer close(w.done)
 		w.informer.RunWithContext(ctx)
 	}()
-	go func() { // A node without pods has no event that calls wake.
+	go func() { // A node without pods has no event that calls nudge.
 		if cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
-			wake()
+			nudge()
 		}
 	}()
 	return w, nil
@@ -97,7 +97,7 @@ func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, e
 		}
 	}
 	if fresh {
-		err = w.tellApart(ctx, all)
+		err = w.classify(ctx, all)
 	}
 	for _, pod := range all {
 		if w.goers[pod.UID] {
@@ -107,8 +107,8 @@ func (w *podWatch) toGo(ctx context.Context) (pods []*corev1.Pod, listed bool, e
 	return pods, true, err
 }
 
-// tellApart classifies the pods.
-func (w *podWatch) tellApart(ctx context.Context, all []*corev1.Pod) error {
+// classify classifies the pods.
+func (w *podWatch) classify(ctx context.Context, all []*corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	helper := &kubectldrain.Helper{

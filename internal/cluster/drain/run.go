@@ -28,7 +28,7 @@ const (
 // run executes one order.
 type run struct {
 	drains *Drains
-	wake   chan struct{}
+	nudged chan struct{}
 
 	mu        sync.Mutex
 	order     Order
@@ -45,9 +45,9 @@ type run struct {
 	tries    map[types.UID]*tries
 	failures int // consecutive failures of AWS
 	problem  string
-	// blockedFrom is since when the budgets in told have blocked evictions.
+	// blockedFrom is since when the budgets in reported have blocked evictions.
 	blockedFrom time.Time
-	told        string
+	reported    string
 }
 
 // tries records the eviction attempts of a pod.
@@ -58,7 +58,7 @@ type tries struct {
 }
 
 func newRun(d *Drains, order Order, now time.Time) *run {
-	r := &run{drains: d, wake: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
+	r := &run{drains: d, nudged: make(chan struct{}, 1), order: order, tries: map[types.UID]*tries{}}
 	r.view = view{began: now.UTC().Truncate(time.Second), since: now, beat: order.Since}
 	r.progress = Progress{Order: order, State: Draining, Began: r.view.began}
 	r.progress.Deadline = r.view.began.Add(order.Timeout)
@@ -68,7 +68,7 @@ func newRun(d *Drains, order Order, now time.Time) *run {
 // nudge makes the loop decide again.
 func (r *run) nudge() {
 	select {
-	case r.wake <- struct{}{}:
+	case r.nudged <- struct{}{}:
 	default: // A decision is already pending.
 	}
 }
@@ -158,7 +158,7 @@ func (r *run) now() time.Time { return r.drains.options.Clock.Now() }
 
 // wait waits until a time, if not zero, or until a nudge.
 func (r *run) wait(ctx context.Context, until time.Time) {
-	if blocked := r.blockedFrom; !blocked.IsZero() && r.told == "" {
+	if blocked := r.blockedFrom; !blocked.IsZero() && r.reported == "" {
 		if tell := blocked.Add(blockedAfter); until.IsZero() || tell.Before(until) {
 			until = tell
 		}
@@ -172,7 +172,7 @@ func (r *run) wait(ctx context.Context, until time.Time) {
 	select {
 	case <-ctx.Done():
 	case <-due:
-	case <-r.wake:
+	case <-r.nudged:
 	}
 }
 
@@ -318,12 +318,12 @@ func (r *run) report(d *decision) bool {
 		r.drains.publish(p)
 	}
 	if p.State != before.State {
-		r.tellState(&p)
+		r.notifyState(&p)
 	}
 	if p.Node != "" && before.Node == "" && !p.Ended() && !v.order.CordonOnly {
 		r.drains.tell(Notice{Progress: p, What: "Draining"})
 	}
-	r.tellBlocked(&p, now)
+	r.notifyBlocked(&p, now)
 	return p.Ended()
 }
 
@@ -336,7 +336,7 @@ func (r *run) end(state State) {
 	r.drains.publish(p)
 }
 
-func (r *run) tellState(p *Progress) {
+func (r *run) notifyState(p *Progress) {
 	switch p.State {
 	case Empty:
 		if p.Node != "" && !p.AtOnce {
@@ -350,17 +350,17 @@ func (r *run) tellState(p *Progress) {
 	}
 }
 
-// tellBlocked notifies users about budgets that have blocked evictions for a while.
-func (r *run) tellBlocked(p *Progress, now time.Time) {
+// notifyBlocked notifies users about budgets that have blocked evictions for a while.
+func (r *run) notifyBlocked(p *Progress, now time.Time) {
 	budgets := strings.Join(p.BlockedBy, ", ")
 	switch {
 	case budgets == "":
-		r.blockedFrom, r.told = time.Time{}, ""
+		r.blockedFrom, r.reported = time.Time{}, ""
 	case r.blockedFrom.IsZero():
 		r.blockedFrom = now
-	case r.told == budgets || now.Before(r.blockedFrom.Add(blockedAfter)):
+	case r.reported == budgets || now.Before(r.blockedFrom.Add(blockedAfter)):
 	default:
-		r.told = budgets
+		r.reported = budgets
 		r.drains.tell(Notice{Progress: *p, What: "DrainBlocked", Warning: true})
 	}
 }

@@ -46,9 +46,9 @@ type API struct {
 // certificate is verified for serverName if that is given. If there is neither, it returns an error
 // that names the missing or broken Secret.
 func Kubeconfig(clk clock.PassiveClock, cluster *v1alpha1.Cluster, secrets []*corev1.Secret, server, serverName string, validity time.Duration) ([]byte, error) {
-	authorities, err := pki.Read(clk, cluster, secrets)
+	cas, err := pki.Read(clk, cluster, secrets)
 	if err == nil {
-		return authorities.Kubeconfig(clk, pki.KubeconfigInput{
+		return cas.Kubeconfig(clk, pki.KubeconfigInput{
 			Cluster: cluster.Name, Server: server, ServerName: serverName, CommonName: cluster.Name + "-terminal", Organisations: []string{pki.GroupAdmins}, Validity: validity,
 		})
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// leafEndsSoon is how long before its expiry a certificate is reported, authorityEndsSoon that
+	// leafEndsSoon is how long before its expiry a certificate is reported, caEndsSoon that
 	// of a CA, which takes longer to replace.
-	leafEndsSoon      = 30 * 24 * time.Hour
-	authorityEndsSoon = 180 * 24 * time.Hour
+	leafEndsSoon = 30 * 24 * time.Hour
+	caEndsSoon   = 180 * 24 * time.Hour
 )
 
 // certificates finds certificates that expire soon: of the CAs and the kubeconfig in the Secrets,
@@ -39,7 +39,7 @@ func certificates(l *Look) []Problem {
 		suffix := strings.TrimPrefix(secret.Name, l.Cluster.Name)
 		switch suffix {
 		case pki.SuffixCA, pki.SuffixEtcdCA, pki.SuffixFrontProxyCA:
-			tell(secret.Name, parse(secret.Data[corev1.TLSCertKey]), authorityEndsSoon,
+			tell(secret.Name, parse(secret.Data[corev1.TLSCertKey]), caEndsSoon,
 				"All certificates of the cluster expire with it. Plan to replace the cluster.")
 		case pki.SuffixKubeconfig:
 			tell(secret.Name, kubeconfigCertificate(secret.Data[pki.KubeconfigKey]), leafEndsSoon,

@@ -60,7 +60,7 @@ const (
 	ReasonNameNotResolved    = "NameNotResolved"
 	ReasonAPIUnreachable     = "APIUnreachable"
 	ReasonCertificateEnds    = "CertificateEnds"
-	ReasonNobodyCanJoin      = "NobodyCanJoin"
+	ReasonCannotJoin         = "NobodyCanJoin"
 )
 
 // Check returns the problems of a cluster, none if it is healthy. It omits consequences of reported
@@ -318,6 +318,6 @@ func joining(l *Look) []Problem {
 	if !l.API.TokenUntil.IsZero() {
 		since = " since " + l.API.TokenUntil.UTC().Format(time.RFC3339)
 	}
-	return []Problem{{"Cluster", l.Cluster.Name, ReasonNobodyCanJoin, fmt.Sprintf(
+	return []Problem{{"Cluster", l.Cluster.Name, ReasonCannotJoin, fmt.Sprintf(
 		"New instances of instance groups cannot join: there has been no valid bootstrap token%s. Apply the cluster's definition, which creates one.", since)}}
 }

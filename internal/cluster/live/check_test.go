@@ -31,7 +31,7 @@ func copied(from *live.Look) *live.Look {
 	return &look
 }
 
-func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
+func TestProblemsAreReportedWithARemedy(t *testing.T) {
 	t.Parallel() // It mostly waits.
 	w := livetest.New(t, livetest.Options{Groups: []*v1alpha1.InstanceGroup{group("workers", 2, 3)}, Terraform: true})
 	healthy, err := w.Session().Look(t.Context())
@@ -127,19 +127,19 @@ func TestEachFaultIsToldWithWhatToDo(t *testing.T) {
 			look := copied(healthy)
 			test.breaks(look)
 			problems := live.Check(look)
-			var told []string
+			var reported []string
 			for _, p := range problems {
-				told = append(told, fmt.Sprintf("%s %s %s: %s", p.Kind, p.Name, p.Reason, p.Message))
+				reported = append(reported, fmt.Sprintf("%s %s %s: %s", p.Kind, p.Name, p.Reason, p.Message))
 			}
 			if len(problems) != len(test.says) {
-				t.Fatalf("got %d problems, want %d:\n%s", len(problems), len(test.says), strings.Join(told, "\n"))
+				t.Fatalf("got %d problems, want %d:\n%s", len(problems), len(test.says), strings.Join(reported, "\n"))
 			}
 			for i, want := range test.says {
 				begin, rest, _ := strings.Cut(want, ": ")
 				kind := strings.Fields(begin)
 				p := problems[i]
 				if p.Kind != kind[0] || !strings.HasPrefix(p.Name, kind[1]) || p.Reason != kind[2] || !strings.HasPrefix(p.Message, rest) || !strings.HasSuffix(p.Message, ".") {
-					t.Errorf("got  %s\nwant %s", told[i], want)
+					t.Errorf("got  %s\nwant %s", reported[i], want)
 				}
 			}
 		})

@@ -15,20 +15,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// authorityValidity is the validity of a CA, the same as kubeadm's.
-const authorityValidity = 10 * 365 * 24 * time.Hour
+// caValidity is the validity of a CA, the same as kubeadm's.
+const caValidity = 10 * 365 * 24 * time.Hour
 
 // backdated is how far back certificates become valid, for computers whose clocks are behind.
 const backdated = 5 * time.Minute
 
 // CAs are a cluster's three certificate authorities and its service-account key pair.
 type CAs struct {
-	cluster, etcd, frontProxy *authority
+	cluster, etcd, frontProxy *ca
 	serviceAccount            *keyPair
 }
 
-// authority is a CA.
-type authority struct {
+// ca is a certificate authority.
+type ca struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	// certificatePEM and keyPEM are stored byte for byte.
@@ -43,15 +43,15 @@ type keyPair struct {
 
 // New creates a cluster's CAs.
 func New(clock clock.PassiveClock) (*CAs, error) {
-	cluster, err := newAuthority(clock.Now(), "kubernetes")
+	cluster, err := newCA(clock.Now(), "kubernetes")
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := newAuthority(clock.Now(), "etcd-ca")
+	etcd, err := newCA(clock.Now(), "etcd-ca")
 	if err != nil {
 		return nil, err
 	}
-	frontProxy, err := newAuthority(clock.Now(), "front-proxy-ca")
+	frontProxy, err := newCA(clock.Now(), "front-proxy-ca")
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (a *CAs) Files() map[string][]byte {
 	}
 }
 
-func newAuthority(now time.Time, commonName string) (*authority, error) {
+func newCA(now time.Time, commonName string) (*ca, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("create the key of %s: %w", commonName, err)
@@ -108,7 +108,7 @@ func newAuthority(now time.Time, commonName string) (*authority, error) {
 		Subject:               pkix.Name{CommonName: commonName},
 		DNSNames:              []string{commonName}, // Like kubeadm's: some clients expect a name here.
 		NotBefore:             now.Add(-backdated).UTC(),
-		NotAfter:              now.Add(authorityValidity).UTC(),
+		NotAfter:              now.Add(caValidity).UTC(),
 		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -125,7 +125,7 @@ func newAuthority(now time.Time, commonName string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{
+	return &ca{
 		certificate: certificate, key: key,
 		certificatePEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), keyPEM: keyPEM,
 	}, nil

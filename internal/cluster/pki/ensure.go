@@ -197,7 +197,7 @@ func (a *CAs) secretData(suffix string) map[string][]byte {
 	}
 }
 
-func (a *authority) secretData() map[string][]byte {
+func (a *ca) secretData() map[string][]byte {
 	return map[string][]byte{corev1.TLSCertKey: a.certificatePEM, corev1.TLSPrivateKeyKey: a.keyPEM}
 }
 
@@ -219,9 +219,9 @@ func newSecret(cluster *v1alpha1.Cluster, suffix string, data map[string][]byte)
 }
 
 func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map[string]*corev1.Secret) (*CAs, error) {
-	authorities := &CAs{}
-	for suffix, into := range map[string]**authority{SuffixCA: &authorities.cluster, SuffixEtcdCA: &authorities.etcd, SuffixFrontProxyCA: &authorities.frontProxy} {
-		parsed, err := parseAuthority(clock, found[suffix].Data)
+	cas := &CAs{}
+	for suffix, into := range map[string]**ca{SuffixCA: &cas.cluster, SuffixEtcdCA: &cas.etcd, SuffixFrontProxyCA: &cas.frontProxy} {
+		parsed, err := parseCA(clock, found[suffix].Data)
 		if err != nil {
 			return nil, &BrokenError{Secret: client.ObjectKeyFromObject(found[suffix]), Problem: err.Error()}
 		}
@@ -231,12 +231,12 @@ func parseSecrets(clock clock.PassiveClock, cluster *v1alpha1.Cluster, found map
 	if err != nil {
 		return nil, &BrokenError{Secret: types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + SuffixServiceAccount}, Problem: err.Error()}
 	}
-	authorities.serviceAccount = pair
-	return authorities, nil
+	cas.serviceAccount = pair
+	return cas, nil
 }
 
-func parseAuthority(clock clock.PassiveClock, data map[string][]byte) (*authority, error) {
-	parsed := &authority{certificatePEM: data[corev1.TLSCertKey], keyPEM: data[corev1.TLSPrivateKeyKey]}
+func parseCA(clock clock.PassiveClock, data map[string][]byte) (*ca, error) {
+	parsed := &ca{certificatePEM: data[corev1.TLSCertKey], keyPEM: data[corev1.TLSPrivateKeyKey]}
 	block, _ := pem.Decode(parsed.certificatePEM)
 	if block == nil || block.Type != "CERTIFICATE" {
 		return nil, fmt.Errorf("has no certificate in %s", corev1.TLSCertKey)

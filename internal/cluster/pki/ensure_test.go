@@ -126,12 +126,12 @@ func TestEnsureMendsNothingInSilence(t *testing.T) {
 		}},
 		"another's key": {pki.SuffixCA, "does not match the certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
 			t.Helper()
-			s.Data[corev1.TLSPrivateKeyKey] = newAuthorities(t).Files()["pki/ca.key"]
+			s.Data[corev1.TLSPrivateKeyKey] = newCAs(t).Files()["pki/ca.key"]
 			update(t, c, s)
 		}},
 		"another's public key": {pki.SuffixServiceAccount, "does not match the key", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {
 			t.Helper()
-			s.Data[corev1.TLSCertKey] = newAuthorities(t).Files()["pki/sa.pub"]
+			s.Data[corev1.TLSCertKey] = newCAs(t).Files()["pki/sa.pub"]
 			update(t, c, s)
 		}},
 		"no certificate": {pki.SuffixFrontProxyCA, "has no certificate", func(t *testing.T, c client.Client, _ *v1alpha1.Cluster, s *corev1.Secret) {

@@ -20,8 +20,8 @@ import (
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-resource-tags.html
 const stackTag = "aws:cloudformation:stack-id"
 
-// hunt collects and deletes a cluster's leftovers once.
-type hunt struct {
+// collector collects and deletes a cluster's leftovers once.
+type collector struct {
 	name, namespace, operator string
 	// vpc is the cluster's VPC, which makes reading the tags of other VPCs' load balancers
 	// unnecessary. It is empty if the base stack was never created. zone is the private zone.
@@ -44,7 +44,7 @@ type hunt struct {
 const controllerTag = "elbv2.k8s.aws/cluster"
 
 // inVPC returns the filters for the cluster's resources in its VPC.
-func (h *hunt) inVPC() [][]types.Filter {
+func (h *collector) inVPC() [][]types.Filter {
 	here := filter("vpc-id", h.vpc)
 	return [][]types.Filter{{here, h.owned()}, {here, filter("tag:"+controllerTag, h.name)}}
 }
@@ -54,12 +54,12 @@ func filter(name string, values ...string) types.Filter {
 }
 
 // owned returns the filter for the cluster's resources.
-func (h *hunt) owned() types.Filter {
+func (h *collector) owned() types.Filter {
 	return filter("tag:"+model.TagOwnedPrefix+h.name, model.TagOwned)
 }
 
 // mine reports whether a resource with these tags was created by the cluster's controllers.
-func (h *hunt) mine(tags map[string]string) bool {
+func (h *collector) mine(tags map[string]string) bool {
 	_, stacks := tags[stackTag]
 	return !stacks && (tags[model.TagOwnedPrefix+h.name] == model.TagOwned || tags[controllerTag] == h.name)
 }
@@ -74,7 +74,7 @@ func tagsOf(tags []types.Tag) map[string]string {
 
 // took records the result of a deletion: a resource in use is retried, and one that AWS refuses to
 // delete does not block the others. It returns transient errors.
-func (h *hunt) took(what string, err error) error {
+func (h *collector) took(what string, err error) error {
 	switch code := awsapi.Code(err); {
 	case err == nil:
 		h.removed = append(h.removed, what)
@@ -93,7 +93,7 @@ func (h *hunt) took(what string, err error) error {
 }
 
 // interfaces deletes detached network interfaces.
-func (h *hunt) interfaces(ctx context.Context) error {
+func (h *collector) interfaces(ctx context.Context) error {
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(h.ec2, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", h.vpc), h.owned()}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -125,7 +125,7 @@ func goesWithInstance(found *types.NetworkInterface) bool {
 }
 
 // groups deletes security groups, after the rules of other groups that reference them.
-func (h *hunt) groups(ctx context.Context) error {
+func (h *collector) groups(ctx context.Context) error {
 	for _, filters := range h.inVPC() {
 		pages := ec2.NewDescribeSecurityGroupsPaginator(h.ec2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
 		for pages.HasMorePages() {
@@ -143,7 +143,7 @@ func (h *hunt) groups(ctx context.Context) error {
 	return nil
 }
 
-func (h *hunt) group(ctx context.Context, found *types.SecurityGroup) error {
+func (h *collector) group(ctx context.Context, found *types.SecurityGroup) error {
 	id := aws.ToString(found.GroupId)
 	if !h.mine(tagsOf(found.Tags)) || slices.Contains(h.waits, id) {
 		return nil
@@ -158,7 +158,7 @@ func (h *hunt) group(ctx context.Context, found *types.SecurityGroup) error {
 // unname revokes the rules in the cluster's other groups that admit this one, like those of its
 // nodes. It does not change groups of other owners, which keep this one in use until their owner
 // deletes the rule.
-func (h *hunt) unname(ctx context.Context, id string) error {
+func (h *collector) unname(ctx context.Context, id string) error {
 	naming, err := h.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
 		filter("ip-permission.group-id", id), filter("tag-key", model.TagOwnedPrefix+h.name, controllerTag),
 	}})
@@ -186,7 +186,7 @@ func (h *hunt) unname(ctx context.Context, id string) error {
 }
 
 // volumes deletes the volumes of claims if the cluster's policy is Delete.
-func (h *hunt) volumes(ctx context.Context) error {
+func (h *collector) volumes(ctx context.Context) error {
 	if !h.deleteVolumes {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (h *hunt) volumes(ctx context.Context) error {
 
 // etcdSnapshots returns the filters for the snapshots that CloudFormation takes of etcd's volumes:
 // by their tags, and by known volumes.
-func (h *hunt) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
+func (h *collector) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 	searches := [][]types.Filter{{
 		h.owned(), filter("tag:"+model.TagNamespace, h.namespace), filter("tag:"+model.TagOperator, h.operator), filter("tag-key", model.TagEtcdSlot),
 	}}
@@ -233,7 +233,7 @@ func (h *hunt) etcdSnapshots(cluster *v1alpha1.Cluster) [][]types.Filter {
 }
 
 // snapshots deletes those of etcd's volumes.
-func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
+func (h *collector) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	for _, filters := range h.etcdSnapshots(cluster) {
 		if err := h.deleteSnapshots(ctx, filters); err != nil {
 			return err
@@ -242,7 +242,7 @@ func (h *hunt) snapshots(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return nil
 }
 
-func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) error {
+func (h *collector) deleteSnapshots(ctx context.Context, filters []types.Filter) error {
 	pages := ec2.NewDescribeSnapshotsPaginator(h.ec2, &ec2.DescribeSnapshotsInput{OwnerIds: []string{"self"}, Filters: filters})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -263,7 +263,7 @@ func (h *hunt) deleteSnapshots(ctx context.Context, filters []types.Filter) erro
 // names deletes the records that instances created in the private zone, since a zone with records
 // cannot be deleted.
 // https://docs.aws.amazon.com/Route53/latest/APIReference/API_DeleteHostedZone.html
-func (h *hunt) names(ctx context.Context) error {
+func (h *collector) names(ctx context.Context) error {
 	zone := h.zone
 	if zone == "" {
 		return nil
@@ -301,7 +301,7 @@ var sweptTypes = []string{
 }
 
 // leftOver lists the resources with the cluster's tag.
-func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
+func (h *collector) leftOver(ctx context.Context) ([]string, error) {
 	expected, err := h.expected(ctx)
 	if err != nil {
 		return nil, err
@@ -326,7 +326,7 @@ func (h *hunt) leftOver(ctx context.Context) ([]string, error) {
 }
 
 // tagged lists the resources with a tag.
-func (h *hunt) tagged(ctx context.Context, key, value string) ([]string, error) {
+func (h *collector) tagged(ctx context.Context, key, value string) ([]string, error) {
 	var found []string
 	pages := ec2.NewDescribeTagsPaginator(h.ec2, &ec2.DescribeTagsInput{Filters: []types.Filter{
 		filter("key", key), filter("value", value), filter("resource-type", sweptTypes...),
@@ -345,7 +345,7 @@ func (h *hunt) tagged(ctx context.Context, key, value string) ([]string, error) 
 
 // expected returns the volumes that the cluster's policy keeps, and etcd's snapshots if they are
 // kept.
-func (h *hunt) expected(ctx context.Context) (map[string]bool, error) {
+func (h *collector) expected(ctx context.Context) (map[string]bool, error) {
 	kept := map[string]bool{}
 	if !h.deleteVolumes {
 		pages := ec2.NewDescribeVolumesPaginator(h.ec2, &ec2.DescribeVolumesInput{Filters: []types.Filter{h.owned()}})
