@@ -29,7 +29,7 @@ var (
 		"net.bridge.bridge-nf-call-iptables":  "1", // services are seen by pods of the same node
 		"net.bridge.bridge-nf-call-ip6tables": "1",
 		"net.ipv4.ip_forward":                 "1",    // pods are reached through the node
-		"vm.overcommit_memory":                "1",    // what the kubelet sets by itself, unless it may not
+		"vm.overcommit_memory":                "1",    // what the kubelet sets, unless it may not
 		"kernel.panic":                        "10",   // a node that is lost comes back
 		"kernel.panic_on_oops":                "1",    // and is not half lost
 		"fs.inotify.max_user_instances":       "8192", // each container's log and mounts are watched
